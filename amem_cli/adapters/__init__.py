@@ -1,0 +1,1 @@
+"""One outside technology each, behind the ports of the core."""

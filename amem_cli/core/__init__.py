@@ -1,0 +1,1 @@
+"""The memory itself, pure: no files, clock, randomness, network or printing."""

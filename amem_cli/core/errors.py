@@ -1,0 +1,93 @@
+"""Failures as exceptions with advice, bad content as values with a place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EXIT_NOT_FOUND = 1
+EXIT_USAGE = 2
+EXIT_FIXABLE = 3
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+
+class AmemError(Exception):
+    """A failure that the user can understand: one line of what and why, then a hint.
+
+    Attributes:
+        message: what failed and why, one line.
+        hint: what the user can do about it, one line, or empty.
+        exit_code: the process's exit status.
+    """
+
+    exit_code = EXIT_FIXABLE
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class NotFoundError(AmemError):
+    """The note, event or model that was named does not exist, or the name is ambiguous."""
+
+    exit_code = EXIT_NOT_FOUND
+
+
+class UsageError(AmemError):
+    """The command was called with arguments that do not make sense."""
+
+    exit_code = EXIT_USAGE
+
+
+class SettingsError(AmemError):
+    """A setting, model, permission or disk that the user can put right."""
+
+
+class HeaderRefused(AmemError):
+    """A note's front matter cannot be edited without risk, so nothing was written.
+
+    Attributes:
+        line: 1-based line of the note where the trouble is.
+    """
+
+    def __init__(self, message: str, *, line: int, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.line = line
+
+
+class WriteConflict(AmemError):
+    """A note changed between reading and writing; nothing was written."""
+
+
+class UnsafePath(AmemError):
+    """A path leads out of the vault, through a link, or into a dot folder."""
+
+
+class EncoderError(AmemError):
+    """The encoder cannot be loaded or run."""
+
+
+class ModelError(AmemError):
+    """The language model did not answer: missing, crashed, timed out or refused."""
+
+
+class IndexFault(AmemError):
+    """The index cannot be opened or is not of this vault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in one note, reported and never fatal.
+
+    Attributes:
+        path: vault-relative path of the note.
+        line: 1-based line, 0 where it concerns the whole file.
+        message: what is wrong.
+        hint: what to do about it.
+    """
+
+    path: str
+    line: int
+    message: str
+    hint: str = ""

@@ -1,0 +1,79 @@
+"""A memory as the program sees it: one markdown note with its metadata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from amem_cli.core.errors import Problem
+
+Relation = Literal[
+    "related", "supports", "contradicts", "supersedes", "example_of", "part_of", "causes"
+]
+RELATIONS: tuple[Relation, ...] = (
+    "related",
+    "supports",
+    "contradicts",
+    "supersedes",
+    "example_of",
+    "part_of",
+    "causes",
+)
+
+LIST_FIELDS = ("keywords", "tags", "links")
+METADATA_FIELDS = ("keywords", "tags", "context")
+OWNED_FIELDS = ("id", "created", "keywords", "tags", "context", "links")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One note, read from its file.
+
+    Attributes:
+        path: vault-relative path with `/` on every system.
+        id: Zettelkasten id, or None for a note that the program never wrote to.
+        title: the `title` property, else the file name without its ending.
+        body: text after the front matter, decoded; undecodable bytes are replaced.
+        created: ISO 8601 text of the `created` property, or empty.
+        links: wikilink texts of the `links` property, brackets included.
+        private: the note must never reach a model on another machine.
+        refused: why the front matter cannot be edited, or None where it can.
+    """
+
+    path: str
+    id: str | None
+    title: str
+    body: str
+    created: str = ""
+    keywords: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    context: str = ""
+    links: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    private: bool = False
+    refused: Problem | None = None
+    problems: tuple[Problem, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What the first step of the memory process writes about a note."""
+
+    keywords: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLink:
+    """A link that the machine made, with its explanation.
+
+    Attributes:
+        target: vault-relative path of the older note.
+        strength: 0..1.
+    """
+
+    target: str
+    relation: Relation
+    reason: str
+    strength: float

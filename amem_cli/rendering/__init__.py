@@ -1,0 +1,1 @@
+"""Results and errors as text or JSON: the only place that formats."""

@@ -1,0 +1,1 @@
+"""The use cases, one module a verb of the user's."""
