@@ -1,0 +1,1 @@
+"""amem: a command-line Zettelkasten that organises itself."""

@@ -1,0 +1,200 @@
+"""Makes changes of several notes whole: an intent is kept on disk until all is written."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.adapters.atomic_write import create_file, sha256, sync_folder
+from amem_cli.adapters.journal_folder import JournalFolder
+from amem_cli.adapters.vault_folder import VaultFolder
+from amem_cli.core.changes import NoteWrite
+from amem_cli.core.errors import AmemError, Problem, SettingsError, WriteConflict
+from amem_cli.core.journal import Event, from_record, to_record
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+LOCK_SECONDS = 60.0
+
+
+class JournaledChanges:
+    """The change store of one vault."""
+
+    def __init__(self, vault: VaultFolder, journal: JournalFolder) -> None:
+        self._vault = vault
+        self._journal = journal
+        self._intents = vault.state_folder / "intents"
+        self._lock: FileLock | None = None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the vault against other writers of this program; may be nested.
+
+        Raises:
+            SettingsError: another process holds it for too long, or the folder is not writable.
+        """
+        from filelock import FileLock, Timeout
+
+        if self._lock is None:
+            self._lock = FileLock(str(self._vault.state_folder / "write.lock"))
+        lock = self._lock
+        try:
+            lock.acquire(timeout=LOCK_SECONDS)
+        except Timeout:
+            raise SettingsError(
+                "another amem process is writing to this vault", hint="Try again in a moment."
+            ) from None
+        except OSError as error:
+            raise SettingsError(
+                f"cannot lock the vault: {error.strerror}", hint="Check .amem's permissions."
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def apply(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+        """Write notes and record events, as a whole or not at all, also across a kill.
+
+        Raises:
+            WriteConflict: a note changed since it was read; nothing was written.
+            SettingsError: a note or the journal cannot be written; nothing was written.
+        """
+        with self.locked():
+            if not writes:
+                self._journal.append(events)
+                return
+            intent = self._keep_intent(writes, events)
+            done: list[NoteWrite] = []
+            try:
+                for write in writes:
+                    self._write(write)
+                    done.append(write)
+                self._journal.append(events)
+            except (AmemError, FileExistsError):
+                self._take_back(done)
+                self._drop(intent)
+                raise
+            self._drop(intent)
+
+    def recover(self) -> list[Problem]:
+        """Finish or take back what a killed process left half done.
+
+        A change is finished where every note is as it was before or after it; where somebody has
+        edited one of them since, the rest is taken back.
+        """
+        if not self._intents.is_dir() or not any(self._intents.glob("*.json")):
+            return []
+        problems: list[Problem] = []
+        with self.locked():
+            for path in sorted(self._intents.glob("*.json")):
+                try:
+                    writes, events = _read_intent(path)
+                except (OSError, ValueError, KeyError, TypeError) as error:
+                    problems.append(
+                        Problem(f".amem/intents/{path.name}", 0, f"unreadable: {error}")
+                    )
+                    path.rename(path.with_suffix(".unreadable"))
+                    continue
+                problems.extend(self._settle(writes, events))
+                self._drop(path)
+        return problems
+
+    def _settle(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> list[Problem]:
+        states = [(write, self._state(write)) for write in writes]
+        if all(state != "other" for _, state in states):
+            try:
+                for write, state in states:
+                    if state == "before":
+                        self._write(write)
+                self._append_missing(events)
+                return []
+            except (AmemError, FileExistsError):
+                states = [(write, self._state(write)) for write in writes]
+        self._take_back([write for write, state in states if state == "after"])
+        return [
+            Problem(
+                write.path, 0, "an interrupted change was taken back, the note was edited since"
+            )
+            for write, state in states
+            if state == "other"
+        ]
+
+    def _append_missing(self, events: Sequence[Event]) -> None:
+        known = {event.id for _, _, found in self._journal.read_new({}, []) for event in found}
+        self._journal.append([event for event in events if event.id not in known])
+
+    def _state(self, write: NoteWrite) -> str:
+        if not self._vault.exists(write.path):
+            gone = "after" if write.after is None else "other"
+            return "before" if write.before is None else gone
+        raw = self._vault.read(write.path).raw
+        if raw == write.after:
+            return "after"
+        return "before" if raw == write.before else "other"
+
+    def _write(self, write: NoteWrite) -> None:
+        if write.after is None:
+            if write.before is None or self._vault.read(write.path).raw != write.before:
+                raise WriteConflict(f"{write.path} changed meanwhile")
+            self._vault.move_to_trash(write.path)
+            return
+        expected = None if write.before is None else sha256(write.before)
+        self._vault.write(write.path, write.after, expected=expected)
+
+    def _take_back(self, done: Sequence[NoteWrite]) -> None:
+        for write in reversed(done):
+            # Where somebody edited the note in this instant, their version stays.
+            with contextlib.suppress(AmemError):
+                if write.before is None:
+                    self._vault.move_to_trash(write.path)
+                elif write.after is None:
+                    self._vault.write(write.path, write.before, expected=None)
+                else:
+                    self._vault.write(write.path, write.before, expected=sha256(write.after))
+
+    def _keep_intent(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> Path:
+        record = {
+            "writes": [
+                {"path": write.path, "before": _packed(write.before), "after": _packed(write.after)}
+                for write in writes
+            ],
+            "events": [to_record(event) for event in events],
+        }
+        content = json.dumps(record, ensure_ascii=False).encode()
+        path = self._intents / f"{sha256(content)[:24]}.json"
+        try:
+            self._intents.mkdir(parents=True, exist_ok=True)
+            create_file(path, content)
+        except OSError as error:
+            raise SettingsError(
+                f"cannot prepare the change: {error.strerror}", hint="Check space and permissions."
+            ) from error
+        return path
+
+    def _drop(self, intent: Path) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            intent.unlink()
+        sync_folder(self._intents)
+
+
+def _packed(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode("ascii")
+
+
+def _unpacked(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text, validate=True)
+
+
+def _read_intent(path: Path) -> tuple[list[NoteWrite], list[Event]]:
+    record: dict[str, Any] = json.loads(path.read_bytes())
+    writes = []
+    for item in record["writes"]:
+        before, after = _unpacked(item["before"]), _unpacked(item["after"])
+        writes.append(NoteWrite(str(item["path"]), before, after))
+    return writes, [from_record(item) for item in record["events"]]

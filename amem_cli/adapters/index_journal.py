@@ -1,0 +1,130 @@
+"""Journal events, pending work and usage in the index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from amem_cli.adapters.index_connection import IndexConnection
+from amem_cli.core.index_port import PendingNote
+from amem_cli.core.journal import Event, LinkRecord, from_record, ownership, to_record
+
+_SEEN = (
+    "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"
+)
+_KNOWN = "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note = '')"
+
+
+class JournalTables(IndexConnection):
+    """Mirrors the journal."""
+
+    def store_events(self, journal: str, position: str, events: Sequence[Event]) -> None:
+        """Mirror journal events; `position` says up to where the journal file is known."""
+        for event in events:
+            self._store_event(event)
+        self.rows("INSERT OR REPLACE INTO journals VALUES(?, ?)", (journal, position))
+
+    def _store_event(self, event: Event) -> None:
+        record = json.dumps(to_record(event), ensure_ascii=False)
+        self.rows(
+            "INSERT OR IGNORE INTO events VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                event.id,
+                event.note or event.path,
+                event.kind,
+                record,
+                event.calls,
+                event.prompt_tokens,
+                event.answer_tokens,
+                event.seconds,
+            ),
+        )
+        marks = [(text_hash, "") for text_hash in event.known]
+        if event.kind == "process":
+            marks.append((event.text_hash, event.note or event.path))
+        for text_hash, note in marks:
+            self.rows("INSERT OR IGNORE INTO processed VALUES(?, ?)", (text_hash, note))
+
+    def journal_positions(self) -> Mapping[str, str]:
+        """The stored position by journal file."""
+        return dict(self.rows("SELECT name, position FROM journals").fetchall())
+
+    def events(self, note: str | None = None, *, limit: int | None = None) -> list[Event]:
+        """Events, oldest first, of one note (id or path) or of all; `limit` keeps the newest."""
+        where, bindings = ("", ()) if note is None else ("WHERE note = ?", (note,))
+        sql = f"SELECT record FROM events {where} ORDER BY event DESC LIMIT ?"  # noqa: S608
+        rows = self.rows(sql, (*bindings, -1 if limit is None else limit)).fetchall()
+        return [from_record(json.loads(row[0])) for row in reversed(rows)]
+
+    def event(self, prefix: str) -> list[Event]:
+        """Events whose id begins with `prefix`, at most a few."""
+        sql = "SELECT record FROM events WHERE event >= ? AND event < ? ORDER BY event LIMIT 5"
+        return [
+            from_record(json.loads(row[0]))
+            for row in self.rows(sql, (prefix, prefix + "\U0010ffff"))
+        ]
+
+    def model_totals(self) -> Mapping[str, float]:
+        """Sums over all runs of the memory process: calls, prompt_tokens, answer_tokens, seconds, notes."""
+        sql = (
+            "SELECT coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0),"
+            " coalesce(sum(answer_tokens), 0), coalesce(sum(seconds), 0), count(DISTINCT note)"
+            " FROM events WHERE kind = 'process'"
+        )
+        names = ("calls", "prompt_tokens", "answer_tokens", "seconds", "notes")
+        row = self.rows(sql).fetchone()
+        return dict(zip(names, row or (0,) * len(names), strict=True))
+
+    def link_records(self, path: str | None = None) -> Mapping[tuple[str, str], LinkRecord]:
+        """Why links were made, by (source path, target id or path), of one note or all."""
+        sql = (
+            "SELECT DISTINCT n.path, e.note FROM events e JOIN notes n"
+            " ON e.note = n.id OR (n.id IS NULL AND e.note = n.path)"
+            " WHERE e.record LIKE '%\"links\"%'"
+        )
+        if path is not None:
+            sql += " AND n.path = ?"
+        found = {}
+        for source, key in self.rows(sql, () if path is None else (path,)).fetchall():
+            for link in ownership(self.events(key)).links.values():
+                found[source, link.target] = link
+        return found
+
+    def pending(self) -> list[PendingNote]:
+        """Notes that the memory process has not finished with, oldest first."""
+        sql = (
+            "SELECT n.path, coalesce(a.count, 0), coalesce(a.error, '') FROM notes n"
+            f" LEFT JOIN attempts a USING(path) WHERE n.refused = '' AND NOT {_SEEN}"  # noqa: S608
+            f" AND NOT {_KNOWN} ORDER BY coalesce(nullif(n.created, ''), n.modified), n.path"
+        )
+        return [PendingNote(*row) for row in self.rows(sql)]
+
+    def unprocessed(self) -> list[str]:
+        """Paths of all notes that no memory process has seen, those of an adopted vault too."""
+        sql = (
+            f"SELECT path FROM notes n WHERE n.refused = '' AND NOT {_SEEN}"  # noqa: S608
+            " ORDER BY coalesce(nullif(n.created, ''), n.modified), n.path"
+        )
+        return [row[0] for row in self.rows(sql)]
+
+    def postpone(self, path: str, error: str) -> None:
+        """Count a failed attempt."""
+        self.rows(
+            "INSERT INTO attempts VALUES(?1, 1, ?2)"
+            " ON CONFLICT(path) DO UPDATE SET count = count + 1, error = ?2",
+            (path, error),
+        )
+
+    def count_use(self, keys: Sequence[str], moment: str) -> None:
+        """Remember that notes were found or read."""
+        for key in keys:
+            self.rows(
+                "INSERT INTO usage VALUES(?1, 1, ?2)"
+                " ON CONFLICT(note) DO UPDATE SET count = count + 1, last = ?2",
+                (key, moment),
+            )
+
+    def usage(self, key: str) -> tuple[int, str]:
+        """How often a note was found or read, and when last (ISO 8601 or empty)."""
+        row = self.rows("SELECT count, last FROM usage WHERE note = ?", (key,)).fetchone()
+        return (int(row[0]), str(row[1])) if row else (0, "")

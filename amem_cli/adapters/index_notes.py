@@ -1,0 +1,315 @@
+"""Notes, names, links and passages in the index."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from amem_cli.adapters.index_connection import IndexConnection
+from amem_cli.core.errors import Problem
+from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord, NoteSummary
+from amem_cli.core.resolution import alias_key, name_key, resolve
+from amem_cli.core.words import indexable_text
+
+_SUMMARY = (
+    "path, id, title, created, modified, keywords, tags, context, aliases, private, text_hash,"
+    " sha, refused"
+)
+
+
+class NoteTables(IndexConnection):
+    """Stores and finds notes."""
+
+    def file_states(self) -> Mapping[str, KnownFile]:
+        """All files that the index knows, by path."""
+        sql = "SELECT path, size, mtime_ns, ctime_ns, inode, scanned_ns, sha, id FROM notes"
+        return {row[0]: KnownFile(*row[1:]) for row in self.rows(sql)}
+
+    def store(self, record: NoteRecord) -> None:
+        """Insert or replace a note; vectors of unchanged passages are kept."""
+        note, file = record.note, record.file
+        handle = self._handle(note.path)
+        if handle is not None:
+            self._forget_words(handle)
+        values = (
+            handle,
+            note.path,
+            note.id,
+            note.title,
+            note.created,
+            record.modified,
+            _listed(note.keywords),
+            _listed(note.tags),
+            note.context,
+            _listed(note.aliases),
+            note.private,
+            note.refused.message if note.refused else "",
+            record.text_hash,
+            file.size,
+            file.mtime_ns,
+            file.ctime_ns,
+            file.inode,
+            file.scanned_ns,
+            file.sha,
+        )
+        marks = ", ".join("?" * len(values))
+        self.rows(f"INSERT OR REPLACE INTO notes VALUES({marks})", values)  # noqa: S608
+        handle = self._handle(note.path)
+        assert handle is not None
+        self._store_names(handle, note.path, note.title, note.aliases)
+        self._store_links(handle, record.links)
+        self._store_words(handle, record)
+        self._store_passages(handle, record)
+        self._store_problems(handle, record)
+
+    def move(self, old: str, new: str) -> None:
+        """A note has another path now; its usage stays."""
+        handle = self._handle(old)
+        if handle is not None:
+            self.rows("UPDATE notes SET path = ? WHERE note = ?", (new, handle))
+            self.rows("UPDATE OR REPLACE usage SET note = ? WHERE note = ?", (new, old))
+            self.rows("UPDATE OR REPLACE attempts SET path = ? WHERE path = ?", (new, old))
+
+    def forget(self, path: str) -> None:
+        """Remove a note that is gone."""
+        handle = self._handle(path)
+        if handle is None:
+            return
+        self._forget_words(handle)
+        self._forget_passages(handle, keep=())
+        for table in ("notes", "names", "links", "problems"):
+            self.rows(f"DELETE FROM {table} WHERE note = ?", (handle,))  # noqa: S608
+        self.rows("DELETE FROM attempts WHERE path = ?", (path,))
+
+    def touch(self, path: str, file: KnownFile) -> None:
+        """The file's times changed, not its content."""
+        self.rows(
+            "UPDATE notes SET mtime_ns = ?, ctime_ns = ?, inode = ?, scanned_ns = ? WHERE path = ?",
+            (file.mtime_ns, file.ctime_ns, file.inode, file.scanned_ns, path),
+        )
+
+    def _handle(self, path: str) -> int | None:
+        row = self.rows("SELECT note FROM notes WHERE path = ?", (path,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def _store_names(self, handle: int, path: str, title: str, aliases: Sequence[str]) -> None:
+        self.rows("DELETE FROM names WHERE note = ?", (handle,))
+        name = name_key(path)
+        others = {alias_key(alias) for alias in (*aliases, title)} - {name, ""}
+        self.rows("INSERT INTO names VALUES(?, ?, 0)", (name, handle))
+        for other in sorted(others):
+            self.rows("INSERT INTO names VALUES(?, ?, 1)", (other, handle))
+
+    def _store_links(self, handle: int, links: Sequence[NoteLink]) -> None:
+        self.rows("DELETE FROM links WHERE note = ?", (handle,))
+        for position, link in enumerate(links):
+            self.rows(
+                "INSERT INTO links VALUES(?, ?, ?, ?, ?, ?)",
+                (handle, position, link.target, name_key(link.target), link.kind, link.relative),
+            )
+
+    def _store_words(self, handle: int, record: NoteRecord) -> None:
+        note = record.note
+        columns = (
+            " ".join((note.title, *note.aliases)),
+            "\n".join(record.passages),
+            " ".join(note.keywords),
+            " ".join(note.tags),
+            note.context,
+        )
+        texts = tuple(indexable_text(column) for column in columns)
+        self.rows(
+            "INSERT INTO words(rowid, title, body, keywords, tags, context)"
+            " VALUES(?, ?, ?, ?, ?, ?)",
+            (handle, *texts),
+        )
+
+    def _forget_words(self, handle: int) -> None:
+        self.rows("DELETE FROM words WHERE rowid = ?", (handle,))
+
+    def _store_passages(self, handle: int, record: NoteRecord) -> None:
+        note = record.note
+        head = "\n".join((note.title, *note.keywords, *note.tags, note.context))
+        wanted = {
+            position: (hashlib.sha256(f"{head}\n\n{text}".encode()).digest()[:16], text)
+            for position, text in enumerate(record.passages)
+        }
+        sql = "SELECT position, embed_key, passage FROM passages WHERE note = ?"
+        kept = {
+            position: passage
+            for position, key, passage in self.rows(sql, (handle,))
+            if position in wanted and wanted[position][0] == key
+        }
+        self._forget_passages(handle, keep=tuple(kept.values()))
+        for position, (key, text) in wanted.items():
+            if position not in kept:
+                self.rows(
+                    "INSERT INTO passages(note, position, text, embed_key) VALUES(?, ?, ?, ?)",
+                    (handle, position, text, key),
+                )
+
+    def _forget_passages(self, handle: int, *, keep: Sequence[int]) -> None:
+        gone = [
+            (passage, embedded)
+            for passage, embedded in self.rows(
+                "SELECT passage, embedded FROM passages WHERE note = ?", (handle,)
+            )
+            if passage not in keep
+        ]
+        for passage, embedded in gone:
+            if embedded:
+                self.load_vector_extension()
+                self.rows("DELETE FROM vectors WHERE passage = ?", (passage,))
+            self.rows("DELETE FROM passages WHERE passage = ?", (passage,))
+
+    def _store_problems(self, handle: int, record: NoteRecord) -> None:
+        self.rows("DELETE FROM problems WHERE note = ?", (handle,))
+        refused = (record.note.refused,) if record.note.refused else ()
+        for problem in (*refused, *record.note.problems):
+            self.rows(
+                "INSERT INTO problems VALUES(?, ?, ?, ?)",
+                (handle, problem.line, problem.message, problem.hint),
+            )
+
+    def problems(self) -> list[Problem]:
+        """What is wrong in notes, by path."""
+        sql = (
+            "SELECT n.path, p.line, p.message, p.hint FROM problems p JOIN notes n USING(note)"
+            " ORDER BY n.path, p.line"
+        )
+        return [Problem(*row) for row in self.rows(sql)]
+
+    def summary(self, path: str) -> NoteSummary | None:
+        """One note by its path."""
+        found = self._summaries("WHERE path = ?", (path,))
+        return found[0] if found else None
+
+    def summaries(self) -> Iterator[NoteSummary]:
+        """All notes by path."""
+        yield from map(_summary, self.rows(f"SELECT {_SUMMARY} FROM notes ORDER BY path"))  # noqa: S608
+
+    def _summaries(self, where: str, bindings: Any) -> list[NoteSummary]:
+        sql = f"SELECT {_SUMMARY} FROM notes {where} ORDER BY path LIMIT 50"  # noqa: S608
+        return [_summary(row) for row in self.rows(sql, bindings)]
+
+    def find(self, name: str) -> list[NoteSummary]:
+        """Notes by id, path, file name, title, alias, or a prefix of the id."""
+        by_id = self._summaries("WHERE id = ?", (name,))
+        by_path = by_id or self._summaries("WHERE path IN (?, ?)", (name, f"{name}.md"))
+        if by_path:
+            return by_path
+        key = name_key(name)
+        for alias in (0, 1):
+            where = "WHERE note IN (SELECT note FROM names WHERE key = ? AND alias = ?)"
+            found = self._summaries(where, (key, alias))
+            if found:
+                return found
+        # A title with a slash is no link target, but a name that a person may type.
+        by_title = self._summaries("WHERE title = ? COLLATE NOCASE", (name,))
+        if by_title:
+            return by_title
+        if name[:4].isdigit():
+            # A range instead of LIKE: it uses the index and knows no wildcards.
+            return self._summaries("WHERE id >= ? AND id < ?", (name, name + "\U0010ffff"))
+        return []
+
+    def id_taken(self, note_id: str) -> bool:
+        """True for an id that a note has or ever had, by the journal."""
+        sql = (
+            "SELECT EXISTS(SELECT 1 FROM notes WHERE id = ?1)"
+            " OR EXISTS(SELECT 1 FROM events WHERE note = ?1)"
+        )
+        row = self.rows(sql, (note_id,)).fetchone()
+        return bool(row and row[0])
+
+    def candidates(self, key: str) -> list[str]:
+        """Paths of notes whose file name has this key."""
+        return self._named(key, alias=0)
+
+    def alias_candidates(self, key: str) -> list[str]:
+        """Paths of notes with such a title or alias."""
+        return self._named(key, alias=1)
+
+    def _named(self, key: str, *, alias: int) -> list[str]:
+        sql = (
+            "SELECT path FROM names JOIN notes USING(note) WHERE key = ? AND alias = ?"
+            " ORDER BY path"
+        )
+        return [row[0] for row in self.rows(sql, (key, alias))]
+
+    def passages(self, path: str) -> list[str]:
+        """Passages of a note in order."""
+        sql = "SELECT text FROM passages JOIN notes USING(note) WHERE path = ? ORDER BY position"
+        return [row[0] for row in self.rows(sql, (path,))]
+
+    def links_of(self, path: str) -> list[NoteLink]:
+        """Links that stand in a note."""
+        sql = (
+            "SELECT target, kind, relative FROM links JOIN notes USING(note) WHERE path = ?"
+            " ORDER BY position"
+        )
+        return [
+            NoteLink(target, kind, bool(relative))
+            for target, kind, relative in self.rows(sql, (path,))
+        ]
+
+    def links_to(self, path: str) -> list[tuple[str, NoteLink]]:
+        """Links of other notes that resolve to a note, with their paths."""
+        sql = (
+            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
+            " WHERE l.key IN (SELECT key FROM names JOIN notes USING(note) WHERE path = ?)"
+            " AND n.path <> ? ORDER BY n.path, l.position"
+        )
+        return [
+            (source, NoteLink(target, kind, bool(relative)))
+            for source, target, kind, relative in self.rows(sql, (path, path)).fetchall()
+            if resolve(target, source, self) == path
+        ]
+
+    def all_links(self) -> Iterator[tuple[str, NoteLink]]:
+        """Every link with the path of its note, by path."""
+        sql = (
+            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
+            " ORDER BY n.path, l.position"
+        )
+        for source, target, kind, relative in self.rows(sql):
+            yield source, NoteLink(target, kind, bool(relative))
+
+    def count(self) -> int:
+        """Number of notes."""
+        row = self.rows("SELECT count(*) FROM notes").fetchone()
+        return int(row[0]) if row else 0
+
+    def tag_counts(self) -> Mapping[str, int]:
+        """How many notes have a tag, by its first spelling."""
+        sql = (
+            "SELECT value, count(DISTINCT note) FROM notes, json_each(notes.tags)"
+            " GROUP BY lower(value) ORDER BY min(note)"
+        )
+        return {tag: int(count) for tag, count in self.rows(sql)}
+
+
+def _listed(values: Sequence[str]) -> str:
+    return json.dumps(list(values), ensure_ascii=False)
+
+
+def _summary(row: tuple[Any, ...]) -> NoteSummary:
+    path, note_id, title, created, modified, keywords, tags, context, aliases, *rest = row
+    private, text_hash, sha, refused = rest
+    return NoteSummary(
+        path=path,
+        id=note_id,
+        title=title,
+        created=created,
+        modified=modified,
+        keywords=tuple(json.loads(keywords)),
+        tags=tuple(json.loads(tags)),
+        context=context,
+        aliases=tuple(json.loads(aliases)),
+        private=bool(private),
+        text_hash=text_hash,
+        sha=sha,
+        refused=refused,
+    )

@@ -1,0 +1,29 @@
+"""Changes one value in a settings file and keeps the rest of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from amem_cli.adapters.atomic_write import create_file, replace_file, sha256
+
+
+def write_value(path: Path, key: str, value: str | int | float | tuple[str, ...]) -> None:
+    """Set one value in a TOML file, keeping the rest of it to the byte.
+
+    Raises:
+        SettingsError: the file cannot be written.
+    """
+    import tomlkit
+
+    raw = path.read_bytes() if path.exists() else b""
+    document = tomlkit.parse(raw.decode("utf-8"))
+    section, _, name = key.rpartition(".")
+    table: Any = document.setdefault(section, tomlkit.table()) if section else document
+    table[name] = list(value) if isinstance(value, tuple) else value
+    content = tomlkit.dumps(document).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        replace_file(path, content, expected=sha256(raw))
+    else:
+        create_file(path, content)

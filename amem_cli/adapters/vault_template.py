@@ -1,0 +1,110 @@
+"""Makes a vault: copies the template, or adds the program's own folder to notes that are there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from amem_cli.core.errors import SettingsError
+
+STATE_FOLDER = ".amem"
+IGNORED = (".amem/index.db*", ".amem/*.lock", ".amem/intents/")
+ATTRIBUTES = (".amem/journal/*.jsonl merge=union text eol=lf",)
+
+
+def template_folder() -> Path:
+    """The template that comes with the program.
+
+    Raises:
+        SettingsError: the installation is incomplete.
+    """
+    package = Path(__file__).resolve().parent.parent
+    # In a source tree the template lies beside the package, in an installed one inside it.
+    for place in (package / "vault_template", package.parent / "vault_template"):
+        if (place / STATE_FOLDER / "config.toml").is_file():
+            return place
+    raise SettingsError("the vault template is missing", hint="Install amem again.")
+
+
+def create_vault(folder: Path) -> list[str]:
+    """Copy the template into a new or empty folder.
+
+    Returns:
+        The paths of the files written, relative to the folder.
+
+    Raises:
+        SettingsError: the folder holds something already, or cannot be written.
+    """
+    if (folder / STATE_FOLDER).exists():
+        raise SettingsError(f"{folder} is a vault already", hint="Use it, or choose another folder.")
+    present = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    if set(present) - {".git"}:
+        raise SettingsError(
+            f"{folder} is not empty", hint="amem init --adopt turns notes you have into a vault."
+        )
+    template = template_folder()
+    written = []
+    try:
+        for source in _files(template):
+            relative = source.relative_to(template)
+            target = folder / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            written.append(relative.as_posix())
+    except OSError as error:
+        raise SettingsError(f"cannot make the vault: {error}") from None
+    return written
+
+
+def adopt_vault(folder: Path) -> list[str]:
+    """Add the program's own folder to a folder of notes; no note is opened.
+
+    Lines that git needs are appended to `.gitignore` and `.gitattributes` where they are missing.
+
+    Returns:
+        The paths of the files written or extended, relative to the folder.
+
+    Raises:
+        SettingsError: there is no such folder, or it cannot be written.
+    """
+    if not folder.is_dir():
+        raise SettingsError(f"{folder} is no folder", hint="amem init makes a new vault.")
+    state = folder / STATE_FOLDER
+    if state.is_symlink():
+        raise SettingsError(f"{state} is a link", hint="Remove it; a vault keeps its own folder.")
+    written = []
+    try:
+        state.mkdir(exist_ok=True)
+        config = state / "config.toml"
+        if not config.exists():
+            shutil.copyfile(template_folder() / STATE_FOLDER / "config.toml", config)
+            written.append(f"{STATE_FOLDER}/config.toml")
+        for name, lines in ((".gitignore", IGNORED), (".gitattributes", ATTRIBUTES)):
+            if _extend(folder / name, lines):
+                written.append(name)
+    except OSError as error:
+        raise SettingsError(f"cannot make {folder} a vault: {error}") from None
+    return written
+
+
+def _files(template: Path) -> Iterator[Path]:
+    for path in sorted(template.rglob("*")):
+        inside = path.relative_to(template).as_posix()
+        # What a vault makes for itself while somebody works in the template is no part of it.
+        made_here = inside.startswith((".amem/index.db", ".amem/journal", ".amem/intents"))
+        if path.is_file() and not made_here and not inside.endswith(".lock"):
+            yield path
+
+
+def _extend(path: Path, lines: tuple[str, ...]) -> bool:
+    raw = path.read_bytes() if path.exists() else b""
+    present = {line.strip() for line in raw.decode("utf-8", "replace").splitlines()}
+    missing = [line for line in lines if line not in present]
+    if not missing:
+        return False
+    eol = b"\r\n" if b"\r\n" in raw else b"\n"
+    start = b"" if not raw or raw.endswith(b"\n") else eol
+    with path.open("ab") as stream:
+        stream.write(start + b"".join(line.encode() + eol for line in missing))
+    return True

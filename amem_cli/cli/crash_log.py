@@ -1,0 +1,26 @@
+"""Keeps the traceback of a bug where the user can find it."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from pathlib import Path
+
+from amem_cli.config import user_state_folder
+
+KEPT = 20
+
+
+def keep_traceback(error: BaseException) -> Path | str:
+    """Write the traceback to the user's state folder; returns where, or a hint to see it."""
+    folder = user_state_folder() / "crashes"
+    path = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.time_ns() % 10**6:06d}.log"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        path.chmod(0o600)
+        for old in sorted(folder.glob("*.log"))[:-KEPT]:
+            old.unlink()
+    except OSError:
+        return "the output of --verbose"
+    return path

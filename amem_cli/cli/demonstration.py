@@ -1,0 +1,147 @@
+"""The demonstration: the whole job on a sample vault, told as it happens."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amem_cli.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from amem_cli.services.outcome import Outcome
+    from amem_cli.wiring import Workspace
+
+
+def demonstrate(session: Session, keep: Path | None, *, llm: bool) -> None:
+    """Make a vault from the template, add three notes, search, show the graph."""
+    from amem_cli.adapters.vault_template import create_vault
+
+    root = keep.expanduser().resolve() if keep else Path(tempfile.mkdtemp(prefix="amem-demo-"))
+    try:
+        create_vault(root)
+        _run(session, root, llm=llm)
+        if keep and not session.output.as_json:
+            session.output.plain(f"\nThe vault is in {root}; open it in Obsidian as it is.")
+    finally:
+        if not keep:
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def _run(session: Session, root: Path, *, llm: bool) -> None:
+    from amem_cli.rendering.documents import (
+        graph_document,
+        outcome_document,
+        search_document,
+    )
+    from amem_cli.services.demo_notes import DEMO_QUERY
+    from amem_cli.services.init import take_stock
+    from amem_cli.services.stats import vault_graph
+    from amem_cli.wiring import Workspace
+
+    overrides = {} if llm else {"llm_backend": "none"}
+    workspace = Workspace(root, overrides=overrides, notify=session.output.notice)
+    show = _Narrator(session)
+    try:
+        notes = take_stock(workspace.ports)
+        show.heading("A vault of plain markdown notes")
+        show.line(f"amem copied its template into {root}: {notes} notes, a person's own.")
+        session.embed(workspace)
+        outcomes = _add_notes(session, workspace, show)
+        hits = _search(workspace, DEMO_QUERY)
+        show.found(DEMO_QUERY, hits)
+        graph = vault_graph(workspace.index)
+        show.network(graph, outcomes)
+    finally:
+        workspace.close()
+    if session.output.as_json:
+        document = {
+            "vault": str(root),
+            "added": [outcome_document(outcome) for outcome in outcomes],
+            "search": search_document(DEMO_QUERY, "hybrid", hits),
+            "graph": graph_document(graph),
+        }
+        session.output.json_line(document, indent=2)
+
+
+def _add_notes(session: Session, workspace: Workspace, show: _Narrator) -> list[Outcome]:
+    from amem_cli.cli.remembering import remember
+    from amem_cli.services.add import NewNote, add
+    from amem_cli.services.demo_notes import DEMO_NOTES
+
+    outcomes = []
+    for number, demo in enumerate(DEMO_NOTES, 1):
+        show.heading(f"{number}. You add a note")
+        show.line(f"$ amem add --title “{demo.title}” “…”")
+        show.quote(demo.content)
+        new = NewNote(demo.content, title=demo.title, folder=workspace.settings.notes_dir)
+        path = add(workspace.ports, new)
+        show.line("It is on disk and searchable. Now the model reads it …")
+        outcome = remember(session, workspace, path, wait=True)
+        show.outcome(outcome)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _search(workspace: Workspace, query: str) -> list:  # type: ignore[type-arg]
+    from amem_cli.services.query import search
+
+    return search(workspace.index, query, encoder=workspace.encoder, limit=3)
+
+
+class _Narrator:
+    """Tells the story on stdout; silent where a JSON document is wanted."""
+
+    def __init__(self, session: Session) -> None:
+        self._console: Console | None = None if session.output.as_json else session.output.console()
+
+    def heading(self, text: str) -> None:
+        from amem_cli.rendering.text import styled
+
+        if self._console is not None:
+            self._console.print()
+            self._console.print(styled((text, "bold underline")))
+
+    def line(self, text: str) -> None:
+        from amem_cli.rendering.text import styled
+
+        if self._console is not None:
+            self._console.print(styled(text))
+
+    def quote(self, text: str) -> None:
+        from amem_cli.rendering.text import styled
+
+        if self._console is not None:
+            for line in text.strip().splitlines():
+                self._console.print(styled(("  │ ", "dim"), line))
+
+    def outcome(self, outcome: Outcome) -> None:
+        from amem_cli.rendering.text import show_outcome
+
+        if self._console is not None:
+            show_outcome(self._console, outcome)
+
+    def found(self, query: str, hits: list) -> None:  # type: ignore[type-arg]
+        from amem_cli.rendering.text import show_hits
+
+        self.heading("You ask")
+        self.line(f"$ amem search “{query}”")
+        if self._console is not None:
+            show_hits(self._console, hits, query)
+        if any(hit.via for hit in hits):
+            self.line("Notes marked ↳ share few words with the question: a link brought them in.")
+
+    def network(self, graph: object, outcomes: list[Outcome]) -> None:
+        from amem_cli.core.graph import Graph, neighbourhood
+        from amem_cli.rendering.text import show_graph, show_neighbourhood
+
+        assert isinstance(graph, Graph)
+        self.heading("The network now")
+        if self._console is not None:
+            show_graph(self._console, graph)
+            self.heading(f"Around “{outcomes[0].title}”")
+            show_neighbourhood(self._console, graph, neighbourhood(graph, outcomes[0].path, 1))
+        self.line("\nEvery change is a line in .amem/journal: `amem history` tells what, why, when.")

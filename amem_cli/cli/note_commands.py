@@ -1,0 +1,295 @@
+"""`amem add`, `show`, `list`, `edit`, `update`, `rm`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from amem_cli.cli.session import Session, moment, session_of
+from amem_cli.core.errors import SettingsError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.services.outcome import Outcome
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("add")(add)
+    app.command("show")(show)
+    app.command("list")(list_notes)
+    app.command("edit")(edit)
+    app.command("update")(update)
+    app.command("rm")(remove)
+
+
+def add(
+    context: typer.Context,
+    text: Annotated[
+        Optional[str], typer.Argument(help="The note; - reads stdin; none opens $EDITOR.")
+    ] = None,
+    file: Annotated[Optional[Path], typer.Option(help="Read the note from a file.")] = None,
+    title: Annotated[str, typer.Option(help="Title; made from the text where missing.")] = "",
+    keyword: Annotated[Optional[list[str]], typer.Option(help="A keyword; repeatable.")] = None,
+    tag: Annotated[Optional[list[str]], typer.Option(help="A tag; repeatable.")] = None,
+    context_sentence: Annotated[
+        str, typer.Option("--context", help="One sentence that says what the note is about.")
+    ] = "",
+    created: Annotated[Optional[str], typer.Option(help="When it was written (ISO 8601).")] = None,
+    llm: Annotated[
+        bool, typer.Option("--llm/--no-llm", help="Let the language model work, or not.")
+    ] = True,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Wait for metadata and links, or leave them.")
+    ] = True,
+) -> None:
+    """Add a note; amem writes its metadata and links it to what you already know.
+
+    Examples:
+
+        amem add "VACUUM cannot remove dead tuples while a replica holds a snapshot."
+
+        pbpaste | amem add - --tag databases/postgres
+
+        amem add --file draft.md --no-wait
+    """
+    from amem_cli.cli.remembering import remember
+    from amem_cli.services.add import NewNote
+    from amem_cli.services.add import add as add_note
+
+    session = session_of(context)
+    content = _content(text, file)
+    when = moment(created, "--created")
+    backend = None if llm else "none"
+    with session.workspace(llm_backend=backend) as workspace:
+        new = NewNote(
+            content=content,
+            title=title or (file.stem if file is not None else ""),
+            keywords=keyword or (),
+            tags=tag or (),
+            context=context_sentence,
+            created=when,
+            folder=workspace.settings.notes_dir,
+        )
+        path = add_note(workspace.ports, new)
+        outcome = remember(session, workspace, path, wait=wait)
+        show_outcomes(session, outcome)
+
+
+def show_outcomes(session: Session, outcome: Outcome) -> None:
+    """Print what became of one note."""
+    from amem_cli.rendering.documents import outcome_document
+    from amem_cli.rendering.text import show_outcome
+
+    session.output.result(
+        outcome_document(outcome), lambda console: show_outcome(console, outcome)
+    )
+
+
+def _content(text: str | None, file: Path | None) -> str:
+    if text is not None and file is not None:
+        raise UsageError("give a text or --file, not both")
+    try:
+        if file is not None:
+            return file.read_bytes().decode("utf-8")
+        if text == "-":
+            return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError("the text is not UTF-8") from None
+    except OSError as error:
+        raise SettingsError(f"cannot read {file}: {error.strerror}") from None
+    if text is not None:
+        return text
+    if not sys.stdin.isatty():
+        raise UsageError("no text given", hint='amem add "…", or amem add - to read stdin.')
+    from amem_cli.cli.editor import write_in_editor
+
+    return write_in_editor("")
+
+
+def show(
+    context: typer.Context,
+    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    raw: Annotated[bool, typer.Option("--raw", help="The file as it is, byte for byte.")] = False,
+) -> None:
+    """Read a note with its links in both directions.
+
+    Examples:
+
+        amem show "Atomic notes"
+
+        amem show 20260302150004 --json
+    """
+    from amem_cli.cli.search_commands import count_hits
+    from amem_cli.rendering.documents import note_document
+    from amem_cli.rendering.note_text import show_note
+    from amem_cli.services.show import read_note
+
+    session = session_of(context)
+    with session.workspace() as workspace:
+        view = read_note(workspace.ports, note)
+        if raw:
+            sys.stdout.buffer.write(view.raw)
+            return
+        count_hits(workspace, [view.summary.key])
+        usage = workspace.index.usage(view.summary.key)
+        document = note_document(
+            view.summary, view.note, [link.document() for link in view.links], usage
+        )
+        session.output.result(document, lambda console: show_note(console, view))
+
+
+def list_notes(
+    context: typer.Context,
+    tag: Annotated[Optional[list[str]], typer.Option(help="Only notes with this tag.")] = None,
+    since: Annotated[Optional[str], typer.Option(help="Created on this day or later.")] = None,
+    until: Annotated[Optional[str], typer.Option(help="Created on this day or earlier.")] = None,
+    path: Annotated[str, typer.Option(help="Only below this folder.")] = "",
+    orphans: Annotated[bool, typer.Option("--orphans", help="Only notes without links.")] = False,
+    pending: Annotated[
+        bool, typer.Option("--pending", help="Only notes that wait for the model.")
+    ] = False,
+    sort: Annotated[str, typer.Option(help="created, modified, title or path.")] = "created",
+    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
+    limit: Annotated[Optional[int], typer.Option("-n", "--limit", help="At most so many.")] = None,
+) -> None:
+    """List notes, the newest first.
+
+    Examples:
+
+        amem list --tag zettelkasten -n 20
+
+        amem list --orphans --sort title
+    """
+    from amem_cli.rendering.documents import summary_document
+    from amem_cli.services.listing import SORTS, listed
+    from amem_cli.services.query import Filters
+
+    if sort not in SORTS:
+        raise UsageError(f"cannot sort by {sort!r}", hint=f"One of: {', '.join(SORTS)}.")
+    filters = Filters(tuple(tag or ()), moment(since, "--since"), moment(until, "--until"), path)
+    session = session_of(context)
+    with session.workspace() as workspace:
+        notes = listed(
+            workspace.index,
+            filters=filters,
+            orphans=orphans,
+            pending=pending,
+            sort=sort,
+            reverse=reverse,
+            limit=limit,
+        )
+    if session.output.as_json:
+        session.output.json_line([summary_document(note) for note in notes], indent=2)
+        return
+    for note in notes:
+        when = (note.created or note.modified)[:10]
+        tags = "".join(f"  #{tag}" for tag in note.tags[:4])
+        session.output.plain(f"{note.id or '-':<16}  {when}  {note.title}{tags}")
+
+
+def edit(
+    context: typer.Context,
+    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Link it again at once.")] = True,
+) -> None:
+    """Open a note in $EDITOR, then bring its links up to date.
+
+    Examples:
+
+        amem edit "Weekly review"
+    """
+    from amem_cli.cli.editor import open_in_editor
+    from amem_cli.cli.remembering import remember
+    from amem_cli.services.lookup import note_named
+
+    session = session_of(context)
+    with session.workspace() as workspace:
+        found = note_named(workspace.index, note)
+        open_in_editor(workspace.vault.locate(found.path))
+        session.synchronise(workspace)
+        show_outcomes(session, remember(session, workspace, found.path, wait=wait))
+
+
+def update(
+    context: typer.Context,
+    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    content: Annotated[Optional[str], typer.Option(help="New text; - reads stdin.")] = None,
+    context_sentence: Annotated[
+        Optional[str], typer.Option("--context", help="New context sentence.")
+    ] = None,
+    keyword: Annotated[Optional[list[str]], typer.Option(help="The whole new list.")] = None,
+    tag: Annotated[Optional[list[str]], typer.Option(help="The whole new list.")] = None,
+    add_keyword: Annotated[Optional[list[str]], typer.Option(help="Add one.")] = None,
+    remove_keyword: Annotated[Optional[list[str]], typer.Option(help="Remove one.")] = None,
+    add_tag: Annotated[Optional[list[str]], typer.Option(help="Add one.")] = None,
+    remove_tag: Annotated[Optional[list[str]], typer.Option(help="Remove one.")] = None,
+    llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Let the model work.")] = True,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Link it again at once.")] = True,
+) -> None:
+    """Change fields of a note; what you set is yours, amem never rewrites it.
+
+    Examples:
+
+        amem update "Weekly review" --add-tag practice --remove-tag inbox
+
+        amem update 20260302150004 --context "Why cleanup stalls."
+    """
+    from amem_cli.cli.remembering import remember
+    from amem_cli.services.edit import FieldEdits
+    from amem_cli.services.edit import update as change
+    from amem_cli.services.lookup import note_named
+
+    session = session_of(context)
+    edits = FieldEdits(
+        content=None if content is None else _content(content, None),
+        context=context_sentence,
+        keywords=keyword,
+        tags=tag,
+        add_keywords=add_keyword or (),
+        remove_keywords=remove_keyword or (),
+        add_tags=add_tag or (),
+        remove_tags=remove_tag or (),
+    )
+    if edits == FieldEdits():
+        raise UsageError("nothing to change", hint="amem update NOTE --help shows what can be.")
+    with session.workspace(llm_backend=None if llm else "none") as workspace:
+        found = note_named(workspace.index, note)
+        change(workspace.ports, found, edits)
+        show_outcomes(session, remember(session, workspace, found.path, wait=wait))
+
+
+def remove(
+    context: typer.Context,
+    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+) -> None:
+    """Move a note to the vault's .trash folder.
+
+    Links to it that amem made are removed; your own are left and reported.
+
+    Examples:
+
+        amem rm "Draft of a draft"
+    """
+    from amem_cli.services.edit import remove as remove_note
+    from amem_cli.services.lookup import note_named
+
+    session = session_of(context)
+    with session.workspace() as workspace:
+        removal = remove_note(workspace.ports, note_named(workspace.index, note))
+    document = {
+        "path": removal.path,
+        "unlinked": list(removal.unlinked),
+        "dangling": list(removal.dangling),
+    }
+
+    def lines() -> str:
+        told = [f"moved {removal.path} to .trash/"]
+        told += [f"  amem's link removed in {path}" for path in removal.unlinked]
+        told += [f"  still linked from {path}" for path in removal.dangling]
+        return "\n".join(told)
+
+    session.output.result(document, lambda _: session.output.plain(lines()))
+

@@ -1,0 +1,121 @@
+"""`amem search`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from amem_cli.cli.session import moment, session_of
+from amem_cli.core.errors import SettingsError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.services.query import Filters, Hit
+    from amem_cli.wiring import Workspace
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("search")(search)
+
+
+def search(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)] = "",
+    limit: Annotated[int, typer.Option("-k", "--limit", help="How many direct hits.")] = 5,
+    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
+    neighbors: Annotated[bool, typer.Option(help="Linked notes beside the hits.")] = True,
+    tag: Annotated[Optional[list[str]], typer.Option(help="Only notes with this tag.")] = None,
+    since: Annotated[Optional[str], typer.Option(help="Created on this day or later.")] = None,
+    until: Annotated[Optional[str], typer.Option(help="Created on this day or earlier.")] = None,
+    path: Annotated[str, typer.Option(help="Only below this folder.")] = "",
+    queries: Annotated[
+        Optional[Path],
+        typer.Option(help="A file of queries, one a line or JSONL; one JSON result a line."),
+    ] = None,
+) -> None:
+    """Find notes by meaning and by words, and the notes linked to them.
+
+    Examples:
+
+        amem search "why is the table growing"
+
+        amem search vacuum --mode keyword --tag databases -k 10
+
+        amem search --queries questions.txt > answers.jsonl
+    """
+    from amem_cli.rendering.documents import search_document
+    from amem_cli.rendering.text import show_hits
+    from amem_cli.services.query import MODES, Filters
+
+    if mode not in MODES:
+        raise UsageError(f"no mode {mode!r}", hint=f"One of: {', '.join(MODES)}.")
+    if not query.strip() and queries is None:
+        raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
+    filters = Filters(tuple(tag or ()), moment(since, "--since"), moment(until, "--until"), path)
+    session = session_of(context)
+    with session.workspace() as workspace:
+        if mode != "keyword":
+            session.embed(workspace)
+        if queries is None:
+            hits = _search(workspace, query, mode, limit, neighbors, filters)
+            document = search_document(query, mode, hits)
+            session.output.result(document, lambda console: show_hits(console, hits, query))
+            return
+        for text, extra in _queries(queries):
+            hits = _search(workspace, text, mode, limit, neighbors, filters)
+            session.output.json_line({**extra, **search_document(text, mode, hits)})
+
+
+def _search(
+    workspace: Workspace, query: str, mode: str, limit: int, neighbors: bool, filters: Filters
+) -> list[Hit]:
+    from amem_cli.services.query import search as find
+
+    encoder = None if mode == "keyword" else workspace.encoder
+    hits = find(
+        workspace.index,
+        query,
+        encoder=encoder,
+        mode=mode,  # type: ignore[arg-type]
+        limit=limit,
+        neighbors=neighbors,
+        filters=filters,
+    )
+    count_hits(workspace, [hit.note.key for hit in hits])
+    return hits
+
+
+def count_hits(workspace: Workspace, keys: list[str]) -> None:
+    """Remember that notes were found; a vault that cannot be written is searched all the same."""
+    import contextlib
+
+    import apsw
+
+    now = workspace.ports.clock.now().isoformat(timespec="seconds")
+    with contextlib.suppress(apsw.Error), workspace.index.changing():
+        workspace.index.count_use(keys, now)
+
+
+def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
+    """Queries of a file with the other fields of their line, which the answer repeats."""
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read {path}: {error}") from None
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        if not line.lstrip().startswith("{"):
+            yield line.strip(), {}
+            continue
+        try:
+            record = json.loads(line)
+            query = record.pop("query")
+        except (ValueError, KeyError):
+            raise UsageError(f"{path}:{number} is no JSON object with a “query”") from None
+        yield str(query), record

@@ -1,0 +1,87 @@
+"""What every command shares: the named vault, the voice, and opening both."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.core.errors import UsageError
+from amem_cli.rendering.output import Output
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import typer
+
+    from amem_cli.wiring import Workspace
+
+
+@dataclass
+class Session:
+    """The global options of one command line."""
+
+    vault: Path | None = None
+    output: Output = field(default_factory=Output)
+
+    @contextlib.contextmanager
+    def workspace(self, *, sync: bool = True, **overrides: Any) -> Iterator[Workspace]:
+        """The vault, open and in step with its folder.
+
+        Args:
+            sync: False leaves the index as it is.
+            overrides: settings given as options, by field name; None is no override.
+        """
+        from amem_cli.wiring import Workspace, find_vault
+
+        given = {name: value for name, value in overrides.items() if value is not None}
+        workspace = Workspace(find_vault(self.vault), overrides=given, notify=self.output.notice)
+        try:
+            if sync:
+                self.synchronise(workspace)
+            yield workspace
+        finally:
+            workspace.close()
+
+    def synchronise(self, workspace: Workspace) -> None:
+        """Read what changed in the folder, with a progress bar where it is much."""
+        from amem_cli.services.sync import synchronise
+
+        with self.output.progress("reading notes") as progress:
+            report = synchronise(workspace.ports, progress=progress)
+        if self.output.verbose:
+            self.output.problems(report.problems)
+
+    def embed(self, workspace: Workspace) -> int:
+        """Give new passages their vectors, with a progress bar."""
+        from amem_cli.services.sync import embed_missing
+
+        with self.output.progress("embedding") as progress:
+            return embed_missing(workspace.ports, workspace.encoder, progress=progress)
+
+
+def session_of(context: typer.Context) -> Session:
+    """The session that the main callback made."""
+    session = context.find_object(Session)
+    assert session is not None
+    return session
+
+
+def moment(text: str | None, option: str) -> datetime | None:
+    """A date given as an option.
+
+    Raises:
+        UsageError: it is no date.
+    """
+    from amem_cli.core.identity import parse_moment
+
+    if text is None:
+        return None
+    try:
+        return parse_moment(text)
+    except ValueError:
+        raise UsageError(
+            f"{option} {text!r} is no date", hint="Write it as 2026-03-02 or 2026-03-02T15:00."
+        ) from None

@@ -1,0 +1,177 @@
+"""`amem init`, `index`, `stats`, `demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from amem_cli.cli.session import Session, session_of
+
+if TYPE_CHECKING:
+    from amem_cli.wiring import Workspace
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("init")(init)
+    app.command("index")(index)
+    app.command("stats")(stats)
+    app.command("demo")(demo)
+
+
+def init(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="The vault's folder.")] = Path(),
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Turn notes that are there into a vault.")
+    ] = False,
+) -> None:
+    """Make a vault from the template, or adopt a folder of notes without touching one.
+
+    Examples:
+
+        amem init ~/notes
+
+        amem init ~/Documents/Obsidian --adopt
+    """
+    from amem_cli.adapters.vault_template import adopt_vault, create_vault
+    from amem_cli.services.init import take_stock
+    from amem_cli.wiring import Workspace
+
+    session = session_of(context)
+    root = folder.expanduser().resolve()
+    written = adopt_vault(root) if adopt else create_vault(root)
+    workspace = Workspace(root, notify=session.output.notice)
+    try:
+        notes = take_stock(workspace.ports)
+        problems = workspace.index.problems()
+    finally:
+        workspace.close()
+    session.output.problems(problems)
+    document = {
+        "vault": str(root),
+        "notes": notes,
+        "written": written,
+        "problems": [_problem(problem) for problem in problems],
+    }
+    what = "adopted" if adopt else "made"
+    text = f"{what} {root}: {notes} notes\nnext: cd {root} && amem add “…”"
+    session.output.result(document, lambda _: session.output.plain(text))
+
+
+def _problem(problem: object) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(problem)  # type: ignore[call-overload,no-any-return]
+
+
+def index(
+    context: typer.Context,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make it anew from nothing.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare with the vault, write nothing.")
+    ] = False,
+) -> None:
+    """Bring the index up to date with the folder.
+
+    Examples:
+
+        amem index
+
+        amem index --rebuild
+
+        amem index --check
+    """
+    session = session_of(context)
+    with session.workspace(sync=False) as workspace:
+        if check:
+            _check(session, workspace)
+            return
+        if rebuild:
+            from amem_cli.adapters.index_connection import delete_index
+
+            delete_index(workspace.index_file)
+        _update(session, workspace)
+
+
+def _update(session: Session, workspace: Workspace) -> None:
+    import time
+
+    from amem_cli.services.sync import synchronise
+
+    started = time.perf_counter()
+    with session.output.progress("reading notes") as progress:
+        report = synchronise(workspace.ports, progress=progress)
+    read_seconds = time.perf_counter() - started
+    embedded = session.embed(workspace)
+    seconds = time.perf_counter() - started
+    problems = [*report.problems, *workspace.index.problems()]
+    session.output.problems(problems)
+    count = workspace.index.count()
+    document = {
+        "notes": count,
+        "added": len(report.added),
+        "changed": len(report.changed),
+        "removed": len(report.removed),
+        "moved": len(report.moved),
+        "passages_embedded": embedded,
+        "read_seconds": round(read_seconds, 3),
+        "seconds": round(seconds, 3),
+        "problems": [_problem(problem) for problem in problems],
+    }
+    text = (
+        f"{count} notes: {len(report.added)} added, {len(report.changed)} changed,"
+        f" {len(report.moved)} moved, {len(report.removed)} removed;"
+        f" {embedded} passages embedded in {seconds:.1f} s"
+    )
+    session.output.result(document, lambda _: session.output.plain(text))
+
+
+def _check(session: Session, workspace: Workspace) -> None:
+    from amem_cli.services.check import check_index
+
+    differences = check_index(workspace.ports)
+    document = {"in_step": not differences, "differences": differences}
+    lines = differences or ["the index is in step with the vault"]
+    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
+    if differences:
+        raise typer.Exit(1)
+
+
+def stats(context: typer.Context) -> None:
+    """Notes, links, orphans, pending work, and what the model cost.
+
+    Examples:
+
+        amem stats --json
+    """
+    from amem_cli.rendering.documents import stats_document
+    from amem_cli.rendering.text import show_stats
+    from amem_cli.services.stats import stats as count
+
+    session = session_of(context)
+    with session.workspace() as workspace:
+        figures = count(workspace.index)
+    session.output.result(stats_document(figures), lambda console: show_stats(console, figures))
+
+
+def demo(
+    context: typer.Context,
+    keep: Annotated[
+        Optional[Path], typer.Option(help="Leave the demonstration's vault in this folder.")
+    ] = None,
+    llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Use the language model.")] = True,
+) -> None:
+    """Show the whole job on a sample vault: add, link, evolve, search, graph.
+
+    Examples:
+
+        amem demo
+
+        amem demo --keep ~/amem-demo
+    """
+    from amem_cli.cli.demonstration import demonstrate
+
+    demonstrate(session_of(context), keep, llm=llm)

@@ -1,0 +1,244 @@
+"""Settings: built-in, then the user's, the vault's, the environment's and the command's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from amem_cli.core.errors import NotFoundError, SettingsError
+
+if TYPE_CHECKING:
+    from amem_cli.core.note_file import PropertyNames
+
+CONFIG_NAME = "config.toml"
+ENVIRONMENT_PREFIX = "AMEM_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings; a dotted key in TOML is the field with `_` for the first dot.
+
+    Attributes:
+        default_vault: the vault where no other is named; only of use in the user's settings.
+        notes_dir: folder of new notes.
+        encoder_model: a sentence-transformers name or folder.
+        llm_backend: `llama.cpp`, `openai`, `ollama` or `none`.
+        llm_model: a GGUF file for `llama.cpp` (empty: the bundled one), a model name for a server.
+        llm_base_url: an OpenAI-compatible server, such as `http://127.0.0.1:11434/v1`.
+        llm_threads: threads of the in-process model.
+        llm_context_tokens: context window that the model is loaded with.
+        llm_memory_mb: memory limit of the model's process.
+        llm_deadline_seconds: longest time for one answer.
+        evolution_mode: `auto` or `off`.
+        evolution_settle_seconds: a note edited by a person is left in peace for so long.
+        evolution_max_links: most links that the machine adds to one note.
+        evolution_candidates: how many near notes the model is shown.
+        exclude_folders: folders whose notes are no memories.
+        properties_*: names of the properties in the front matter.
+    """
+
+    default_vault: str = ""
+    notes_dir: str = "notes"
+    encoder_model: str = "all-MiniLM-L6-v2"
+    llm_backend: str = "llama.cpp"
+    llm_model: str = ""
+    llm_base_url: str = ""
+    llm_threads: int = 2
+    llm_context_tokens: int = 4096
+    llm_memory_mb: int = 6144
+    llm_deadline_seconds: float = 90.0
+    evolution_mode: str = "auto"
+    evolution_settle_seconds: float = 60.0
+    evolution_max_links: int = 5
+    evolution_candidates: int = 8
+    exclude_folders: tuple[str, ...] = ("templates",)
+    properties_id: str = "id"
+    properties_created: str = "created"
+    properties_keywords: str = "keywords"
+    properties_tags: str = "tags"
+    properties_context: str = "context"
+    properties_links: str = "links"
+
+    @property
+    def property_names(self) -> PropertyNames:
+        """The mapping from fields to property names."""
+        from amem_cli.core.note_file import PropertyNames
+
+        return PropertyNames(
+            id=self.properties_id,
+            created=self.properties_created,
+            keywords=self.properties_keywords,
+            tags=self.properties_tags,
+            context=self.properties_context,
+            links=self.properties_links,
+        )
+
+
+_CHOICES = {
+    "llm.backend": ("llama.cpp", "openai", "ollama", "none"),
+    "evolution.mode": ("auto", "off"),
+}
+_BOUNDS = {
+    "llm.threads": (1, 256),
+    "llm.context_tokens": (512, 1_000_000),
+    "llm.memory_mb": (256, 1_000_000),
+    "llm.deadline_seconds": (1, 3600),
+    "evolution.settle_seconds": (0, 86_400),
+    "evolution.max_links": (0, 20),
+    "evolution.candidates": (1, 30),
+}
+_SECTIONS = ("encoder", "llm", "evolution", "exclude", "properties")
+
+
+def key_of(name: str) -> str:
+    """The dotted key of a field: `llm_base_url` is `llm.base_url`."""
+    section, _, rest = name.partition("_")
+    return f"{section}.{rest}" if section in _SECTIONS and rest else name
+
+
+def keys() -> dict[str, str]:
+    """Field names by dotted key, in order."""
+    return {key_of(item.name): item.name for item in fields(Settings)}
+
+
+def value_for(key: str, text: str) -> Any:
+    """A setting's value from the text of a command or an environment variable.
+
+    Raises:
+        NotFoundError: there is no such setting.
+        SettingsError: the value does not fit.
+    """
+    kind = _kind(key)
+    try:
+        if kind is int:
+            value: Any = int(text)
+        elif kind is float:
+            value = float(text)
+        elif kind is str:
+            value = text
+        else:
+            value = tuple(part.strip() for part in text.split(",") if part.strip())
+    except ValueError:
+        raise SettingsError(f"{key} must be a number, not {text!r}") from None
+    return checked(key, value)
+
+
+def checked(key: str, value: Any, *, place: str = "") -> Any:
+    """The value if it fits the setting.
+
+    Raises:
+        NotFoundError: there is no such setting.
+        SettingsError: the value does not fit.
+    """
+    kind = _kind(key)
+    where = f" in {place}" if place else ""
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if isinstance(value, list):
+        value = tuple(value)
+    is_names = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+    fits = is_names if kind not in (str, int, float) else type(value) is kind
+    if not fits:
+        raise SettingsError(f"{key}{where} has a value of the wrong kind: {value!r}")
+    if key in _CHOICES and value not in _CHOICES[key]:
+        choices = ", ".join(_CHOICES[key])
+        raise SettingsError(f"{key}{where} cannot be {value!r}", hint=f"One of: {choices}.")
+    low, high = _BOUNDS.get(key, (float("-inf"), float("inf")))
+    if isinstance(value, (int, float)) and not low <= value <= high:
+        raise SettingsError(f"{key}{where} must lie between {low} and {high}, not {value}")
+    if key == "notes_dir" and any(part.startswith(".") for part in str(value).split("/")):
+        raise SettingsError(f"{key}{where} must be a plain folder in the vault, not {value!r}")
+    return value
+
+
+def _kind(key: str) -> Any:
+    names = keys()
+    if key not in names:
+        raise NotFoundError(f"no setting {key!r}", hint="`amem config list` shows all of them.")
+    hint = get_type_hints(Settings)[names[key]]
+    return tuple if get_args(hint) else hint
+
+
+def load(
+    vault_file: Path | None, user_file: Path, environment: Mapping[str, str]
+) -> tuple[Settings, dict[str, str]]:
+    """The settings in force and, by dotted key, the layer that each comes from.
+
+    Raises:
+        SettingsError: a file is not TOML or holds a value that does not fit.
+    """
+    settings = Settings()
+    origin = dict.fromkeys(keys(), "built-in")
+    layers: list[tuple[str, dict[str, Any]]] = [("user", read_file(user_file))]
+    if vault_file is not None:
+        layers.append(("vault", read_file(vault_file)))
+    layers.append(("environment", _from_environment(environment)))
+    for layer, values in layers:
+        known = {key: value for key, value in values.items() if key in origin}
+        changes = {keys()[key]: checked(key, value, place=layer) for key, value in known.items()}
+        settings = replace(settings, **changes)
+        origin.update(dict.fromkeys(known, layer))
+    return settings, origin
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The values of a TOML file by dotted key; empty where there is no file.
+
+    Raises:
+        SettingsError: the file is not readable TOML.
+    """
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Mend {path}.") from None
+    flat: dict[str, Any] = {}
+    for name, value in data.items():
+        if isinstance(value, dict):
+            flat.update({f"{name}.{inner}": item for inner, item in value.items()})
+        else:
+            flat[name] = value
+    return flat
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for key, name in keys().items():
+        text = environment.get(ENVIRONMENT_PREFIX + name.upper())
+        if text is not None:
+            found[key] = value_for(key, text)
+    return found
+
+
+def user_config_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where the user's own settings are."""
+    from platformdirs import user_config_path
+
+    override = (os.environ if environment is None else environment).get("AMEM_CONFIG_DIR")
+    return Path(override) if override else user_config_path("amem", appauthor=False)
+
+
+def user_cache_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where what can be made again is kept, such as exported encoders."""
+    from platformdirs import user_cache_path
+
+    override = (os.environ if environment is None else environment).get("AMEM_CACHE_DIR")
+    return Path(override) if override else user_cache_path("amem", appauthor=False)
+
+
+def user_state_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where this machine's name and consents are kept."""
+    from platformdirs import user_state_path
+
+    override = (os.environ if environment is None else environment).get("AMEM_STATE_DIR")
+    return Path(override) if override else user_state_path("amem", appauthor=False)

@@ -1,0 +1,235 @@
+"""What the use cases need of the index: the mirror of the vault that can always be rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from amem_cli.core.errors import Problem
+from amem_cli.core.journal import Event, LinkRecord
+from amem_cli.core.note import Note
+from amem_cli.core.resolution import NoteNames
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
+
+LinkKind = Literal["wikilink", "property"]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """What the index remembers of a file.
+
+    Attributes:
+        scanned_ns: clock time before the file was read; a file whose times are not older than
+            this may have changed unseen within the clock's granularity.
+        sha: SHA-256 of its bytes, hexadecimal.
+    """
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+    scanned_ns: int
+    sha: str
+    id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLink:
+    """A link as it stands in a note.
+
+    Attributes:
+        target: the text before `#` and `|`.
+        kind: `wikilink` in the body, `property` in the front matter.
+        relative: a markdown link, whose target is relative to the note's own folder first.
+    """
+
+    target: str
+    kind: LinkKind
+    relative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRecord:
+    """One note as the index stores it.
+
+    Attributes:
+        sha: hash of the file; `text_hash`: hash of what the memory process depends on.
+        modified: ISO 8601 time of the last change, UTC.
+        passages: pieces of the body in order, each short enough for the encoder.
+    """
+
+    note: Note
+    file: KnownFile
+    text_hash: str
+    modified: str
+    links: tuple[NoteLink, ...]
+    passages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSummary:
+    """What lists, hits and graphs show of a note."""
+
+    path: str
+    id: str | None
+    title: str
+    created: str
+    modified: str
+    keywords: tuple[str, ...]
+    tags: tuple[str, ...]
+    context: str
+    aliases: tuple[str, ...]
+    private: bool
+    text_hash: str
+    sha: str
+    refused: str
+
+    @property
+    def key(self) -> str:
+        """The id, or the path of a note without one: how the journal names it."""
+        return self.id or self.path
+
+
+@dataclass(frozen=True, slots=True)
+class PassageJob:
+    """A passage that has no vector yet."""
+
+    passage: int
+    summary: NoteSummary
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingNote:
+    """A note whose text the memory process has not finished with."""
+
+    path: str
+    attempts: int
+    error: str
+
+
+class MemoryIndex(NoteNames, Protocol):
+    """Notes, passages, vectors, words, links, events and usage in one file."""
+
+    def file_states(self) -> Mapping[str, KnownFile]:
+        """All files that the index knows, by path."""
+
+    def changing(self) -> AbstractContextManager[object]:
+        """One write transaction."""
+
+    def store(self, record: NoteRecord) -> None:
+        """Insert or replace a note; vectors of unchanged passages are kept."""
+
+    def move(self, old: str, new: str) -> None:
+        """A note has another path now; its usage stays."""
+
+    def forget(self, path: str) -> None:
+        """Remove a note that is gone."""
+
+    def touch(self, path: str, file: KnownFile) -> None:
+        """The file's times changed, not its content."""
+
+    def store_events(self, journal: str, position: str, events: Sequence[Event]) -> None:
+        """Mirror journal events; `position` says up to where the journal file is known."""
+
+    def journal_positions(self) -> Mapping[str, str]:
+        """The stored position by journal file."""
+
+    def events(self, note: str | None = None, *, limit: int | None = None) -> list[Event]:
+        """Events, oldest first, of one note (id or path) or of all."""
+
+    def event(self, prefix: str) -> list[Event]:
+        """Events whose id begins with `prefix`, at most a few."""
+
+    def model_totals(self) -> Mapping[str, float]:
+        """Sums over all runs of the memory process: calls, prompt_tokens, answer_tokens, seconds, notes."""
+
+    def link_records(self, path: str | None = None) -> Mapping[tuple[str, str], LinkRecord]:
+        """Why links were made, by (source path, target id or path), of one note or all."""
+
+    def use_encoder(self, model_id: str, dimension: int) -> bool:
+        """Prepare for vectors of this model; True where vectors of another model were dropped."""
+
+    def encoder(self) -> str | None:
+        """Id of the model whose vectors are stored."""
+
+    def passages_to_embed(self) -> list[PassageJob]:
+        """Passages without a vector."""
+
+    def store_vectors(self, passages: Sequence[int], vectors: Vectors) -> None:
+        """Add vectors; shape (len(passages), dimension)."""
+
+    def problems(self) -> list[Problem]:
+        """What is wrong in notes, by path."""
+
+    def summary(self, path: str) -> NoteSummary | None:
+        """One note by its path."""
+
+    def summaries(self) -> Iterator[NoteSummary]:
+        """All notes by path."""
+
+    def find(self, name: str) -> list[NoteSummary]:
+        """Notes by id, path, file name, title, alias, or a prefix of the id, in this order of
+        preference: the first kind of match that finds anything decides."""
+
+    def id_taken(self, note_id: str) -> bool:
+        """True for an id that a note has or ever had, by the journal."""
+
+    def passages(self, path: str) -> list[str]:
+        """Passages of a note in order."""
+
+    def links_of(self, path: str) -> list[NoteLink]:
+        """Links that stand in a note."""
+
+    def links_to(self, path: str) -> list[tuple[str, NoteLink]]:
+        """Links of other notes that resolve to a note, with their paths."""
+
+    def all_links(self) -> Iterator[tuple[str, NoteLink]]:
+        """Every link with the path of its note, by path."""
+
+    def keyword_scores(
+        self, terms: Sequence[str], limit: int, among: Sequence[str] | None = None
+    ) -> dict[str, float]:
+        """BM25 by path, higher is better, best first; `among` restricts to these paths."""
+
+    def vector_scores(
+        self, vector: Vectors, limit: int, among: Sequence[str] | None = None
+    ) -> dict[str, float]:
+        """Best cosine of any passage by path, best first; shape of `vector`: (dimension,)."""
+
+    def note_vector(self, path: str) -> Vectors | None:
+        """Mean of a note's passage vectors, unit length, shape (dimension,)."""
+
+    def document_frequency(self, term: str) -> int:
+        """In how many notes a word occurs."""
+
+    def count(self) -> int:
+        """Number of notes."""
+
+    def tag_counts(self) -> Mapping[str, int]:
+        """How many notes have a tag, by its first spelling."""
+
+    def pending(self) -> list[PendingNote]:
+        """Notes that the memory process has not finished with, oldest first."""
+
+    def unprocessed(self) -> list[str]:
+        """Paths of all notes that no memory process has seen, those of an adopted vault too."""
+
+    def postpone(self, path: str, error: str) -> None:
+        """Count a failed attempt."""
+
+    def count_use(self, keys: Sequence[str], moment: str) -> None:
+        """Remember that notes were found or read."""
+
+    def usage(self, key: str) -> tuple[int, str]:
+        """How often a note was found or read, and when last (ISO 8601 or empty)."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+Progress = Callable[[int, int], None]

@@ -1,0 +1,238 @@
+"""What the machine did and why: journal events, and who owns what by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+KINDS = (
+    "baseline",  # the notes a vault had when it was adopted
+    "add",  # the program created a note
+    "construct",  # metadata written for a note
+    "link",  # links added to a note by the machine
+    "evolve",  # an older note's metadata changed because of a newer one
+    "process",  # the memory process ended for a text; nothing written by this event itself
+    "edit",  # a person changed a note through a command
+    "remove",  # a note went to the trash
+    "release",  # a person changed what the machine had written: it is the person's from now on
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field of one note, before and after."""
+
+    field: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRecord:
+    """Why a link was made.
+
+    Attributes:
+        target: id of the target note, or its path where it has none.
+        text: the wikilink as written in the note.
+        strength: 0..1.
+        by: `machine` or `person`.
+    """
+
+    target: str
+    path: str
+    text: str
+    relation: str
+    strength: float
+    reason: str
+    by: str = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """The bytes that an event replaced, so that exactly they can be put back.
+
+    Attributes:
+        offset: byte offset in both versions.
+        removed, inserted: text of the old and the new version at that offset.
+        sha_before, sha_after: SHA-256 of the whole file, hexadecimal.
+    """
+
+    offset: int
+    removed: str
+    inserted: str
+    sha_before: str
+    sha_after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One journal line: a change of one note, with its cause.
+
+    Attributes:
+        id: unique, sorts by time.
+        time: ISO 8601 with offset.
+        by: `machine`, or `person` for a change made through a command.
+        note: id of the note; empty where the event is about no single note.
+        trigger: id or path of the note whose addition or change caused the event.
+        cause: id of the event that caused this one.
+        text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
+        known: text hashes that need no process (`baseline`).
+        seconds: wall time of the model calls behind the event.
+    """
+
+    id: str
+    time: str
+    kind: str
+    by: str = "machine"
+    note: str = ""
+    path: str = ""
+    trigger: str = ""
+    cause: str = ""
+    reason: str = ""
+    changes: tuple[Change, ...] = ()
+    links: tuple[LinkRecord, ...] = ()
+    splice: Splice | None = None
+    model: str = ""
+    prompt: str = ""
+    calls: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+    problems: tuple[str, ...] = ()
+    text_hash: str = ""
+    known: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def to_record(event: Event) -> dict[str, Any]:
+    """The JSON object of an event; empty fields are left out, unknown ones kept."""
+    record = {
+        name: value
+        for name, value in asdict(event).items()
+        if value not in ("", (), [], None, 0, 0.0)
+    }
+    record.pop("extra", None)
+    return {**event.extra, **record}
+
+
+def from_record(record: Mapping[str, Any]) -> Event:
+    """Read an event, keeping fields that a newer version may have written.
+
+    Raises:
+        ValueError: the record is not an event.
+    """
+    known = {item.name for item in fields(Event)} - {"extra"}
+    values = {name: record[name] for name in record if name in known}
+    try:
+        for name in ("id", "time", "kind"):
+            if not isinstance(values[name], str):
+                raise ValueError(f"{name} is not text")
+        values["changes"] = tuple(Change(**item) for item in values.get("changes", ()))
+        values["links"] = tuple(LinkRecord(**item) for item in values.get("links", ()))
+        if values.get("splice") is not None:
+            values["splice"] = Splice(**values["splice"])
+        for name in ("problems", "known"):
+            values[name] = tuple(str(item) for item in values.get(name, ()))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not an event: {error}") from None
+    values["extra"] = {name: record[name] for name in record if name not in known}
+    return Event(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """What in a note's metadata the machine wrote, by the journal.
+
+    Attributes:
+        links: records by the target's id or path, those of a person's commands too (see
+            `LinkRecord.by`); a link's text may have been rewritten by a rename, so the target
+            decides.
+        declined: targets of links that the machine made and a person removed.
+        context: the machine's last context, or None.
+    """
+
+    keywords: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    links: Mapping[str, LinkRecord] = field(default_factory=dict)
+    declined: frozenset[str] = frozenset()
+    context: str | None = None
+
+    def may_replace_context(self, current: str) -> bool:
+        """A context may be replaced where there is none, or where it is the machine's own."""
+        return not current or current == self.context
+
+
+def ownership(events: Iterable[Event]) -> Ownership:
+    """Fold the events of one note, oldest first, into what the machine owns of it."""
+    owned: dict[str, set[str]] = {"keywords": set(), "tags": set()}
+    links: dict[str, LinkRecord] = {}
+    declined: set[str] = set()
+    context: str | None = None
+    for event in events:
+        writes = event.by == "machine" and event.kind != "release"
+        for change in event.changes:
+            if change.field in owned:
+                before, after = set(change.before or ()), set(change.after or ())
+                owned[change.field] -= before - after
+                if writes:
+                    owned[change.field] |= after - before
+            elif change.field == "context":
+                context = change.after if writes else None
+            elif change.field == "links":
+                gone = set(change.before or ()) - set(change.after or ())
+                lost = {key for key, link in links.items() if link.text in gone}
+                declined |= set() if writes else lost
+                links = {key: link for key, link in links.items() if key not in lost}
+        for link in event.links:
+            links[link.target] = link
+            declined.discard(link.target)
+    return Ownership(
+        frozenset(owned["keywords"]), frozenset(owned["tags"]), links, frozenset(declined), context
+    )
+
+
+def splice_between(before: bytes, after: bytes, sha_before: str, sha_after: str) -> Splice | None:
+    """The one replacement that turns `before` into `after`; None where it is not UTF-8.
+
+    A file's text is cut at the common prefix and suffix, moved to character boundaries.
+    """
+    start = _common_prefix(before, after)
+    end = _common_prefix(before[start:][::-1], after[start:][::-1])
+    while start > 0 and (_continues(before, start) or _continues(after, start)):
+        start -= 1
+    while end > 0 and (
+        _continues(before, len(before) - end) or _continues(after, len(after) - end)
+    ):
+        end -= 1
+    try:
+        removed = before[start : len(before) - end].decode("utf-8")
+        inserted = after[start : len(after) - end].decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return Splice(start, removed, inserted, sha_before, sha_after)
+
+
+def _continues(data: bytes, position: int) -> bool:
+    return position < len(data) and data[position] & 0xC0 == 0x80
+
+
+def _common_prefix(left: bytes, right: bytes) -> int:
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[:middle] == right[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def processed_hashes(events: Sequence[Event]) -> set[str]:
+    """Text hashes that the process has finished with, or that were there before the machine."""
+    done: set[str] = set()
+    for event in events:
+        done.update(event.known)
+        if event.kind == "process" and event.text_hash:
+            done.add(event.text_hash)
+    return done

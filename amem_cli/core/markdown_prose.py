@@ -1,0 +1,74 @@
+"""Markdown as the prose a reader sees, without links, emphasis marks, tables or comments."""
+
+from __future__ import annotations
+
+import re
+
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,16}|~{3,16})")
+_RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
+_LINE_MARKS = re.compile(
+    r"(?:[ \t>]{0,32})(?:#{1,6}[ \t]+|[-*+•→][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,3}[.)][ \t]+)?"
+)
+_CALLOUT = re.compile(r"\[![a-zA-Z-]{1,20}\][+-]?")
+_WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{0,300})(?:\|([^\[\]\n]{0,300}))?\]\]")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}(?:\s[^()\n]{0,200})?\)")
+_ADDRESS = re.compile(r"<?\b(?:https?|ftp|mailto|obsidian|file):[^\s<>)\]]{1,2000}>?")
+_TEMPLATE = re.compile(r"\{\{[^{}\n]{0,300}\}\}|\{%[^%\n]{0,300}%\}")
+_HTML = re.compile(r"</?[a-zA-Z!][^<>\n]{0,300}>")
+_BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]{1,60}$")
+_EMPHASIS = re.compile(r"\*{1,3}|~~|==|`{1,16}|(?<!\w)_{1,3}|_{1,3}(?!\w)")
+_LEFTOVERS = re.compile(r"\[\[|\]\]|\{\{|\}\}|-{3,}|%%|\||!\[")
+_BLANKS = re.compile(r"[ \t\u00a0]{2,}")
+
+
+def prose_lines(markdown: str, *, with_code: bool = False) -> list[str]:
+    """The lines of the text without markup; lines that hold nothing else become empty.
+
+    Args:
+        markdown: a note's body.
+        with_code: keep the lines inside code fences, as they are.
+
+    Returns:
+        One entry per line of the body. No entry holds `[[`, `{{`, `---` or a newline, unless it is
+        a line of code.
+    """
+    lines: list[str] = []
+    fence = ""
+    for line in markdown.splitlines():
+        mark = _FENCE.match(line)
+        if fence:
+            closes = bool(mark) and line.strip() == line.strip()[0] * len(line.strip())
+            if closes and line.strip().startswith(fence):
+                fence = ""
+                lines.append("")
+            else:
+                lines.append(line if with_code else "")
+        elif mark:
+            fence = mark.group(1)
+            lines.append("")
+        else:
+            lines.append(plain_line(line))
+    return lines
+
+
+def plain_line(line: str) -> str:
+    """One line of markdown without its markup."""
+    if _RULE_OR_TABLE_LINE.match(line):
+        return ""
+    marks = _LINE_MARKS.match(line)
+    line = line[marks.end() :] if marks else line
+    line = _CALLOUT.sub("", line)
+    line = _WIKILINK.sub(lambda link: link.group(2) or link.group(1).split("#")[0], line)
+    line = _LINK.sub(r"\1", line)
+    line = _ADDRESS.sub("", line)
+    line = _TEMPLATE.sub("", line)
+    line = _HTML.sub("", line)
+    line = _BLOCK_ID.sub("", line)
+    line = _EMPHASIS.sub("", line)
+    line = _LEFTOVERS.sub(" ", line)
+    return _BLANKS.sub(" ", line).strip()
+
+
+def prose(markdown: str, *, with_code: bool = False) -> str:
+    """The whole text without markup, line by line as in `prose_lines`."""
+    return "\n".join(prose_lines(markdown, with_code=with_code))

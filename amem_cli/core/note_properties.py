@@ -1,0 +1,158 @@
+"""Reads a note's fields from its header as leniently as people write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from amem_cli.core.errors import Problem
+from amem_cli.core.header import Entry, Header
+
+_NOT_PRIVATE = ("", "false", "no", "off", "n", "0")
+_BLANKS_OR_COMMAS = re.compile(r"[,\s]+")
+_COMMAS_OR_LINES = re.compile(r"[,\n]")
+_WIKILINK = re.compile(r"!?\[\[[^\[\]\r\n]{1,1000}\]\]")
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyNames:
+    """The property names under which a vault keeps the program's fields."""
+
+    id: str = "id"
+    created: str = "created"
+    keywords: str = "keywords"
+    tags: str = "tags"
+    context: str = "context"
+    links: str = "links"
+
+
+class NoteProperties:
+    """The properties of one note; what cannot be read is told in `problems` and left out."""
+
+    def __init__(self, path: str, header: Header, names: PropertyNames) -> None:
+        self.problems: list[Problem] = []
+        self._path = path
+        self._header = header
+        self._names = names
+
+    @property
+    def id(self) -> str | None:
+        """The id as it is written, without quotes."""
+        return self._text(self._names.id).strip() or None
+
+    @property
+    def created(self) -> str:
+        """The date as it is written, without quotes."""
+        return self._text(self._names.created).strip()
+
+    @property
+    def context(self) -> str:
+        """The sentence; of a list, its texts joined by commas."""
+        entry = self._header.entry(self._names.context)
+        if entry is not None and entry.value.kind == "list":
+            return ", ".join(self._texts(entry, _split_at_commas))
+        return self._text(self._names.context)
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """A list, or a text with commas."""
+        return self._all_texts((self._names.keywords,), _split_at_commas)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """A list, or a text with commas or blanks; `tag`, which Obsidian reads too, after it."""
+        names = ("tags", "tag") if self._names.tags == "tags" else (self._names.tags,)
+        texts = self._all_texts(names, _BLANKS_OR_COMMAS.split)
+        bare = (text.lstrip("#").strip() for text in texts)
+        return tuple(text for text in bare if text)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Wikilinks with their brackets, and whatever else the list holds."""
+        return self._all_texts((self._names.links,), _split_links)
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """A list, or a text with commas; `alias`, which Obsidian reads too, after it."""
+        return self._all_texts(("aliases", "alias"), _split_at_commas)
+
+    @property
+    def title(self) -> str:
+        """The `title` property on one line, or empty."""
+        entry = self._header.entry("title")
+        if entry is None or entry.value.is_null:
+            return ""
+        return " ".join(entry.value.text.split())
+
+    @property
+    def private(self) -> bool:
+        """True for anything under `private` that does not clearly say no."""
+        return any(
+            entry.value.text.strip().casefold() not in _NOT_PRIVATE
+            if entry.value.kind == "scalar"
+            else bool(entry.value.parts)
+            for entry in self._header.entries
+            if entry.name.casefold() == "private" and not entry.value.is_null
+        )
+
+    def _text(self, name: str) -> str:
+        entry = self._header.entry(name)
+        if entry is None:
+            return ""
+        if entry.value.kind != "scalar":
+            self._tell(entry, "a text")
+            return ""
+        return self._header.text_of(entry.value) or ""
+
+    def _all_texts(
+        self, names: tuple[str, ...], split: Callable[[str], list[str]]
+    ) -> tuple[str, ...]:
+        texts: list[str] = []
+        for entry in self._entries(names):
+            known = {text.casefold() for text in texts}
+            texts += (text for text in self._texts(entry, split) if text.casefold() not in known)
+        return tuple(texts)
+
+    def _entries(self, names: tuple[str, ...]) -> Iterator[Entry]:
+        first = self._header.entry(names[0])
+        if first is not None:
+            yield first
+        if len(names) > 1:
+            # Obsidian finds its own list properties in the singular and in any case.
+            for entry in self._header.entries:
+                if entry.name.casefold() in names and entry is not first:
+                    yield entry
+
+    def _texts(self, entry: Entry, split: Callable[[str], list[str]]) -> list[str]:
+        value = entry.value
+        if value.kind == "scalar":
+            texts = split(self._header.text_of(value) or "")
+        else:
+            listed = self._header.texts_of(value)
+            if listed is None:
+                self._tell(entry, "a list of texts")
+            texts = list(listed or ())
+        stripped = (text.strip() for text in texts)
+        return [text for text in stripped if text]
+
+    def _tell(self, entry: Entry, expected: str) -> None:
+        self.problems.append(
+            Problem(
+                self._path,
+                self._header.line(entry.start),
+                f"the property `{entry.name}` holds something else than {expected}",
+                "Rename it, or give the program another name for its property in the settings.",
+            )
+        )
+
+
+def _split_at_commas(text: str) -> list[str]:
+    return _COMMAS_OR_LINES.split(text)
+
+
+def _split_links(text: str) -> list[str]:
+    # Words around the links are somebody's, so such a text stays whole.
+    if _WIKILINK.sub("", text).strip(" ,;\r\n\t"):
+        return [text]
+    return _WIKILINK.findall(text)

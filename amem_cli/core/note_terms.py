@@ -1,0 +1,115 @@
+"""The words of a note that tell its subject: names, identifiers, nouns and rare words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from amem_cli.core.everyday_words import EVERYDAY_WORDS
+from amem_cli.core.markdown_prose import prose
+from amem_cli.core.stopwords import CHINESE_FUNCTION_CHARACTERS, GENERIC_WORDS
+from amem_cli.core.words import (
+    TOKEN,
+    cjk_bigrams,
+    detect_language,
+    fold,
+    is_stopword,
+    is_unspaced,
+    stem,
+    words,
+)
+
+DocumentFrequency = Callable[[str], int]
+
+EVERYDAY_STEMS = frozenset(stem(word) for word in EVERYDAY_WORDS)
+_MAX_TEXT = 8_000
+_MID_SENTENCE = re.compile(r"(?<=[\w,;:)(&/„\"“+] )[A-ZÄÖÜ][\w'’-]{1,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of a note: as it was written, and how much it says about the subject."""
+
+    written: str
+    word: str
+    kind: str
+
+
+def note_terms(title: str, text: str, keywords: Sequence[str] = ()) -> dict[str, Term]:
+    """The meaningful words of a note by stem, in the order of first use."""
+    plain = prose(text[:_MAX_TEXT], with_code=True)
+    language = detect_language(plain)
+    capitalised = {match.group() for match in _MID_SENTENCE.finditer(plain)}
+    terms: dict[str, Term] = {}
+    for source in (title, *keywords, plain):
+        for match in TOKEN.finditer(source):
+            for term in _terms_of(match.group(), language, capitalised):
+                terms.setdefault(stem(term.word), term)
+    return terms
+
+
+def _terms_of(written: str, language: str, capitalised: set[str]) -> list[Term]:
+    if is_unspaced(written):
+        return [
+            Term(pair, pair, "cjk")
+            for pair in cjk_bigrams(written)
+            if not any(character in CHINESE_FUNCTION_CHARACTERS for character in pair)
+        ]
+    folded = words(written)
+    word = folded[0] if folded else ""
+    if len(word) < 3 or len(word) > 60 or word in GENERIC_WORDS or is_stopword(word, language):
+        return []
+    return [
+        Term(
+            written.removesuffix("'s").removesuffix("’s"),
+            word,
+            _kind(word, written, language, capitalised),
+        )
+    ]
+
+
+def _kind(word: str, written: str, language: str, capitalised: set[str]) -> str:
+    if "_" in word or (any(c.isdigit() for c in word) and any(c.isalpha() for c in word)):
+        return "code"
+    if word in EVERYDAY_WORDS or stem(word) in EVERYDAY_STEMS:
+        return "everyday"
+    if word[0].isdigit():
+        return "word" if len(word) > 3 else "everyday"
+    if written in capitalised:
+        return "noun" if language == "de" else "name"
+    return "everyday" if language == "de" and written.islower() else "word"
+
+
+def is_dull(word: str) -> bool:
+    """True for a folded word that says nothing about a subject in any note."""
+    return (
+        is_stopword(word) or word in GENERIC_WORDS or word.isdigit() or stem(word) in EVERYDAY_STEMS
+    )
+
+
+def searchable(text: str) -> str:
+    """The text as `mentions_title` wants it: folded words between single blanks."""
+    return f" {' '.join(words(_unjoined(text[:_MAX_TEXT])))} "
+
+
+def mentions_title(
+    title: str, searchable_text: str, document_frequency: DocumentFrequency, total: int
+) -> bool:
+    """True where the whole title stands in the text and its words are too rare to do so by chance.
+
+    A title of one word must be rare in the vault and no everyday word.
+    """
+    wanted = words(_unjoined(title))
+    if is_unspaced(wanted[0] if wanted else ""):
+        return len(fold(title)) >= 3 and fold(title) in searchable_text
+    telling = [word for word in wanted if len(word) > 2 and not is_dull(word)]
+    if not telling or f" {' '.join(wanted)} " not in searchable_text:
+        return False
+    usual = max(2.0, 0.02 * total)
+    rarest = min(document_frequency(word) for word in telling)
+    return rarest <= usual or (len(wanted) > 1 and len(telling) > 1 and rarest <= 3 * usual)
+
+
+def _unjoined(text: str) -> str:
+    return text.replace("-", " ").replace("_", " ")

@@ -1,0 +1,213 @@
+"""Candidate phrases of a text scored by its own statistics, after YAKE (Campos et al., 2020)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from amem_cli.core.markdown_prose import prose
+from amem_cli.core.note_terms import EVERYDAY_STEMS
+from amem_cli.core.stopwords import CHINESE_FUNCTION_CHARACTERS, GENERIC_WORDS
+from amem_cli.core.words import (
+    TOKEN,
+    UNSPACED_RUN,
+    detect_language,
+    is_stopword,
+    is_unspaced,
+    sentences,
+    stem,
+    words,
+)
+
+_MAX_TEXT = 20_000
+_LONGEST_PHRASE = 3
+_LONGEST_WORD = 60
+_LENGTH_SCORE = {1: 1.0, 2: 1.25, 3: 1.2}
+_GAP_WITHIN_PHRASE = re.compile(r"[ \u00a0]{1,2}")
+_DERIVED_ENDINGS = ("ed", "ing", "ly")
+_KIND_SCORE = {
+    "name": 1.6,
+    "code": 1.5,
+    "noun": 1.2,
+    "word": 1.0,
+    "derived": 0.6,
+    "number": 0.4,
+    "everyday": 0.45,
+    "adjective": 0.4,
+    "generic": 0.15,
+}
+_UNSPACED_LENGTHS = (4, 3, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    word: str
+    kind: str
+    sentence: int
+    start: int
+    end: int
+
+
+def scored_phrases(text: str) -> list[tuple[str, float]]:
+    """Phrases of the text with their scores, best first; every one stands in the text as given.
+
+    A word weighs by its kind (name, identifier, noun, everyday word), its frequency, the sentences
+    it is spread over and how early it comes; a phrase by the mean of its words, its length and its
+    own frequency. Runs of Chinese, Japanese or Korean give repeated pieces of 2 to 4 characters.
+    """
+    plain = prose(text[:_MAX_TEXT], with_code=True)
+    language = detect_language(plain)
+    lines = sentences(plain)
+    tokens = [_tokens(line, number, language) for number, line in enumerate(lines)]
+    weights = _word_weights(tokens)
+    spellings: dict[str, Counter[str]] = defaultdict(Counter)
+    scores: dict[str, float] = {}
+    for line, line_tokens in zip(lines, tokens, strict=True):
+        for members in _runs(line, line_tokens):
+            key = " ".join(stem(token.word) for token in members)
+            spellings[key][line[members[0].start : members[-1].end]] += 1
+            scores.setdefault(key, _phrase_score(members, weights))
+    ranked = [
+        (counts.most_common(1)[0][0], scores[key] * (1 + 0.2 * math.log(counts.total())))
+        for key, counts in spellings.items()
+    ]
+    ranked.extend(_unspaced_phrases(lines))
+    return sorted(
+        ((phrase, score) for phrase, score in ranked if phrase in text),
+        key=lambda entry: (-entry[1], entry[0]),
+    )
+
+
+def _tokens(line: str, number: int, language: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    for match in TOKEN.finditer(line):
+        written = match.group()
+        bare = written.removesuffix("'s").removesuffix("’s")
+        word = (words(bare) or [""])[0]
+        kind = _kind(bare, word, language, opens=not tokens)
+        tokens.append(_Token(word, kind, number, match.start(), match.start() + len(bare)))
+    return tokens
+
+
+def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
+    if is_unspaced(written) or len(written) > _LONGEST_WORD or not word:
+        return "stop"
+    if not any(character.isalpha() for character in word):
+        return "number"
+    if is_stopword(word, language) or len(word) < 2:
+        return "stop"
+    if word in GENERIC_WORDS:
+        return "generic"
+    if _is_identifier(written):
+        return "code"
+    return _kind_of_plain_word(written, word, language, opens=opens)
+
+
+def _is_identifier(written: str) -> bool:
+    has_digit = any(character.isdigit() for character in written)
+    has_inner_capital = any(character.isupper() for character in written[1:])
+    return "_" in written or has_digit or has_inner_capital
+
+
+def _kind_of_plain_word(written: str, word: str, language: str, *, opens: bool) -> str:
+    is_everyday = stem(word) in EVERYDAY_STEMS
+    if language == "de":
+        if written[0].isupper():
+            return "everyday" if is_everyday else "noun"
+        return "adjective"
+    if written[0].isupper() and not opens:
+        return "name"
+    if is_everyday:
+        return "everyday"
+    return "derived" if word.endswith(_DERIVED_ENDINGS) else "word"
+
+
+def _runs(line: str, tokens: Sequence[_Token]) -> Iterator[Sequence[_Token]]:
+    for first in range(len(tokens)):
+        for last in range(first, min(first + _LONGEST_PHRASE, len(tokens))):
+            token = tokens[last]
+            if token.kind == "stop":
+                break
+            if last > first:
+                gap = line[tokens[last - 1].end : token.start]
+                if _GAP_WITHIN_PHRASE.fullmatch(gap) is None:
+                    break
+            members = tokens[first : last + 1]
+            if _is_phrase(members) and not _cuts_a_name(line, tokens, first, last):
+                yield members
+
+
+def _is_phrase(members: Sequence[_Token]) -> bool:
+    kinds = {token.kind for token in members}
+    if len(members) > 1 and members[-1].kind in ("derived", "number", "adjective"):
+        return members[-1].word.endswith("ing")
+    return bool(kinds - {"number", "generic"})
+
+
+def _cuts_a_name(line: str, tokens: Sequence[_Token], first: int, last: int) -> bool:
+    return _is_one_name(line, tokens, first - 1) or _is_one_name(line, tokens, last)
+
+
+def _is_one_name(line: str, tokens: Sequence[_Token], left: int) -> bool:
+    """Whether the token at `left` and the one after it belong to one name."""
+    if left < 0 or left + 1 >= len(tokens):
+        return False
+    gap = line[tokens[left].end : tokens[left + 1].start]
+    return tokens[left].kind == tokens[left + 1].kind == "name" and gap == " "
+
+
+def _word_weights(lines: Sequence[Sequence[_Token]]) -> dict[str, float]:
+    where: dict[str, list[int]] = defaultdict(list)
+    best_kind: dict[str, float] = {}
+    for line in lines:
+        for token in line:
+            if token.kind != "stop":
+                key = stem(token.word)
+                where[key].append(token.sentence)
+                best_kind[key] = max(best_kind.get(key, 0.0), _KIND_SCORE[token.kind])
+    return {
+        key: best_kind[key]
+        * (1 + 0.5 * math.log(len(places)))
+        * (1 + len(set(places)) / max(1, len(lines)))
+        / (1 + 0.25 * math.log(1 + places[0]))
+        * min(1.0, 0.5 + len(key) / 12)
+        for key, places in where.items()
+    }
+
+
+def _phrase_score(members: Sequence[_Token], weights: dict[str, float]) -> float:
+    mean = sum(weights[stem(token.word)] for token in members) / len(members)
+    return mean * _LENGTH_SCORE[len(members)]
+
+
+def _unspaced_phrases(lines: Sequence[str]) -> list[tuple[str, float]]:
+    counts: Counter[str] = Counter()
+    first: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        for run in UNSPACED_RUN.findall(line):
+            for length in _UNSPACED_LENGTHS:
+                for start in range(len(run) - length + 1):
+                    piece = run[start : start + length]
+                    counts[piece] += 1
+                    first.setdefault(piece, number)
+    telling = [
+        piece for piece in counts if not any(c in CHINESE_FUNCTION_CHARACTERS for c in piece)
+    ]
+    return [
+        (piece, _unspaced_score(piece, counts) / (1 + 0.25 * math.log(1 + first[piece])))
+        for piece in telling
+        if not _is_part_of_equal(piece, counts)
+    ]
+
+
+def _unspaced_score(piece: str, counts: Counter[str]) -> float:
+    return (0.4 + math.log(1 + counts[piece])) * (1 + 0.2 * (len(piece) - 2) * (counts[piece] > 1))
+
+
+def _is_part_of_equal(piece: str, counts: Counter[str]) -> bool:
+    if counts[piece] < 2 or len(piece) < 3:
+        return len(piece) > 2
+    return False

@@ -1,0 +1,60 @@
+"""What the use cases need of the folder of notes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from amem_cli.core.errors import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What the system says of a file without reading it; times in nanoseconds."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A note's bytes.
+
+    Attributes:
+        raw: the file, or its first 2 MiB where it is larger (`cut`).
+    """
+
+    state: FileState
+    raw: bytes
+    cut: bool
+
+    @property
+    def sha(self) -> str:
+        """SHA-256 of what was read, hexadecimal."""
+        return hashlib.sha256(self.raw).hexdigest()
+
+
+class Vault(Protocol):
+    """A folder of notes. Every path given or returned is relative to it, with `/`."""
+
+    def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
+        """All notes, in no particular order; what cannot be a note is told in `problems`."""
+
+    def exists(self, path: str) -> bool:
+        """True where a regular file is at `path`."""
+
+    def read(self, path: str) -> FileContent:
+        """Read one note.
+
+        Raises:
+            NotFoundError: there is no such regular file.
+            UnsafePath: the path leaves the vault, follows a link, or enters a dot folder.
+        """
+
+    def move_to_trash(self, path: str) -> str:
+        """Move a note to `.trash/`; returns its path there."""

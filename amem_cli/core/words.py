@@ -1,0 +1,260 @@
+"""How text is cut into words, search terms, index text and sentences, in any script."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+from amem_cli.core.stopwords import (
+    CHINESE_FUNCTION_CHARACTERS,
+    LATIN_STOPWORDS,
+    STOPWORDS_BY_LANGUAGE,
+    SUBJECTS_IN_ENGLISH,
+)
+
+_HAN = "々〇㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
+_KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+_HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
+# Vowel signs and other marks are not `\w` to Python, yet belong to the word they stand on.
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0951-\u0957"
+    "\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u0a01-\u0a03\u0a3c-\u0a51\u0a81-\u0a83\u0abc-\u0acd"
+    "\u0b01-\u0b03\u0b3c-\u0b57\u0bbe-\u0bcd\u0c3e-\u0c56\u0cbc-\u0cd6\u0d3e-\u0d57"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200c\u200d"
+)
+_UNSPACED = f"[{_HAN}{_KANA}{_HANGUL}]"
+_START = rf"[^\W_{_HAN}{_KANA}{_HANGUL}]"
+_LETTER = rf"(?:{_START}|[{_MARKS}])"
+_JOINED = rf"(?:(?:[-_'’]|(?<=\d)[.,:](?=\d)){_LETTER}+)*"
+_WORD = rf"{_START}{_LETTER}*{_JOINED}(?:\+\+|#(?!\w))?"
+TOKEN = re.compile(rf"{_UNSPACED}+|{_WORD}")
+UNSPACED_RUN = re.compile(rf"{_UNSPACED}+")
+
+_NAMED_SIGNS = (("++", "plusplus"), ("#", "sharp"))
+_SEPARATOR = re.compile(r"[-_'’.,:]+")
+_SENTENCE_END = re.compile(r"[.!?]{1,8}[\"'”’»«)\]*_]{0,4}(?=\s|$)|[。！？…][”’」』）]{0,4}")
+_BLOCK_START = re.compile(r"[ \t]{0,16}(?:[-*+•>|#]|\d{1,3}[.)]|```|~~~|→)")
+_ABBREVIATION_LIST = """
+    abb abs al approx art bd betr bzgl bzw ca cf cllr co corp dept dipl dr eig eng etc eur evtl fig
+    geb gen ggf hr hrsg inc incl inkl ing jan feb apr aug sep sept okt oct nov dec dez jr ltd max
+    min mio mr mrd mrs ms mt nr no od pp prof resp rev sog sr st std str tel usw vgl vol vs zb zzgl
+    """
+_ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
+_SHORT_LINE = 55
+_UMLAUTS = frozenset("äöü")
+_ENGLISH_PRIOR = 0.9
+
+
+def is_unspaced(word: str) -> bool:
+    """True for a word of Chinese, Japanese or Korean characters."""
+    return bool(word) and UNSPACED_RUN.match(word) is not None
+
+
+def fold(text: str) -> str:
+    """The text as it is compared: compatibility forms composed (NFKC), case folded."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def words(text: str) -> list[str]:
+    """Folded words in order: letters and digits with inner hyphen, underscore or apostrophe.
+
+    A possessive ending is dropped, a number's inner separators become a point, `c++` and `c#` stay
+    whole, and a run of Chinese, Japanese or Korean characters is one word.
+    """
+    return [_plain_word(match) for match in TOKEN.findall(fold(text))]
+
+
+def _plain_word(token: str) -> str:
+    token = token.replace("’", "'")
+    if token.endswith("'s"):
+        return token[:-2]
+    if token[0].isdigit():
+        return token.replace(",", ".").replace(":", ".")
+    return token
+
+
+def is_stopword(word: str, language: str = "en") -> bool:
+    """True for a folded word that carries no subject in a text of the language.
+
+    The stop words of English, German, French and Spanish count in every text, but for the few that
+    are nouns or verbs in English (`car`, `die`, `war`): those count in their own language only.
+    """
+    return word in LATIN_STOPWORDS or word in STOPWORDS_BY_LANGUAGE.get(language, ())
+
+
+def cjk_bigrams(run: str) -> list[str]:
+    """Overlapping pairs of a run of characters; the run itself where it is one character."""
+    if len(run) < 2:
+        return [run] if run else []
+    return [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def _spelt_sign(word: str) -> str:
+    for sign, name in _NAMED_SIGNS:
+        if word.endswith(sign):
+            return word[: -len(sign)] + name
+    return word
+
+
+def _terms_of(token: str) -> list[str]:
+    if is_unspaced(token):
+        return cjk_bigrams(token)
+    word = _spelt_sign(_plain_word(token))
+    parts = [part for part in _SEPARATOR.split(word) if part]
+    if len(parts) < 2 or word[0].isdigit():
+        return [word]
+    return [word, *(part for part in parts if len(part) > 1)]
+
+
+def search_terms(query: str) -> list[str]:
+    """The distinct terms to ask a full-text index of `indexable_text` for, in the query's order.
+
+    Stop words are left out unless there is nothing else. A joined word such as `dead-tuple` gives
+    itself and its parts; a term may hold a separator and is then meant as a phrase.
+    """
+    language = detect_language(query)
+    terms = [term for token in TOKEN.findall(fold(query)) for term in _terms_of(token)]
+    meaningful = [term for term in terms if not _is_empty_term(term, language)]
+    return list(dict.fromkeys(meaningful or terms))
+
+
+def _is_empty_term(term: str, language: str) -> bool:
+    if is_unspaced(term):
+        return all(character in CHINESE_FUNCTION_CHARACTERS for character in term)
+    return is_stopword(term, language)
+
+
+def indexable_text(text: str) -> str:
+    """The text for a full-text table that splits at spaces and punctuation.
+
+    Folded; runs of Chinese, Japanese and Korean characters become overlapping pairs, and `c++` and
+    `c#` become words, so that `search_terms` of a query find them. Not meant for display.
+    """
+
+    def spread(match: re.Match[str]) -> str:
+        token = match.group()
+        if is_unspaced(token):
+            return f" {' '.join(cjk_bigrams(token))} "
+        return _spelt_sign(token)
+
+    return TOKEN.sub(spread, fold(text))
+
+
+def stem(word: str) -> str:
+    """A light stem shared by the inflected forms of an English or German word.
+
+    Only for comparing words of two texts; not a stem that a dictionary knows.
+    """
+    if len(word) < 5 or is_unspaced(word) or not word.isalpha():
+        return word
+    for ending, replacement in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word[: -len(ending)] + replacement
+    return word
+
+
+_ENDINGS = (
+    ("ings", ""), ("ing", ""), ("ies", "y"), ("ied", "y"), ("sses", "ss"), ("ed", ""),
+    ("ern", ""), ("es", ""), ("en", ""), ("er", ""), ("em", ""), ("e", ""), ("n", ""),
+)  # fmt: skip
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, stripped, in order; a list item, heading or table row is its own.
+
+    A full stop after an abbreviation, number or initial, or before a small letter, ends nothing.
+    Linear in the length of the text.
+    """
+    return [
+        sentence
+        for paragraph in _paragraphs(text)
+        for sentence in _split_paragraph(paragraph)
+        if sentence
+    ]
+
+
+def _paragraphs(text: str) -> list[str]:
+    paragraphs: list[list[str]] = []
+    joins = False
+    for line in text.splitlines():
+        stripped = line.strip()
+        if stripped and joins and not _BLOCK_START.match(line):
+            paragraphs[-1].append(stripped)
+        elif stripped:
+            paragraphs.append([stripped])
+        joins = len(stripped) >= _SHORT_LINE and stripped[0] not in "#|"
+    return [" ".join(lines) for lines in paragraphs]
+
+
+def _split_paragraph(paragraph: str) -> list[str]:
+    pieces: list[str] = []
+    start = 0
+    for match in _SENTENCE_END.finditer(paragraph):
+        if _ends_sentence(paragraph, match):
+            pieces.append(paragraph[start : match.end()].strip())
+            start = match.end()
+    pieces.append(paragraph[start:].strip())
+    return pieces
+
+
+def _ends_sentence(paragraph: str, match: re.Match[str]) -> bool:
+    if not match.group().startswith(".") or match.group().startswith(".."):
+        following = paragraph[match.end() : match.end() + 2].strip()
+        return not following[:1].islower()
+    following = paragraph[match.end() : match.end() + 2].strip()
+    if following[:1].islower():
+        return False
+    before = paragraph[max(0, match.start() - 12) : match.start()]
+    word = re.split(r"[\s(.„“\"]", before)[-1]
+    is_initial = len(word) == 1 and word.isalpha() and word != "I"
+    is_ordinal = word.isdigit() and len(word) <= 2 and not following[:1].isdigit()
+    return not (word.casefold() in _ABBREVIATIONS or is_initial or is_ordinal)
+
+
+def detect_language(text: str) -> str:
+    """Two-letter code of a text's language, by its script or its stop words; `en` where unsure."""
+    sample = fold(text[:20_000])
+    scripts = Counter(_script(character) for character in sample if character.isalpha())
+    total = sum(scripts.values())
+    if not total:
+        return "en"
+    if scripts["ja"] >= 0.05 * total:
+        return "ja"
+    script, count = scripts.most_common(1)[0]
+    if script != "latin" and count >= 0.3 * total:
+        return script
+    if scripts["zh"] >= 0.2 * total:
+        return "zh"
+    return _latin_language(sample)
+
+
+_SCRIPT_STARTS = (
+    (0x0250, "latin"), (0x0370, "other"), (0x0400, "el"), (0x0530, "ru"), (0x0590, "hy"),
+    (0x0600, "he"), (0x0700, "ar"), (0x0900, "other"), (0x0980, "hi"), (0x0E00, "other"),
+    (0x0E80, "th"), (0x1100, "other"), (0x1200, "ko"), (0x1E00, "other"), (0x2000, "latin"),
+    (0x3040, "other"), (0x3100, "ja"), (0x3130, "zh"), (0x3190, "ko"), (0x31F0, "zh"),
+    (0x3400, "ja"), (0xA000, "zh"), (0xAC00, "other"), (0xD7B0, "ko"), (0xF900, "other"),
+    (0xFB00, "zh"), (0x20000, "other"), (0x40000, "zh"),
+)  # fmt: skip
+
+
+def _script(character: str) -> str:
+    point = ord(character)
+    return next((name for bound, name in _SCRIPT_STARTS if point < bound), "other")
+
+
+def _latin_language(sample: str) -> str:
+    counts = Counter(words(sample))
+    scores = {
+        language: sum(_weight(word) * counts[word] for word in stopwords)
+        for language, stopwords in STOPWORDS_BY_LANGUAGE.items()
+    }
+    scores["en"] += _ENGLISH_PRIOR
+    scores["de"] += sum(count for word, count in counts.items() if not _UMLAUTS.isdisjoint(word))
+    best = max(scores.values())
+    return next(language for language in STOPWORDS_BY_LANGUAGE if scores[language] == best)
+
+
+def _weight(word: str) -> float:
+    return 0.4 if word in SUBJECTS_IN_ENGLISH else 1.0

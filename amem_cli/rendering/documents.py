@@ -1,0 +1,140 @@
+"""Results as JSON documents, in the shapes that scripts and agents rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from amem_cli.core.graph import Graph
+from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.journal import Event, to_record
+from amem_cli.core.note import Note
+from amem_cli.services.outcome import Outcome
+from amem_cli.services.query import Hit
+from amem_cli.services.stats import Stats
+
+
+def hit_document(hit: Hit) -> dict[str, Any]:
+    """One search hit."""
+    note = hit.note
+    return {
+        "id": note.id,
+        "path": note.path,
+        "title": note.title,
+        "score": hit.score,
+        "created": note.created,
+        "keywords": list(note.keywords),
+        "tags": list(note.tags),
+        "context": note.context,
+        "snippet": hit.snippet,
+        "via": hit.via,
+    }
+
+
+def search_document(query: str, mode: str, hits: Sequence[Hit]) -> dict[str, Any]:
+    """One search."""
+    return {"query": query, "mode": mode, "hits": [hit_document(hit) for hit in hits]}
+
+
+def outcome_document(outcome: Outcome) -> dict[str, Any]:
+    """What `add` and `evolve` say of one note."""
+    return {
+        "id": outcome.id,
+        "path": outcome.path,
+        "title": outcome.title,
+        "keywords": list(outcome.metadata.keywords),
+        "tags": list(outcome.metadata.tags),
+        "context": outcome.metadata.context,
+        "links": [
+            {
+                "target": link.target,
+                "path": link.path,
+                "relation": link.relation,
+                "reason": link.reason,
+                "strength": link.strength,
+            }
+            for link in outcome.links
+        ],
+        "evolved": [
+            {"id": note.id, "path": note.path, "fields": list(note.fields)}
+            for note in outcome.evolved
+        ],
+        "pending": outcome.pending,
+        "problems": list(outcome.problems),
+        "model": {"name": outcome.model, **asdict(outcome.use)},
+    }
+
+
+def summary_document(note: NoteSummary) -> dict[str, Any]:
+    """One row of `list`."""
+    return {
+        "id": note.id,
+        "path": note.path,
+        "title": note.title,
+        "created": note.created,
+        "modified": note.modified,
+        "keywords": list(note.keywords),
+        "tags": list(note.tags),
+        "context": note.context,
+    }
+
+
+def note_document(
+    summary: NoteSummary, note: Note, links: Sequence[dict[str, Any]], usage: tuple[int, str]
+) -> dict[str, Any]:
+    """A whole note, with its links in both directions."""
+    return {
+        **summary_document(summary),
+        "aliases": list(summary.aliases),
+        "private": summary.private,
+        "content": note.body,
+        "links": list(links),
+        "retrieval_count": usage[0],
+        "last_accessed": usage[1],
+        "problem": summary.refused or None,
+    }
+
+
+def event_document(event: Event) -> dict[str, Any]:
+    """One journal event, as it stands in the journal."""
+    return to_record(event)
+
+
+def graph_document(graph: Graph) -> dict[str, Any]:
+    """The whole network."""
+    degrees = graph.degrees()
+    return {
+        "nodes": [
+            {
+                "id": note.id,
+                "path": path,
+                "title": note.title,
+                "tags": list(note.tags),
+                "degree": degrees[path],
+            }
+            for path, note in graph.nodes.items()
+        ],
+        "edges": [
+            {
+                "source": edge.source,
+                "target": edge.target,
+                "kind": edge.kind,
+                "by": edge.by,
+                "relation": edge.relation or None,
+                "strength": edge.strength,
+                "reason": edge.reason or None,
+            }
+            for edge in graph.edges
+        ],
+    }
+
+
+def stats_document(stats: Stats) -> dict[str, Any]:
+    """Figures, with the averages by processed note."""
+    return {
+        **asdict(stats),
+        "calls_per_note": round(stats.calls_per_note, 3),
+        "tokens_per_note": round(stats.tokens_per_note, 1),
+        "seconds_per_note": round(stats.seconds_per_note, 3),
+    }

@@ -1,0 +1,40 @@
+"""One note as a person reads it on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amem_cli.rendering.text import styled
+from amem_cli.services.show import NoteView
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def show_note(console: Console, view: NoteView) -> None:
+    """Metadata, text, and links in both directions with their reasons."""
+    summary = view.summary
+    console.print(styled((summary.title, "bold")))
+    place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
+    console.print(styled((place, "dim")))
+    if summary.context:
+        console.print(styled((summary.context, "italic")))
+    if summary.keywords:
+        console.print(styled(("keywords  ", "cyan"), ", ".join(summary.keywords)))
+    if summary.tags:
+        console.print(styled(("tags      ", "cyan"), " ".join(f"#{tag}" for tag in summary.tags)))
+    if summary.refused:
+        console.print(styled(("problem   ", "yellow"), summary.refused))
+    console.print()
+    console.print(styled(view.note.body.strip("\n")))
+    if view.links:
+        console.print()
+    for link in view.links:
+        arrow = "→" if link.outgoing else "←"
+        parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), (link.title, "bold")]
+        if link.record is not None:
+            by = " by amem" if link.record.by == "machine" else ""
+            parts.append((f"  {link.record.relation.replace('_', ' ')}{by}", "magenta"))
+            if link.record.reason:
+                parts.append(f"  {link.record.reason}")
+        console.print(styled(*parts))

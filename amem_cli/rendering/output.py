@@ -1,0 +1,150 @@
+"""Where results, notices and errors go, as text or as one JSON document."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.core.errors import AmemError, Problem
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from amem_cli.core.index_port import Progress
+
+_BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def printable(text: str) -> str:
+    """Text that cannot steer a terminal: control and direction characters are made visible."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char
+        if char in "\n\t" or not (unicodedata.category(char) in ("Cc", "Cs") or char in _BIDI)
+        else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+class Output:
+    """The command's voice.
+
+    Args:
+        as_json: one JSON document on stdout and nothing else there.
+        quiet: no notices; errors and results remain.
+        verbose: tracebacks and more notices.
+        color: None decides by the terminal.
+    """
+
+    def __init__(
+        self,
+        *,
+        as_json: bool = False,
+        quiet: bool = False,
+        verbose: bool = False,
+        color: bool | None = None,
+    ) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+        self.verbose = verbose
+        self._color = color
+
+    def console(self, *, stderr: bool = False) -> Console:
+        """A rich console that adds no markup of its own to what notes say."""
+        from rich.console import Console
+
+        stream = sys.stderr if stderr else sys.stdout
+        return Console(
+            file=stream,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            no_color=True if self._color is False else None,
+            soft_wrap=not stream.isatty(),
+        )
+
+    def result(self, document: Any, show: Callable[[Console], None]) -> None:
+        """Print a result: the document as JSON, or what `show` draws."""
+        if self.as_json:
+            self.json_line(document, indent=2)
+        else:
+            show(self.console())
+
+    def json_line(self, document: Any, *, indent: int | None = None) -> None:
+        """One JSON document; characters that a terminal or encoding cannot hold are escaped."""
+        text = json.dumps(document, ensure_ascii=False, indent=indent)
+        encoding = sys.stdout.encoding or "utf-8"
+        try:
+            printed = "".join(_escaped(char) for char in text) if not _plain(text) else text
+            printed.encode(encoding)
+        except UnicodeEncodeError:
+            printed = json.dumps(document, indent=indent)
+        sys.stdout.write(printed + "\n")
+
+    def plain(self, text: str) -> None:
+        """A line of result text without any styling."""
+        sys.stdout.write(_encodable(printable(text), sys.stdout.encoding) + "\n")
+
+    def notice(self, text: str) -> None:
+        """Something that the user may want to know, on stderr."""
+        if not self.quiet:
+            sys.stderr.write(_encodable(printable(text), sys.stderr.encoding) + "\n")
+
+    def problems(self, problems: list[Problem] | tuple[Problem, ...], limit: int = 10) -> None:
+        """Notices of what is wrong in notes, at most a few unless verbose."""
+        shown = problems if self.verbose else problems[:limit]
+        for problem in shown:
+            place = f"{problem.path}:{problem.line}" if problem.line else problem.path
+            hint = f" {problem.hint}" if problem.hint else ""
+            self.notice(f"! {place}: {problem.message}.{hint}")
+        if len(shown) < len(problems):
+            self.notice(f"! … and {len(problems) - len(shown)} more (--verbose shows all)")
+
+    def error(self, error: AmemError) -> None:
+        """One line of what and why, then a hint."""
+        if self.as_json:
+            document = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
+            self.json_line(document, indent=2)
+        text = f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
+        sys.stderr.write(_encodable(printable(text), sys.stderr.encoding) + "\n")
+
+    @contextlib.contextmanager
+    def progress(self, label: str) -> Iterator[Progress | None]:
+        """A progress bar on stderr, only on a terminal; yields what to call with (done, total)."""
+        if self.quiet or not sys.stderr.isatty():
+            yield None
+            return
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress as Bar,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
+        with Bar(*columns, console=self.console(stderr=True), transient=True) as bar:
+            task = bar.add_task(label, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _plain(text: str) -> bool:
+    return not any(char in _BIDI or "\x7f" <= char <= "\x9f" for char in text)
+
+
+def _escaped(char: str) -> str:
+    return f"\\u{ord(char):04x}" if char in _BIDI or "\x7f" <= char <= "\x9f" else char
+
+
+def _encodable(text: str, encoding: str | None) -> str:
+    return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")

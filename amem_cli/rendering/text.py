@@ -1,0 +1,242 @@
+"""Results as a person reads them on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.core.graph import Branch, Edge, Graph, clusters
+from amem_cli.core.journal import Change, Event
+from amem_cli.rendering.output import printable
+from amem_cli.services.outcome import Outcome
+from amem_cli.services.query import Hit
+from amem_cli.services.stats import Stats
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+
+def styled(*parts: str | tuple[str, str]) -> Text:
+    """Text of plain and (text, style) parts, made safe for a terminal."""
+    from rich.text import Text
+
+    text = Text()
+    for part in parts:
+        if isinstance(part, str):
+            text.append(printable(part))
+        else:
+            text.append(printable(part[0]), style=part[1])
+    return text
+
+
+def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
+    """Hits, best first, then the notes that links brought in."""
+    if not hits:
+        console.print(styled("nothing found for ", (query, "bold")))
+        return
+    titles = {hit.note.key: hit.note.title for hit in hits}
+    for hit in hits:
+        score = f"{hit.score:.2f}  "
+        if hit.via is None:
+            console.print(styled((score, "green"), (hit.note.title, "bold"), *_place(hit)))
+        else:
+            console.print(
+                styled(
+                    (score, "green"),
+                    ("↳ ", "cyan"),
+                    (hit.note.title, "bold"),
+                    *_place(hit),
+                )
+            )
+            console.print(
+                styled(f"      linked with “{titles.get(hit.via, hit.via)}”"), style="cyan"
+            )
+        if hit.snippet:
+            console.print(styled("      ", hit.snippet))
+        if hit.note.tags:
+            console.print(
+                styled("      ", " ".join(f"#{tag}" for tag in hit.note.tags)), style="dim"
+            )
+
+
+def _place(hit: Hit) -> tuple[str | tuple[str, str], ...]:
+    return ((f"  {hit.note.path}", "dim"),)
+
+
+def show_outcome(console: Console, outcome: Outcome) -> None:
+    """What the memory process wrote, linked and evolved, and why."""
+    console.print(styled((outcome.title, "bold"), (f"  {outcome.path}", "dim")))
+    meta = outcome.metadata
+    rows = (
+        ("keywords", ", ".join(meta.keywords)),
+        ("tags", " ".join(f"#{tag}" for tag in meta.tags)),
+        ("context", meta.context),
+    )
+    for name, value in rows:
+        if value:
+            mark = " (written by amem)" if name in outcome.written else ""
+            console.print(styled((f"  {name:<9}", "cyan"), value, (mark, "dim")))
+    for link in outcome.links:
+        relation = link.relation.replace("_", " ")
+        console.print(
+            styled(
+                ("  link     ", "cyan"),
+                (link.title, "bold"),
+                (f"  {relation}, {link.strength:.1f}", "magenta"),
+            )
+        )
+        console.print(styled("           ", link.reason))
+    for note in outcome.evolved:
+        console.print(styled(("  evolved  ", "cyan"), (note.title, "bold"), f"  {note.reason}"))
+        for change in note.changes:
+            if change.field in note.fields:
+                for text, style in change_lines(change):
+                    console.print(styled(f"           {change.field}: ", (text, style)))
+    for problem in outcome.problems:
+        console.print(styled(("  note     ", "yellow"), problem))
+    if outcome.pending:
+        console.print(styled(("  pending  ", "yellow"), "`amem evolve` does the model's part"))
+
+
+def change_lines(change: Change) -> list[tuple[str, str]]:
+    """A change as lines of a diff with their styles."""
+    if isinstance(change.after, list) or isinstance(change.before, list):
+        before, after = list(change.before or ()), list(change.after or ())
+        gone = [(f"- {item}", "red") for item in before if item not in after]
+        return gone + [(f"+ {item}", "green") for item in after if item not in before]
+    lines = [(f"- {change.before}", "red")] if change.before else []
+    return lines + ([(f"+ {change.after}", "green")] if change.after else [])
+
+
+def show_history(console: Console, events: Sequence[Event], titles: dict[str, str]) -> None:
+    """Events as a story, oldest first."""
+    if not events:
+        console.print("nothing recorded")
+    for event in events:
+        who = "you" if event.by == "person" else (event.model or "amem")
+        title = titles.get(event.note, event.path or event.note)
+        console.print(
+            styled(
+                (event.time[:16].replace("T", " "), "dim"),
+                "  ",
+                (event.kind, "cyan"),
+                "  ",
+                (title, "bold"),
+                (f"  by {who}  {event.id}", "dim"),
+            )
+        )
+        if event.reason:
+            console.print(styled(f"    {event.reason}"))
+        if event.trigger and event.trigger != event.note:
+            trigger = titles.get(event.trigger, event.trigger)
+            console.print(styled(f"    because of “{trigger}”"))
+        for change in event.changes:
+            for text, style in change_lines(change):
+                console.print(styled(f"    {change.field}: ", (text, style)))
+        for link in event.links:
+            console.print(
+                styled(f"    {link.relation} {link.text} {link.strength:.1f}: {link.reason}")
+            )
+        for problem in event.problems:
+            console.print(styled(("    ! ", "yellow"), problem))
+
+
+def show_stats(console: Console, stats: Stats) -> None:
+    """Figures of the vault."""
+    rows = (
+        ("notes", f"{stats.notes}"),
+        ("links", f"{stats.links} ({stats.machine_links} by amem, {stats.broken_links} broken)"),
+        ("orphans", f"{stats.orphans}"),
+        ("tags", f"{stats.tags}"),
+        ("pending", f"{stats.pending}"),
+        ("problems", f"{stats.problems}"),
+        (
+            "model",
+            f"{stats.model_calls} calls, {stats.prompt_tokens + stats.answer_tokens} tokens,"
+            f" {stats.model_seconds:.0f} s over {stats.processed} notes",
+        ),
+        (
+            "per note",
+            f"{stats.calls_per_note:.2f} calls, {stats.tokens_per_note:.0f} tokens,"
+            f" {stats.seconds_per_note:.1f} s",
+        ),
+    )
+    for name, value in rows:
+        console.print(styled((f"{name:<10}", "cyan"), value))
+
+
+def show_graph(console: Console, graph: Graph) -> None:
+    """A summary of the network."""
+    titles = {path: note.title for path, note in graph.nodes.items()}
+    machine = sum(edge.by == "machine" for edge in graph.edges)
+    console.print(
+        f"{len(graph.nodes)} notes, {len(graph.edges)} links"
+        f" ({machine} by amem, {len(graph.edges) - machine} by you)"
+    )
+    sections: list[tuple[str, list[str]]] = [
+        ("hubs", [f"{titles[path]}  ({degree} notes)" for path, degree in graph.hubs()]),
+        (
+            "clusters",
+            [
+                f"{name}  ({len(group)}): {', '.join(titles[path] for path in group[:4])}"
+                + (" …" if len(group) > 4 else "")
+                for name, group in clusters(graph)[:8]
+            ],
+        ),
+        ("orphans", [titles[path] for path in graph.orphans()]),
+        ("broken links", [f"[[{link.target}]] in {link.source}" for link in graph.broken]),
+    ]
+    for name, lines in sections:
+        if lines:
+            console.print(styled((f"\n{name}", "bold cyan")))
+            for line in lines[:10]:
+                console.print(styled(f"  {line}"))
+            if len(lines) > 10:
+                console.print(
+                    styled(
+                        f"  … and {len(lines) - 10} more",
+                    )
+                )
+
+
+def show_neighbourhood(console: Console, graph: Graph, branch: Branch) -> None:
+    """A note's neighbourhood as a tree with the reasons of the links."""
+    from rich.tree import Tree
+
+    root = Tree(styled((graph.nodes[branch.path].title, "bold")))
+    _grow(root, graph, branch)
+    console.print(root)
+
+
+def _grow(tree: Tree, graph: Graph, branch: Branch) -> None:
+    for child in branch.children:
+        assert child.edge is not None
+        arrow = "→" if child.edge.source == branch.path else "←"
+        label = styled(
+            (f"{arrow} ", "cyan"),
+            (graph.nodes[child.path].title, "bold"),
+            (_edge_note(child.edge), "dim"),
+        )
+        _grow(tree.add(label), graph, child)
+
+
+def _edge_note(edge: Edge) -> str:
+    relation = f"  {edge.relation.replace('_', ' ')}" if edge.relation else ""
+    by = " (amem)" if edge.by == "machine" else ""
+    reason = f": {edge.reason}" if edge.reason else ""
+    return f"{relation}{by}{reason}"
+
+
+def branch_document(branch: Branch, graph: Graph) -> dict[str, Any]:
+    """A neighbourhood as JSON."""
+    edge = branch.edge
+    return {
+        "path": branch.path,
+        "title": graph.nodes[branch.path].title,
+        "relation": edge.relation or None if edge else None,
+        "reason": edge.reason or None if edge else None,
+        "by": edge.by if edge else None,
+        "children": [branch_document(child, graph) for child in branch.children],
+    }

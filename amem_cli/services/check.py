@@ -1,0 +1,49 @@
+"""Compares the index with the vault without writing to either."""
+
+from __future__ import annotations
+
+from amem_cli.core.errors import AmemError, Problem
+from amem_cli.core.index_port import NoteRecord
+from amem_cli.services.sync import note_record
+from amem_cli.services.vault_ports import VaultPorts
+
+
+def check_index(ports: VaultPorts) -> list[str]:
+    """Every difference between index and vault, one line each, by path.
+
+    Each note is read whole; its times are not trusted.
+    """
+    problems: list[Problem] = []
+    known = ports.index.file_states()
+    present = {state.path for state in ports.vault.scan(problems)}
+    differences = [f"{path}: not in the index" for path in present - set(known)]
+    differences += [f"{path}: in the index, but gone" for path in set(known) - present]
+    for path in present & set(known):
+        try:
+            content = ports.vault.read(path)
+        except AmemError as error:
+            differences.append(f"{path}: {error.message}")
+            continue
+        if content.sha != known[path].sha:
+            differences.append(f"{path}: changed since it was indexed")
+        else:
+            differences += _stored_differences(ports, path, note_record(content, 0, ports.names))
+    news = ports.journal.read_new(ports.index.journal_positions(), problems)
+    differences += [f".amem/journal/{name}: events not in the index" for name, _, new in news if new]
+    return sorted(differences)
+
+
+def _stored_differences(ports: VaultPorts, path: str, record: NoteRecord) -> list[str]:
+    summary, note = ports.index.summary(path), record.note
+    if summary is None:
+        return [f"{path}: not in the index"]
+    pairs = {
+        "id": (summary.id, note.id),
+        "title": (summary.title, note.title),
+        "keywords": (summary.keywords, note.keywords),
+        "tags": (summary.tags, note.tags),
+        "context": (summary.context, note.context),
+        "links": (tuple(ports.index.links_of(path)), record.links),
+        "text": (tuple(ports.index.passages(path)), record.passages),
+    }
+    return [f"{path}: {name} differs" for name, (stored, read) in pairs.items() if stored != read]

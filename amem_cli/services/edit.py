@@ -1,0 +1,246 @@
+"""A person's changes of a note through commands: update, link, unlink, rm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from amem_cli.core.changes import NoteWrite
+from amem_cli.core.errors import AmemError, UsageError
+from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.journal import Event, LinkRecord, ownership
+from amem_cli.core.note import RELATIONS, Note, Relation
+from amem_cli.core.note_file import body_bytes
+from amem_cli.core.resolution import resolve, shortest_target
+from amem_cli.core.tags import normalise_tag
+from amem_cli.core.wikilinks import format_link, parse_link
+from amem_cli.services.recording import FieldValue, NoteDraft, new_event
+from amem_cli.services.sync import refresh
+from amem_cli.services.vault_ports import VaultPorts
+
+
+@dataclass(frozen=True, slots=True)
+class FieldEdits:
+    """What to change; None leaves a field as it is.
+
+    Attributes:
+        keywords, tags: the whole new list.
+        add_*, remove_*: changes of the list there is.
+        content: the new text below the front matter.
+    """
+
+    content: str | None = None
+    context: str | None = None
+    keywords: Sequence[str] | None = None
+    tags: Sequence[str] | None = None
+    add_keywords: Sequence[str] = ()
+    remove_keywords: Sequence[str] = ()
+    add_tags: Sequence[str] = ()
+    remove_tags: Sequence[str] = ()
+
+
+def update(ports: VaultPorts, note: NoteSummary, edits: FieldEdits) -> tuple[str, ...]:
+    """Change fields of a note as its owner.
+
+    Returns:
+        Names of the fields that changed, `content` among them.
+
+    Raises:
+        UsageError: a tag is impossible, or the text is empty.
+        HeaderRefused, WriteConflict: nothing was written.
+    """
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(note.path))
+        fields = _new_values(draft.note, edits)
+        draft.change(fields, new_event(ports, "edit", by="person"))
+        changed = [change.field for event in draft.events for change in event.changes]
+        if edits.content is not None and _replace_body(draft, edits.content):
+            changed.append("content")
+            draft.events.append(
+                new_event(
+                    ports,
+                    "edit",
+                    by="person",
+                    note=note.id or "",
+                    path=note.path,
+                    reason="new text",
+                )
+            )
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [note.path])
+    return tuple(name for name in changed if name not in ("id", "created"))
+
+
+def _new_values(note: Note, edits: FieldEdits) -> dict[str, FieldValue]:
+    fields: dict[str, FieldValue] = {}
+    if edits.context is not None:
+        fields["context"] = " ".join(edits.context.split())
+    keywords = note.keywords if edits.keywords is None else edits.keywords
+    fields["keywords"] = _merged(keywords, edits.add_keywords, edits.remove_keywords)
+    add = [_tag(text) for text in edits.add_tags]
+    tags = note.tags if edits.tags is None else [_tag(text) for text in edits.tags]
+    fields["tags"] = _merged(tags, add, [text.removeprefix("#") for text in edits.remove_tags])
+    untouched = {
+        "keywords": edits.keywords is None and not edits.add_keywords and not edits.remove_keywords,
+        "tags": edits.tags is None and not edits.add_tags and not edits.remove_tags,
+    }
+    return {name: value for name, value in fields.items() if not untouched.get(name, False)}
+
+
+def _merged(first: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
+    gone = {text.casefold() for text in remove}
+    merged: dict[str, str] = {}
+    for text in (*first, *add):
+        clean = " ".join(text.split())
+        if clean and clean.casefold() not in gone:
+            merged.setdefault(clean.casefold(), clean)
+    return list(merged.values())
+
+
+def _tag(text: str) -> str:
+    tag = normalise_tag(text)
+    if tag is None:
+        raise UsageError(f"{text!r} cannot be a tag", hint="Use letters, digits, - _ and /.")
+    return tag
+
+
+def _replace_body(draft: NoteDraft, content: str) -> bool:
+    if not content.strip():
+        raise UsageError("the new text is empty", hint="`amem rm` deletes a note.")
+    old = body_bytes(draft.raw)
+    head = draft.raw[: len(draft.raw) - len(old)]
+    new = content.encode("utf-8")
+    new = new if new.endswith(b"\n") else new + b"\n"
+    if new == old:
+        return False
+    draft.raw = head + new
+    return True
+
+
+def link(
+    ports: VaultPorts,
+    source: NoteSummary,
+    target: NoteSummary,
+    *,
+    relation: Relation = "related",
+    reason: str = "",
+) -> bool:
+    """Link a note to another as its owner; False where the link is there already.
+
+    Raises:
+        UsageError: the notes are one and the same, or the relation is unknown.
+        HeaderRefused, WriteConflict: nothing was written.
+    """
+    if source.path == target.path:
+        raise UsageError("a note cannot be linked to itself")
+    if relation not in RELATIONS:
+        raise UsageError(f"no relation {relation!r}", hint=f"One of: {', '.join(RELATIONS)}.")
+    text = format_link(shortest_target(target.path, ports.index))
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(source.path))
+        links = draft.note.links
+        if any(_leads_to(ports, each, source.path) == target.path for each in links):
+            return False
+        record = LinkRecord(target.key, target.path, text, relation, 1.0, reason, by="person")
+        event = new_event(ports, "edit", by="person", reason=reason, links=(record,))
+        draft.change({"links": [*links, text]}, event)
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [source.path])
+    return True
+
+
+def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
+    """Remove the property link from one note to another, whoever made it.
+
+    The machine does not make it again. A link in the body is the author's text and stays.
+
+    Returns:
+        False where there is no such property link.
+    """
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(source.path))
+        links = draft.note.links
+        kept = [each for each in links if _leads_to(ports, each, source.path) != target.path]
+        if len(kept) == len(links):
+            return False
+        draft.change({"links": kept}, new_event(ports, "edit", by="person", reason="unlinked"))
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [source.path])
+    return True
+
+
+def _leads_to(ports: VaultPorts, text: str, source: str) -> str | None:
+    parsed = parse_link(text)
+    return resolve(parsed.target, source, ports.index) if parsed else None
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What happened when a note was removed.
+
+    Attributes:
+        unlinked: notes from which a machine's link to it was removed.
+        dangling: notes in which a person's link to it remains.
+    """
+
+    path: str
+    unlinked: tuple[str, ...]
+    dangling: tuple[str, ...]
+
+
+def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
+    """Move a note to the trash; links of the machine's to it go with it, a person's stay.
+
+    Raises:
+        WriteConflict: a note changed meanwhile; nothing was done.
+    """
+    with ports.changes.locked():
+        sources = dict.fromkeys(source for source, _ in ports.index.links_to(note.path))
+        root = new_event(
+            ports, "remove", by="person", note=note.id or "", path=note.path, reason="removed"
+        )
+        writes: list[NoteWrite] = []
+        events: list[Event] = [root]
+        unlinked = []
+        for source in sources:
+            draft = _without_machine_links(ports, source, note, root)
+            if draft is not None and draft.events:
+                writes.extend(draft.write())
+                events.extend(draft.events)
+                unlinked.append(source)
+        writes.append(NoteWrite(note.path, ports.vault.read(note.path).raw, None))
+        # Who still links to the note can only be told while its name resolves.
+        ports.changes.apply(writes, events)
+        refresh(ports, unlinked)
+        dangling = dict.fromkeys(source for source, _ in ports.index.links_to(note.path))
+        refresh(ports, [note.path])
+    return Removal(note.path, tuple(unlinked), tuple(dangling))
+
+
+def _without_machine_links(
+    ports: VaultPorts, source: str, target: NoteSummary, root: Event
+) -> NoteDraft | None:
+    summary = ports.index.summary(source)
+    if summary is None:
+        return None
+    records = ownership(ports.index.events(summary.key)).links
+    record = records.get(target.key) or records.get(target.path)
+    if record is None or record.by != "machine":
+        return None
+    try:
+        draft = NoteDraft(ports, ports.vault.read(source))
+        kept = [text for text in draft.note.links if _leads_to(ports, text, source) != target.path]
+        draft.change(
+            {"links": kept},
+            new_event(
+                ports,
+                "link",
+                trigger=target.key,
+                cause=root.id,
+                reason=f"“{target.title}” was removed",
+            ),
+        )
+    except AmemError:
+        # A note that cannot be edited keeps its link; it is reported as dangling.
+        return None
+    return draft

@@ -1,0 +1,29 @@
+"""Finds the note that the user named."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from amem_cli.core.errors import NotFoundError
+from amem_cli.core.index_port import MemoryIndex, NoteSummary
+
+
+def note_named(index: MemoryIndex, name: str) -> NoteSummary:
+    """A note by id, path, file name, title, alias, or a unique prefix of its id.
+
+    Raises:
+        NotFoundError: no note, or more than one, has this name.
+    """
+    wanted = name.strip().removeprefix("[[").removesuffix("]]").replace("\\", "/")
+    found = index.find(wanted.removeprefix("./"))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        paths = ", ".join(summary.path for summary in found[:4])
+        raise NotFoundError(f"{name!r} names {len(found)} notes", hint=f"Say which: {paths}.")
+    titles = {summary.title.casefold(): summary.title for summary in index.summaries()}
+    close = get_close_matches(wanted.casefold(), titles, n=3, cutoff=0.5)
+    hint = "; ".join(f"“{titles[title]}”" for title in close)
+    raise NotFoundError(
+        f"no note {name!r}", hint=f"Did you mean {hint}?" if hint else "`amem list` shows all."
+    )

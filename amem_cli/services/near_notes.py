@@ -1,0 +1,91 @@
+"""Which older notes a note might have to do with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amem_cli.core.index_port import MemoryIndex, NoteSummary
+from amem_cli.core.keyphrases import candidate_phrases
+from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.words import search_terms
+from amem_cli.services.query import linked_paths
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
+
+REVERSE_DEPTH = 12
+PHRASES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class NearNote:
+    """An older note with what speaks for a link to it."""
+
+    summary: NoteSummary
+    evidence: LinkCandidate
+
+
+def near_notes(
+    index: MemoryIndex, path: str, text: str, vector: Vectors, limit: int
+) -> list[NearNote]:
+    """The nearest notes by meaning and by words, the nearest first.
+
+    Args:
+        path: the note itself, which is left out.
+        text: its text; vector: its enhanced embedding, shape (dimension,).
+    """
+    near = index.vector_scores(vector, limit + 1)
+    terms = [term for phrase in candidate_phrases(text, PHRASES) for term in search_terms(phrase)]
+    said = index.keyword_scores(list(dict.fromkeys(terms)), limit + 1)
+    near.update(index.vector_scores(vector, len(said), sorted(set(said) - set(near))))
+    near.pop(path, None)
+    order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
+    found = []
+    for rank, (other, similarity) in enumerate(order):
+        summary = index.summary(other)
+        if summary is not None:
+            reverse = _reverse_rank(index, other, path, similarity) if rank < limit else None
+            found.append(NearNote(summary, _evidence(index, summary, similarity, rank, reverse)))
+    return found
+
+
+def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) -> int | None:
+    """The place of the note among the other one's nearest, by their similarity."""
+    vector = index.note_vector(other)
+    if vector is None:
+        return None
+    nearest = index.vector_scores(vector, REVERSE_DEPTH)
+    closer = [
+        each for each, cosine in nearest.items() if each not in (other, path) and cosine > similarity
+    ]
+    return len(closer) if len(closer) < REVERSE_DEPTH - 2 else None
+
+
+def _evidence(
+    index: MemoryIndex, note: NoteSummary, similarity: float, rank: int, reverse: int | None
+) -> LinkCandidate:
+    return LinkCandidate(
+        path=note.path,
+        title=note.title,
+        text="\n\n".join(index.passages(note.path)),
+        similarity=similarity,
+        rank=rank,
+        reverse_rank=reverse,
+        keywords=note.keywords,
+        tags=note.tags,
+        context=note.context,
+        created=note.created,
+        links=frozenset(linked_paths(index, note.path)),
+    )
+
+
+def older(notes: Iterable[NearNote], created: str) -> list[NearNote]:
+    """Those that were there first; a note without a date counts as old."""
+    return [note for note in notes if not note.summary.created or note.summary.created <= created]
+
+
+def tags_near(notes: Sequence[NearNote]) -> list[tuple[tuple[str, ...], float]]:
+    """Tags of the near notes with their similarity."""
+    return [(note.summary.tags, note.evidence.similarity) for note in notes]

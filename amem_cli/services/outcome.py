@@ -1,0 +1,84 @@
+"""What the memory process did to a vault because of one note."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amem_cli.core.journal import Change
+from amem_cli.core.note import Metadata, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class MadeLink:
+    """A new link from the note.
+
+    Attributes:
+        target: id of the older note, or its path where it has none.
+    """
+
+    target: str
+    path: str
+    title: str
+    relation: Relation
+    reason: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class EvolvedNote:
+    """An older note whose metadata changed."""
+
+    id: str | None
+    path: str
+    title: str
+    changes: tuple[Change, ...]
+    reason: str
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the changed fields, without the id that a note gets with its first change."""
+        return tuple(each.field for each in self.changes if each.field not in ("id", "created"))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What the model's part cost."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: ModelUse) -> ModelUse:
+        return ModelUse(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.answer_tokens + other.answer_tokens,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result for one note.
+
+    Attributes:
+        metadata: as it stands in the note now.
+        written: names of the fields that the machine filled.
+        pending: the model's part is still to be done.
+        failed: the model gave no answer.
+        problems: what went wrong or was replaced, one line each.
+    """
+
+    path: str
+    id: str | None
+    title: str
+    metadata: Metadata = Metadata()
+    written: tuple[str, ...] = ()
+    links: tuple[MadeLink, ...] = ()
+    evolved: tuple[EvolvedNote, ...] = ()
+    pending: bool = False
+    failed: bool = False
+    problems: tuple[str, ...] = ()
+    model: str = ""
+    use: ModelUse = ModelUse()

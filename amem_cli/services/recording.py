@@ -1,0 +1,139 @@
+"""Turns an intended change of a note's metadata into new bytes and a journal event."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from amem_cli.core.changes import NoteWrite, event_id
+from amem_cli.core.errors import HeaderRefused, SettingsError
+from amem_cli.core.identity import created_text, new_id
+from amem_cli.core.journal import Change, Event, splice_between
+from amem_cli.core.note import LIST_FIELDS, OWNED_FIELDS, Note
+from amem_cli.core.note_file import edit_header, parse_note
+from amem_cli.core.vault_port import FileContent
+from amem_cli.services.vault_ports import VaultPorts
+
+FieldValue = str | Sequence[str]
+
+
+@dataclass(slots=True)
+class NoteDraft:
+    """One note on its way to a new version: every step is an event, the file is written once.
+
+    Attributes:
+        raw: the bytes as they will be.
+    """
+
+    ports: VaultPorts
+    content: FileContent
+    raw: bytes = b""
+    events: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.raw = self.content.raw
+        if self.content.cut:
+            raise SettingsError(
+                f"{self.path} is larger than 2 MiB and is not edited", hint="Split the note."
+            )
+
+    @property
+    def path(self) -> str:
+        """Vault-relative path."""
+        return self.content.state.path
+
+    @property
+    def note(self) -> Note:
+        """The note as it will be read."""
+        return parse_note(self.path, self.raw, self.ports.names)
+
+    def change(
+        self, fields: Mapping[str, FieldValue], event: Event, *, taken: Sequence[str] = ()
+    ) -> bool:
+        """Set fields and record the event; False where nothing would change.
+
+        A note that has no id gets one with its first change.
+
+        Args:
+            fields: new values by field name (not yet mapped to property names).
+            event: kind, cause and explanation; note, path, changes and splice are filled in here.
+            taken: ids that other drafts of the same plan have just been given.
+
+        Raises:
+            HeaderRefused: the front matter cannot be edited without risk.
+        """
+        before = self.note
+        fields = {
+            name: value for name, value in fields.items() if _value(before, name) != _plain(value)
+        }
+        if not fields:
+            return False
+        if before.id is None:
+            fields = {**self._identity(taken), **fields}
+        ordered = {name: fields[name] for name in OWNED_FIELDS if name in fields}
+        raw = self.edited(ordered)
+        changes = tuple(
+            Change(name, _value(before, name), _plain(value)) for name, value in ordered.items()
+        )
+        splice = splice_between(self.raw, raw, _sha(self.raw), _sha(raw))
+        self.raw = raw
+        self.events.append(
+            replace(event, note=self.note.id or "", path=self.path, changes=changes, splice=splice)
+        )
+        return True
+
+    def edited(self, fields: Mapping[str, FieldValue]) -> bytes:
+        """The bytes with these fields set.
+
+        Raises:
+            HeaderRefused: the front matter cannot be edited without risk.
+        """
+        mapped = {getattr(self.ports.names, name): value for name, value in fields.items()}
+        try:
+            return edit_header(self.raw, mapped)
+        except HeaderRefused as refused:
+            raise HeaderRefused(
+                f"{self.path}:{refused.line}: {refused.message}",
+                line=refused.line,
+                hint=refused.hint,
+            ) from None
+
+    def write(self) -> list[NoteWrite]:
+        """The one write that makes all steps true, if there were any."""
+        if self.raw == self.content.raw:
+            return []
+        return [NoteWrite(self.path, self.content.raw, self.raw)]
+
+    def _identity(self, taken: Sequence[str]) -> dict[str, str]:
+        # A note that was there before the program is as old as its file says.
+        moment = datetime.fromtimestamp(self.content.state.mtime_ns / 1e9, tz=timezone.utc)
+        local = moment.astimezone(self.ports.clock.now().tzinfo).replace(tzinfo=None)
+        index = self.ports.index
+        identity = {"id": new_id(local, lambda text: text in taken or index.id_taken(text))}
+        if not self.note.created:
+            identity["created"] = created_text(local)
+        return identity
+
+
+def new_event(ports: VaultPorts, kind: str, **values: Any) -> Event:
+    """An event that happens now."""
+    now = ports.clock.now().isoformat(timespec="seconds")
+    return Event(id=event_id(ports.clock), time=now, kind=kind, **values)
+
+
+def _value(note: Note, name: str) -> str | list[str]:
+    value = getattr(note, name)
+    if value is None:
+        return ""
+    return list(value) if name in LIST_FIELDS else value
+
+
+def _plain(value: FieldValue) -> str | list[str]:
+    return value if isinstance(value, str) else list(value)
+
+
+def _sha(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()

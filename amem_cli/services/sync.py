@@ -1,0 +1,217 @@
+"""Brings the index in step with the folder and the journal."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from amem_cli.core.embedding_text import embedded_text
+from amem_cli.core.errors import AmemError, Problem
+from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord, Progress
+from amem_cli.core.note_file import PropertyNames, body_bytes, parse_note
+from amem_cli.core.passages import split_passages
+from amem_cli.core.ports import Encoder
+from amem_cli.core.tags import merge_tags
+from amem_cli.core.vault_port import FileContent, FileState
+from amem_cli.core.wikilinks import find_hashtags, find_links, parse_link
+from amem_cli.services.vault_ports import VaultPorts
+
+# A file system may count times in steps of up to two seconds (FAT); a file changed within one
+# step of when it was read cannot be told by its times, as in git's "racy" entries.
+RACY_NS = 2_000_000_000
+BATCH = 512
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a synchronisation found, by path."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncReport:
+    """Read what changed since the last time; files whose times are unchanged are not opened.
+
+    Raises:
+        IndexFault: the index cannot be written.
+    """
+    problems = list(ports.changes.recover())
+    _mirror_journal(ports, problems)
+    known = ports.index.file_states()
+    present = {state.path: state for state in ports.vault.scan(problems)}
+    vanished = _Vanished(known, (path for path in known if path not in present))
+    stale = sorted(path for path, state in present.items() if not _trusted(state, known.get(path)))
+    added: list[str] = []
+    changed: list[str] = []
+    moved: list[tuple[str, str]] = []
+    for start in range(0, len(stale), BATCH):
+        chunk = stale[start : start + BATCH]
+        records = _read_records(ports, chunk, problems)
+        with ports.index.changing():
+            for record in records:
+                path = record.note.path
+                before = known.get(path)
+                if before is None:
+                    old = vanished.take(record)
+                    if old is not None:
+                        ports.index.move(old, path)
+                        moved.append((old, path))
+                    else:
+                        added.append(path)
+                elif before.sha == record.file.sha:
+                    ports.index.touch(path, record.file)
+                    continue
+                else:
+                    changed.append(path)
+                ports.index.store(record)
+        if progress is not None:
+            progress(min(start + BATCH, len(stale)), len(stale))
+    removed = tuple(sorted(vanished.paths))
+    if removed:
+        with ports.index.changing():
+            for path in removed:
+                ports.index.forget(path)
+    return SyncReport(tuple(added), tuple(changed), removed, tuple(moved), tuple(problems))
+
+
+def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
+    """Read named notes again, as after the program itself wrote them."""
+    problems: list[Problem] = []
+    _mirror_journal(ports, problems)
+    with ports.index.changing():
+        for path in paths:
+            if not ports.vault.exists(path):
+                ports.index.forget(path)
+                continue
+            for record in _read_records(ports, [path], problems):
+                ports.index.store(record)
+
+
+def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | None = None) -> int:
+    """Give every passage that has no vector one.
+
+    Returns:
+        How many passages were embedded.
+
+    Raises:
+        EncoderError: the encoder cannot be loaded or run.
+    """
+    jobs = ports.index.passages_to_embed()
+    if not jobs and ports.index.encoder() is not None:
+        return 0
+    ports.index.use_encoder(encoder.model_id, encoder.dimension)
+    jobs = ports.index.passages_to_embed()
+    # Texts of like length share a batch; it wastes the least padding.
+    jobs.sort(key=lambda job: len(job.text))
+    for start in range(0, len(jobs), BATCH):
+        chunk = jobs[start : start + BATCH]
+        vectors = encoder.encode([embedded_text(job.summary, job.text) for job in chunk])
+        with ports.index.changing():
+            ports.index.store_vectors([job.passage for job in chunk], vectors)
+        if progress is not None:
+            progress(min(start + BATCH, len(jobs)), len(jobs))
+    return len(jobs)
+
+
+def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
+    """All that the index stores of a note, from its bytes alone."""
+    state = content.state
+    note = parse_note(state.path, content.raw, names)
+    if content.cut:
+        problem = Problem(
+            note.path, 0, "is larger than 2 MiB; its beginning is searchable, it is never edited"
+        )
+        note = replace(note, refused=note.refused or problem)
+    file = KnownFile(
+        state.size, state.mtime_ns, state.ctime_ns, state.inode, scanned_ns, content.sha, note.id
+    )
+    modified = datetime.fromtimestamp(state.mtime_ns / 1e9, tz=timezone.utc)
+    return NoteRecord(
+        note=replace(note, tags=tuple(merge_tags(note.tags, find_hashtags(note.body)))),
+        file=file,
+        text_hash=text_hash(content.raw),
+        modified=modified.isoformat(timespec="seconds"),
+        links=_links(note.body, note.links),
+        passages=tuple(passage.text for passage in split_passages(note.body)) or ("",),
+    )
+
+
+def text_hash(raw: bytes) -> str:
+    """Hash of what the memory process depends on: the text without its front matter.
+
+    The machine's own writing never changes it, so no change of the machine's causes work.
+    """
+    return hashlib.sha256(body_bytes(raw)).hexdigest()[:24]
+
+
+def _links(body: str, properties: Sequence[str]) -> tuple[NoteLink, ...]:
+    links = [
+        NoteLink(link.target, "wikilink", link.style == "markdown") for link in find_links(body)
+    ]
+    for text in properties:
+        link = parse_link(text)
+        if link is not None:
+            links.append(NoteLink(link.target, "property"))
+    return tuple(link for link in links if link.target)
+
+
+def _mirror_journal(ports: VaultPorts, problems: list[Problem]) -> None:
+    news = ports.journal.read_new(ports.index.journal_positions(), problems)
+    if news:
+        with ports.index.changing():
+            for name, position, events in news:
+                ports.index.store_events(name, position, events)
+
+
+def _trusted(state: FileState, known: KnownFile | None) -> bool:
+    if known is None:
+        return False
+    same = (state.size, state.mtime_ns, state.ctime_ns, state.inode) == (
+        known.size,
+        known.mtime_ns,
+        known.ctime_ns,
+        known.inode,
+    )
+    return same and max(state.mtime_ns, state.ctime_ns) + RACY_NS < known.scanned_ns
+
+
+def _read_records(
+    ports: VaultPorts, paths: Sequence[str], problems: list[Problem]
+) -> list[NoteRecord]:
+    records = []
+    for path in paths:
+        scanned = ports.clock.time_ns()
+        try:
+            content = ports.vault.read(path)
+        except AmemError as error:
+            problems.append(Problem(path, 0, error.message, error.hint))
+            continue
+        records.append(note_record(content, scanned, ports.names))
+    return records
+
+
+class _Vanished:
+    """Notes that are no longer where they were, to be recognised under another path."""
+
+    def __init__(self, known: Mapping[str, KnownFile], paths: Iterable[str]) -> None:
+        self.paths = set(paths)
+        self._found: dict[str, list[str]] = {}
+        for path in self.paths:
+            for mark in (known[path].id or "", known[path].sha):
+                if mark:
+                    self._found.setdefault(mark, []).append(path)
+
+    def take(self, record: NoteRecord) -> str | None:
+        """The one vanished note with this id, or these bytes where it has no id."""
+        mark = record.note.id or record.file.sha
+        same = [path for path in self._found.get(mark, ()) if path in self.paths]
+        if len(same) != 1:
+            return None
+        self.paths.discard(same[0])
+        return same[0]

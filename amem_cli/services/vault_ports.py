@@ -1,0 +1,39 @@
+"""The open vault that every use case works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from amem_cli.core.changes import ChangeStore, Clock
+from amem_cli.core.errors import Problem
+from amem_cli.core.index_port import MemoryIndex
+from amem_cli.core.journal import Event
+from amem_cli.core.note_file import PropertyNames
+from amem_cli.core.vault_port import Vault
+
+
+class Journal(Protocol):
+    """The journal's files."""
+
+    def read_new(
+        self, positions: Mapping[str, str], problems: list[Problem]
+    ) -> list[tuple[str, str, list[Event]]]:
+        """Events beyond the known positions, by file: (file name, new position, events)."""
+
+
+@dataclass(frozen=True, slots=True)
+class VaultPorts:
+    """What is needed to read and change a vault; models come separately.
+
+    Attributes:
+        names: how the vault calls the program's properties.
+    """
+
+    vault: Vault
+    index: MemoryIndex
+    changes: ChangeStore
+    journal: Journal
+    clock: Clock
+    names: PropertyNames

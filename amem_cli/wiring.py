@@ -1,0 +1,251 @@
+"""Opens a vault and its models from the settings, each when it is first needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amem_cli import config
+from amem_cli.core.errors import SettingsError
+from amem_cli.services.vault_ports import VaultPorts
+
+if TYPE_CHECKING:
+    from amem_cli.adapters.sqlite_index import SqliteIndex
+    from amem_cli.adapters.vault_folder import VaultFolder
+    from amem_cli.core.ports import Encoder, LanguageModel
+
+STATE_FOLDER = ".amem"
+OLLAMA_URL = "http://127.0.0.1:11434/v1"
+OPENAI_URL = "https://api.openai.com/v1"
+API_KEY_VARIABLES = ("AMEM_API_KEY", "OPENAI_API_KEY")
+
+
+def find_vault(
+    option: Path | None, *, environment: Mapping[str, str] | None = None, start: Path | None = None
+) -> Path:
+    """The vault that a command works on.
+
+    In this order: the option, `AMEM_VAULT`, the nearest parent folder with `.amem/`, the default
+    vault of the user's settings.
+
+    Raises:
+        SettingsError: there is none, or it is no vault.
+    """
+    variables = os.environ if environment is None else environment
+    named = option or (Path(variables["AMEM_VAULT"]) if variables.get("AMEM_VAULT") else None)
+    if named is not None:
+        if not (named.expanduser() / STATE_FOLDER).is_dir():
+            raise SettingsError(
+                f"{named} is not a vault", hint=f"Make it one: amem init {named} (--adopt)."
+            )
+        return named.expanduser().resolve()
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / STATE_FOLDER).is_dir():
+            return folder
+    default = config.load(None, _user_file(variables), {})[0].default_vault
+    if default:
+        return find_vault(Path(default), environment={}, start=start)
+    raise SettingsError(
+        "no vault here", hint="Go into one, name it with --vault, or make one: amem init DIR."
+    )
+
+
+@dataclass
+class Workspace:
+    """A vault opened with its settings.
+
+    Attributes:
+        overrides: settings given by the command's own options, by field name.
+        notify: told when something takes long for the first time.
+    """
+
+    root: Path
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    notify: Callable[[str], None] | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def config_file(self) -> Path:
+        """The vault's own settings."""
+        return self.root / STATE_FOLDER / config.CONFIG_NAME
+
+    @cached_property
+    def _layers(self) -> tuple[config.Settings, dict[str, str]]:
+        user_file = _user_file(self.environment)
+        settings, origin = config.load(self.config_file, user_file, self.environment)
+        origin.update({config.key_of(name): "option" for name in self.overrides})
+        return replace(settings, **self.overrides), origin
+
+    @property
+    def settings(self) -> config.Settings:
+        """The settings in force."""
+        return self._layers[0]
+
+    @property
+    def origin(self) -> Mapping[str, str]:
+        """Where each setting comes from, by dotted key."""
+        return self._layers[1]
+
+    @cached_property
+    def vault(self) -> VaultFolder:
+        """The folder of notes."""
+        from amem_cli.adapters.vault_folder import VaultFolder
+
+        state = self.root / STATE_FOLDER
+        if state.is_symlink() or not state.is_dir():
+            raise SettingsError(f"{state} is not a folder", hint="A vault keeps its own .amem.")
+        return VaultFolder(self.root, excluded=self.settings.exclude_folders)
+
+    @property
+    def index_file(self) -> Path:
+        """The index of this vault."""
+        return self.root / STATE_FOLDER / "index.db"
+
+    @cached_property
+    def index(self) -> SqliteIndex:
+        """The open index."""
+        from amem_cli.adapters.sqlite_index import SqliteIndex
+
+        return SqliteIndex(self.index_file)
+
+    @cached_property
+    def ports(self) -> VaultPorts:
+        """What the use cases work on."""
+        return self.ports_with(self.index)
+
+    def ports_with(self, index: SqliteIndex) -> VaultPorts:
+        """The same vault over another index."""
+        from amem_cli.adapters.change_store import JournaledChanges
+        from amem_cli.adapters.journal_folder import JournalFolder
+        from amem_cli.adapters.system_clock import SystemClock
+
+        journal = JournalFolder(
+            self.root / STATE_FOLDER / "journal", machine_name(self.environment)
+        )
+        changes = JournaledChanges(self.vault, journal)
+        names = self.settings.property_names
+        return VaultPorts(self.vault, index, changes, journal, SystemClock(), names)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder of the settings, loaded with the first text."""
+        from amem_cli.adapters.encoder_models import open_encoder
+
+        cache = config.user_cache_folder(self.environment) / "encoders"
+        return open_encoder(self.settings.encoder_model, cache=cache, notify=self.notify)
+
+    @cached_property
+    def model(self) -> LanguageModel | None:
+        """The language model of the settings; None where there shall be none."""
+        return open_model(self.settings, self.root, self.origin, self.environment)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if "index" in self.__dict__:
+            self.index.close()
+        model = self.__dict__.get("model")
+        if model is not None:
+            model.close()
+
+
+def open_model(
+    settings: config.Settings,
+    root: Path,
+    origin: Mapping[str, str],
+    environment: Mapping[str, str],
+) -> LanguageModel | None:
+    """The language model that the settings name.
+
+    Raises:
+        SettingsError: the settings are incomplete, or would send notes to another machine
+            without the user's own choice on this one.
+        ModelError: there is no such model.
+    """
+    if settings.llm_backend == "none":
+        return None
+    if settings.llm_backend == "llama.cpp":
+        from amem_cli.adapters.llama_cpp_model import LlamaCppModel, bundled_model
+
+        path = Path(settings.llm_model).expanduser() if settings.llm_model else bundled_model()
+        return LlamaCppModel(
+            path,
+            threads=settings.llm_threads,
+            context_tokens=settings.llm_context_tokens,
+            memory_limit_mb=settings.llm_memory_mb,
+        )
+    from amem_cli.adapters.openai_server import OpenAIServerModel
+
+    default = OLLAMA_URL if settings.llm_backend == "ollama" else OPENAI_URL
+    url = settings.llm_base_url or default
+    if not settings.llm_model:
+        raise SettingsError(
+            f"no model named for {url}", hint="amem model use NAME --backend openai"
+        )
+    key = next((environment[name] for name in API_KEY_VARIABLES if environment.get(name)), None)
+    model = OpenAIServerModel(url, settings.llm_model, api_key=key)
+    chosen_here = {"environment", "option", "user"}
+    if (
+        model.is_remote
+        and not consented(root, url, environment)
+        and origin.get("llm.backend") not in chosen_here
+    ):
+        raise SettingsError(
+            f"this vault's settings would send notes to {url}",
+            hint="If you want that on this machine: amem model use, naming the model again.",
+        )
+    return model
+
+
+def machine_name(environment: Mapping[str, str]) -> str:
+    """A short random name of this machine, made once."""
+    folder = config.user_state_folder(environment)
+    path = folder / "machine"
+    try:
+        return path.read_text(encoding="ascii").strip()[:16] or "local"
+    except (OSError, UnicodeDecodeError):
+        name = secrets.token_hex(4)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with path.open("x", encoding="ascii") as stream:
+            stream.write(name)
+    except FileExistsError:
+        return machine_name(environment)
+    except OSError:
+        return "local"
+    return name
+
+
+def consented(root: Path, url: str, environment: Mapping[str, str]) -> bool:
+    """True where the user of this machine chose this server for this vault."""
+    return [str(root), url] in _consents(environment)
+
+
+def give_consent(root: Path, url: str, environment: Mapping[str, str]) -> None:
+    """Remember that the user of this machine chose this server for this vault."""
+    consents = [each for each in _consents(environment) if each != [str(root), url]]
+    folder = config.user_state_folder(environment)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / "remote-models.json"
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps([*consents, [str(root), url]]), encoding="utf-8")
+    temporary.replace(path)
+
+
+def _consents(environment: Mapping[str, str]) -> list[list[str]]:
+    path = config.user_state_folder(environment) / "remote-models.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [each for each in found if isinstance(each, list)] if isinstance(found, list) else []
+
+
+def _user_file(environment: Mapping[str, str]) -> Path:
+    return config.user_config_folder(environment) / config.CONFIG_NAME

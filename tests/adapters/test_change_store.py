@@ -1,0 +1,153 @@
+"""Changes of several notes are made as a whole or not at all."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from amem_cli.adapters.change_store import JournaledChanges
+from amem_cli.adapters.journal_folder import JournalFolder
+from amem_cli.adapters.vault_folder import VaultFolder
+from amem_cli.core.changes import NoteWrite
+from amem_cli.core.errors import Problem, WriteConflict
+from amem_cli.core.journal import Event
+
+
+def store_of(root: Path) -> tuple[JournaledChanges, JournalFolder]:
+    vault = VaultFolder(root)
+    (root / ".amem").mkdir(exist_ok=True)
+    journal = JournalFolder(root / ".amem" / "journal", "test")
+    return JournaledChanges(vault, journal), journal
+
+
+def events_of(journal: JournalFolder) -> list[str]:
+    return [event.id for _, _, found in journal.read_new({}, []) for event in found]
+
+
+def an_event(name: str) -> Event:
+    return Event(id=name, time="2026-01-01T00:00:00+00:00", kind="evolve")
+
+
+def test_all_notes_and_the_events_are_written(tmp_path: Path) -> None:
+    store, journal = store_of(tmp_path)
+    (tmp_path / "a.md").write_bytes(b"a1")
+    (tmp_path / "gone.md").write_bytes(b"g1")
+    writes = [
+        NoteWrite("a.md", b"a1", b"a2"),
+        NoteWrite("notes/new.md", None, b"n1"),
+        NoteWrite("gone.md", b"g1", None),
+    ]
+    store.apply(writes, [an_event("e1")])
+    assert (tmp_path / "a.md").read_bytes() == b"a2"
+    assert (tmp_path / "notes/new.md").read_bytes() == b"n1"
+    assert (tmp_path / ".trash/gone.md").read_bytes() == b"g1"
+    assert events_of(journal) == ["e1"]
+    assert list((tmp_path / ".amem/intents").iterdir()) == []
+
+
+def test_one_changed_note_stops_the_whole_change(tmp_path: Path) -> None:
+    store, journal = store_of(tmp_path)
+    for name in ("a.md", "b.md", "c.md"):
+        (tmp_path / name).write_bytes(b"one")
+    (tmp_path / "c.md").write_bytes(b"edited")
+    writes = [
+        NoteWrite("a.md", b"one", b"two"),
+        NoteWrite("b.md", b"one", None),
+        NoteWrite("c.md", b"one", b"two"),
+    ]
+    with pytest.raises(WriteConflict):
+        store.apply(writes, [an_event("e1")])
+    contents = [(tmp_path / name).read_bytes() for name in ("a.md", "b.md", "c.md")]
+    assert contents == [b"one", b"one", b"edited"]
+    assert events_of(journal) == []
+    assert store.recover() == []
+
+
+WRITER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from tests.adapters.test_change_store import an_event, store_of
+from amem_cli.core.changes import NoteWrite
+root = Path(sys.argv[1])
+store, _ = store_of(root)
+store.recover()
+number = int((root / "a.md").read_text())
+print("ready", flush=True)
+while True:
+    old, new = str(number).encode(), str(number + 1).encode()
+    names = ("a.md", "b.md", "c.md")
+    store.apply([NoteWrite(name, old, new) for name in names], [an_event(f"e{number + 1:06}")])
+    number += 1
+"""
+
+
+def test_a_killed_change_is_finished_or_taken_back(tmp_path: Path) -> None:
+    names = ("a.md", "b.md", "c.md")
+    for name in names:
+        (tmp_path / name).write_bytes(b"0")
+    chance = random.Random(7)
+    top = str(Path(__file__).parents[2])
+    for _ in range(8):
+        command = [sys.executable, "-c", WRITER, str(tmp_path), top]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(chance.random() * 0.03)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        store, journal = store_of(tmp_path)
+        assert store.recover() == []
+        versions = {(tmp_path / name).read_bytes() for name in names}
+        assert len(versions) == 1
+        number = int(versions.pop())
+        assert events_of(journal) == [f"e{each:06}" for each in range(1, number + 1)]
+
+
+def test_a_note_edited_after_the_kill_keeps_the_edit(tmp_path: Path) -> None:
+    store, journal = store_of(tmp_path)
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_bytes(b"one")
+    writes = [NoteWrite(name, b"one", b"two") for name in ("a.md", "b.md")]
+    store._keep_intent(writes, [an_event("e1")])
+    (tmp_path / "a.md").write_bytes(b"two")
+    (tmp_path / "b.md").write_bytes(b"one, and a person's word")
+    problems = store.recover()
+    assert [problem.path for problem in problems] == ["b.md"]
+    assert (tmp_path / "a.md").read_bytes() == b"one"
+    assert (tmp_path / "b.md").read_bytes() == b"one, and a person's word"
+    assert events_of(journal) == []
+
+
+def test_a_torn_journal_line_is_skipped_and_the_next_one_is_whole(tmp_path: Path) -> None:
+    _, journal = store_of(tmp_path)
+    journal.append([an_event("e1")])
+    path = next((tmp_path / ".amem/journal").iterdir())
+    with path.open("ab") as stream:
+        stream.write(b'{"id": "e2", "ti')
+    problems: list[Problem] = []
+    (_, position, events), *_ = journal.read_new({}, problems)
+    assert [event.id for event in events] == ["e1"]
+    assert "torn" in problems[0].message
+    journal.append([an_event("e3")])
+    (_, _, later), *_ = journal.read_new({path.name: position}, problems)
+    assert [event.id for event in later] == ["e3"]
+
+
+def test_a_merged_journal_is_read_again(tmp_path: Path) -> None:
+    _, journal = store_of(tmp_path)
+    journal.append([an_event("e1"), an_event("e3")])
+    (name, position, _), *_ = journal.read_new({}, [])
+    path = tmp_path / ".amem/journal" / name
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[0].replace(b"e1", b"e2") + lines[1])
+    (_, _, events), *_ = journal.read_new({name: position}, [])
+    assert [event.id for event in events] == ["e1", "e2", "e3"]
+    assert journal.read_new({name: journal.read_new({}, [])[0][1]}, []) == []

@@ -1,0 +1,204 @@
+"""The index file: what is stored is found, whatever the words; what is broken is set aside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.core.errors import EncoderError, Problem
+from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord
+from amem_cli.core.journal import Change, Event, LinkRecord
+from amem_cli.core.note import Note
+from amem_cli.core.words import search_terms
+
+
+def a_record(path: str, body: str = "text", **values: object) -> NoteRecord:
+    stem = path.rsplit("/", 1)[-1].removesuffix(".md")
+    links = values.pop("links_in_text", ())
+    note = Note(path=path, id=None, title=stem, body=body)
+    for name, value in values.items():
+        object.__setattr__(note, name, value)
+    file = KnownFile(len(body), 1, 1, 1, 10, f"sha-{path}-{body}", note.id)
+    return NoteRecord(note, file, f"hash-{body}", "2026-01-01T00:00:00+00:00", links, (body,))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> SqliteIndex:
+    return SqliteIndex(tmp_path / "index.db")
+
+
+def embed(index: SqliteIndex, vectors: dict[str, list[float]]) -> None:
+    index.use_encoder("test", 3)
+    for job in index.passages_to_embed():
+        vector = np.array([vectors[job.summary.path]], dtype=np.float32)
+        index.store_vectors([job.passage], vector / np.linalg.norm(vector))
+
+
+def test_a_note_is_found_by_each_of_its_names(index: SqliteIndex) -> None:
+    index.store(a_record("notes/Über Tee.md", id="20260101120000", aliases=("Chai",)))
+    index.store(a_record("Other.md", id="20260201120000"))
+    for name in (
+        "20260101120000",
+        "notes/Über Tee.md",
+        "Über Tee",
+        "über tee.md",
+        "chai",
+        "202601",
+    ):
+        assert [note.path for note in index.find(name)] == ["notes/Über Tee.md"], name
+    assert index.find("nothing") == []
+    assert index.find("%") == []
+
+
+@pytest.mark.parametrize(
+    "query", ["c++", "a-b", '"', "AND", "'", "", "🙂", "(" * 5000, "NEAR(a b)", "x\0y"]
+)
+def test_everyday_queries_raise_nothing(index: SqliteIndex, query: str) -> None:
+    index.store(a_record("a.md", "about c++ and a-b AND more"))
+    index.keyword_scores(search_terms(query), 10)
+    index.document_frequency(query)
+
+
+@given(st.text(max_size=60))
+def test_any_query_is_safe(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
+    folder = tmp_path_factory.getbasetemp() / "any"
+    index = SqliteIndex(folder / "index.db")
+    try:
+        index.keyword_scores(search_terms(query), 10)
+        index.keyword_scores([query], 10)
+        index.find(query)
+    finally:
+        index.close()
+
+
+def test_words_are_found_in_every_script(index: SqliteIndex) -> None:
+    index.store(a_record("zh.md", "知识管理的方法"))
+    index.store(a_record("de.md", "Die Prüfungen waren schwierig"))
+    for query, path in (("知识", "zh.md"), ("管理", "zh.md"), ("prufungen", "de.md")):
+        assert list(index.keyword_scores(search_terms(query), 5)) == [path]
+
+
+def test_changed_text_leaves_no_trace_of_the_old(index: SqliteIndex) -> None:
+    index.store(a_record("a.md", "walrus"))
+    index.store(a_record("a.md", "penguin"))
+    assert index.keyword_scores(["walrus"], 5) == {}
+    assert list(index.keyword_scores(["penguin"], 5)) == ["a.md"]
+    assert index.passages("a.md") == ["penguin"]
+    index.forget("a.md")
+    assert index.count() == 0
+    assert index.keyword_scores(["penguin"], 5) == {}
+
+
+def test_vectors_follow_their_notes(index: SqliteIndex) -> None:
+    for name in ("a.md", "b.md", "c.md"):
+        index.store(a_record(name, f"text of {name}"))
+    embed(index, {"a.md": [1, 0, 0], "b.md": [1, 1, 0], "c.md": [0, 0, 1]})
+    near = index.vector_scores(np.array([1, 0, 0], dtype=np.float32), 2)
+    assert list(near) == ["a.md", "b.md"]
+    assert near["a.md"] == pytest.approx(1.0)
+    among = index.vector_scores(np.array([1, 0, 0], dtype=np.float32), 5, ["c.md", "b.md"])
+    assert list(among) == ["b.md", "c.md"]
+    index.store(a_record("a.md", "another text"))
+    assert [job.summary.path for job in index.passages_to_embed()] == ["a.md"]
+    assert index.note_vector("a.md") is None
+    index.forget("b.md")
+    assert "b.md" not in index.vector_scores(np.array([1, 0, 0], dtype=np.float32), 5)
+
+
+def test_an_unchanged_passage_keeps_its_vector(index: SqliteIndex) -> None:
+    index.store(a_record("a.md"))
+    embed(index, {"a.md": [1, 0, 0]})
+    index.store(a_record("a.md", links_in_text=(NoteLink("b", "wikilink"),)))
+    assert index.passages_to_embed() == []
+    index.store(a_record("a.md", keywords=("new",)))
+    assert len(index.passages_to_embed()) == 1
+
+
+def test_vectors_of_two_models_are_never_mixed(index: SqliteIndex) -> None:
+    index.store(a_record("a.md"))
+    embed(index, {"a.md": [1, 0, 0]})
+    assert index.use_encoder("test", 3) is False
+    assert index.use_encoder("other", 4) is True
+    assert index.encoder() == "other"
+    assert len(index.passages_to_embed()) == 1
+
+
+def test_a_vector_that_is_no_number_is_refused(index: SqliteIndex) -> None:
+    index.store(a_record("a.md"))
+    index.use_encoder("test", 3)
+    job = index.passages_to_embed()[0]
+    with pytest.raises(EncoderError):
+        index.store_vectors([job.passage], np.array([[np.nan, 0, 0]], dtype=np.float32))
+
+
+def test_links_are_found_from_both_ends(index: SqliteIndex) -> None:
+    index.store(
+        a_record("x/a.md", links_in_text=(NoteLink("b", "wikilink"), NoteLink("no", "property")))
+    )
+    index.store(a_record("b.md"))
+    index.store(a_record("y/b.md", links_in_text=(NoteLink("x/a", "property"),)))
+    assert index.links_to("b.md") == [("x/a.md", NoteLink("b", "wikilink"))]
+    assert index.links_to("x/a.md") == [("y/b.md", NoteLink("x/a", "property"))]
+    assert [link.target for link in index.links_of("x/a.md")] == ["b", "no"]
+
+
+def test_a_rename_keeps_usage(index: SqliteIndex) -> None:
+    index.store(a_record("a.md"))
+    index.count_use(["a.md"], "2026-01-01")
+    index.move("a.md", "b.md")
+    index.store(a_record("b.md"))
+    assert index.usage("b.md") == (1, "2026-01-01")
+    assert index.summary("a.md") is None
+
+
+def test_pending_follows_from_notes_and_events(index: SqliteIndex) -> None:
+    for name in ("old.md", "done.md", "new.md"):
+        index.store(a_record(name, name, id=f"2026010112000{len(name)}"))
+    index.store(a_record("refused.md", "r", refused=Problem("refused.md", 1, "tabs")))
+    events = [
+        Event("1", "t", "baseline", known=("hash-old.md",)),
+        Event("2", "t", "process", note="20260101120007", text_hash="hash-done.md"),
+    ]
+    index.store_events("j", "p", events)
+    assert [note.path for note in index.pending()] == ["new.md"]
+    assert index.unprocessed() == ["new.md", "old.md"]
+    index.postpone("new.md", "busy")
+    index.postpone("new.md", "busy")
+    assert index.pending()[0].attempts == 2
+    index.store(a_record("done.md", "another text", id="20260101120007"))
+    assert {note.path for note in index.pending()} == {"new.md", "done.md"}
+
+
+def test_why_a_link_was_made_is_known(index: SqliteIndex) -> None:
+    index.store(a_record("a.md", id="20260101120000"))
+    link = LinkRecord("20260102120000", "b.md", "[[b]]", "supports", 0.7, "both on tea")
+    change = Change("links", [], ["[[b]]"])
+    event = Event("1", "t", "link", note="20260101120000", changes=(change,), links=(link,))
+    index.store_events("j", "p", [event])
+    assert index.link_records("a.md") == {("a.md", "20260102120000"): link}
+    assert index.events("20260101120000") == [event]
+    assert index.id_taken("20260101120000")
+
+
+@pytest.mark.parametrize("content", [b"not a database", b"SQLite format 3\0" + b"x" * 5000, b""])
+def test_a_broken_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "index.db"
+    path.write_bytes(content)
+    index = SqliteIndex(path)
+    index.store(a_record("a.md"))
+    assert index.count() == 1
+
+
+def test_an_index_of_another_version_is_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    index = SqliteIndex(path)
+    index.store(a_record("a.md"))
+    index.rows("PRAGMA user_version = 99")
+    index.close()
+    assert SqliteIndex(path).count() == 0
+    assert len(list(tmp_path.glob("index.db.unusable-*"))) >= 1
