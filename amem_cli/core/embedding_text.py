@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.note import Note
 from amem_cli.core.wikilinks import plain_text
 
 
-def embedded_text(summary: NoteSummary, passage: str) -> str:
+def embedded_text(summary: NoteSummary | Note, passage: str) -> str:
     """The enhanced text of one passage: title, text, context, keywords and tags."""
     parts = [summary.title, plain_text(passage), summary.context]
     if summary.keywords:

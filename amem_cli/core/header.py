@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -213,8 +212,7 @@ def _check_beginning(raw: bytes, start: int) -> None:
 
 def _check_encoding(raw: bytes, *, first_line: int) -> None:
     try:
-        # Not final: of a large file only the beginning is here, perhaps cut within a character.
-        codecs.getincrementaldecoder("utf-8")().decode(raw)
+        raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + first_line
     else:

@@ -67,23 +67,23 @@ def is_faithful(before: Header, after: Header, changes: Changes, forms: Forms) -
     """Whether `after` is `before` with these changes and not one other character changed."""
     known = [entry.name for entry in before.entries]
     new = [name for name in changes if name not in known]
-    if [entry.name for entry in after.entries] != known + new:
-        return False
-    for entry in after.entries:
-        if entry.name in changes:
-            form = forms.get(entry.name, "free")
-            if not says(entry.value, changes[entry.name], form):
-                return False
     old_regions, new_regions = _regions(before), _regions(after)
-    if old_regions[0] != new_regions[0]:
-        return False
-    return all(
-        # Comments within a list that was emptied come to stand below it.
-        _below(after, later, new_region).endswith(_below(before, earlier, old_region))
-        if earlier.name in changes
-        else (old_region, earlier.value.meaning()) == (new_region, later.value.meaning())
-        for earlier, old_region, later, new_region in zip(
-            before.entries, old_regions[1:], after.entries, new_regions[1:], strict=False
+    return (
+        [entry.name for entry in after.entries] == known + new
+        and all(
+            says(entry.value, changes[entry.name], forms.get(entry.name, "free"))
+            for entry in after.entries
+            if entry.name in changes
+        )
+        and old_regions[0] == new_regions[0]
+        and all(
+            # Comments within a list that was emptied come to stand below it.
+            _below(after, later, new_region).endswith(_below(before, earlier, old_region))
+            if earlier.name in changes
+            else (old_region, earlier.value.meaning()) == (new_region, later.value.meaning())
+            for earlier, old_region, later, new_region in zip(
+                before.entries, old_regions[1:], after.entries, new_regions[1:], strict=False
+            )
         )
     )
 

@@ -18,7 +18,7 @@ from amem_cli.core.note import MemoryLink, Note, Relation
 from amem_cli.core.note_terms import DocumentFrequency, mentions_title, searchable
 from amem_cli.core.words import detect_language, fold, is_unspaced, sentences
 
-USUAL_MINIMUM = 0.28
+USUAL_MINIMUM = 0.3
 
 # Logistic regression over three hand-written vaults, look-alike pairs counted threefold.
 _INTERCEPT = -4.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -227,8 +228,11 @@ def _shared_tags(
     note: Note, candidate: LinkCandidate, candidates: Sequence[LinkCandidate]
 ) -> float:
     shared = set(note.tags) & set(candidate.tags)
+    uses = Counter(tag for other in candidates for tag in other.tags)
     if not shared:
-        return -1.0 if note.tags and candidate.tags else 0.0
-    return sum(
-        rarity(sum(tag in other.tags for other in candidates), len(candidates)) for tag in shared
-    )
+        # A tag that no other note carries cannot be shared, so it says nothing when it is not.
+        both_usual = any(uses[tag] for tag in note.tags) and any(
+            uses[tag] > 1 for tag in candidate.tags
+        )
+        return -1.0 if both_usual else 0.0
+    return sum(rarity(uses[tag], len(candidates)) for tag in shared)

@@ -9,6 +9,7 @@ _RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
 _LINE_MARKS = re.compile(
     r"(?:[ \t>]{0,32})(?:#{1,6}[ \t]+|[-*+•→][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,3}[.)][ \t]+)?"
 )
+_OWN_LINE = re.compile(r"[ \t]{0,32}(?:[-*+•→|#>]|\d{1,3}[.)][ \t])")
 _CALLOUT = re.compile(r"\[![a-zA-Z-]{1,20}\][+-]?")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{0,300})(?:\|([^\[\]\n]{0,300}))?\]\]")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}(?:\s[^()\n]{0,200})?\)")
@@ -70,5 +71,9 @@ def plain_line(line: str) -> str:
 
 
 def prose(markdown: str, *, with_code: bool = False) -> str:
-    """The whole text without markup, line by line as in `prose_lines`."""
-    return "\n".join(prose_lines(markdown, with_code=with_code))
+    """The whole text without markup; list items, headings and quotes stand between blank lines."""
+    lines: list[str] = []
+    plain = prose_lines(markdown, with_code=with_code)
+    for line, kept in zip(markdown.splitlines(), plain, strict=True):
+        lines.extend(("", kept, "") if _OWN_LINE.match(line) else (kept,))
+    return "\n".join(lines)

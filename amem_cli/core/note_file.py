@@ -32,7 +32,7 @@ def parse_note(path: str, raw: bytes, names: PropertyNames = _USUAL_NAMES) -> No
         header = read_header(raw, fences) if fences else None
     except HeaderRefused as refused:
         return _note_without_header(path, raw, fences, refused)
-    body = _decoded(raw[_body_start(raw, fences) :])
+    body = raw[_body_start(raw, fences) :].decode("utf-8", "replace")
     if header is None:
         return Note(path, None, _file_title(path), body)
     properties = NoteProperties(path, header, names)
@@ -132,13 +132,13 @@ def _note_without_header(
     path: str, raw: bytes, fences: Fences | None, refused: HeaderRefused
 ) -> Note:
     is_text = isinstance(refused, NotProperties) or _opens_with_blank_line(raw, fences)
-    start = _body_start(raw, None if is_text else fences)
+    body = raw[_body_start(raw, None if is_text else fences) :]
     looked_at = raw[: fences.body_start if fences else _BYTES_LIKELY_HEADER]
     return Note(
         path=path,
         id=None,
         title=_file_title(path),
-        body=_decoded(raw[start:]),
+        body=body.decode("utf-16" if raw.startswith(_UTF16_MARKS) else "utf-8", "replace"),
         private=_may_be_private(looked_at),
         refused=Problem(path, refused.line, refused.message, refused.hint),
     )
@@ -151,21 +151,14 @@ def _opens_with_blank_line(raw: bytes, fences: Fences | None) -> bool:
 
 def _may_be_private(header: bytes) -> bool:
     """Whether a header that cannot be read may say that the note is private."""
-    found = (
-        match[1].strip(b" \t\"'").lower() for match in _PRIVATE.finditer(header.replace(b"\0", b""))
-    )
-    return any(value not in _NOT_PRIVATE for value in found)
+    found = _PRIVATE.findall(header.replace(b"\0", b""))
+    return any(value.strip(b" \t\"'").lower() not in _NOT_PRIVATE for value in found)
 
 
 def _body_start(raw: bytes, fences: Fences | None) -> int:
     if fences:
         return fences.body_start
     return len(BOM) if raw.startswith(BOM) else 0
-
-
-def _decoded(raw: bytes) -> str:
-    encoding = "utf-16" if raw.startswith(_UTF16_MARKS) else "utf-8"
-    return raw.decode(encoding, "replace")
 
 
 def _file_title(path: str) -> str:
@@ -185,8 +178,10 @@ def _line_ending(raw: bytes) -> str:
 def _check_encodable(texts: Changes) -> None:
     for name, value in texts.items():
         for text in (name, *((value,) if isinstance(value, str) else value)):
-            if any("\ud800" <= letter <= "\udfff" for letter in text):
-                raise ValueError(f"the text of {name!r} is not valid Unicode")
+            try:
+                text.encode("utf-8")
+            except UnicodeEncodeError:
+                raise ValueError(f"the text of {name!r} is not valid Unicode") from None
 
 
 def _check_id(header: Header, changes: Changes, names: PropertyNames) -> None:
@@ -194,7 +189,7 @@ def _check_id(header: Header, changes: Changes, names: PropertyNames) -> None:
     if entry is None or names.id not in changes or entry.value.kind != "scalar":
         return
     current = header.text_of(entry.value) or ""
-    if current.strip() and current.strip() != changes[names.id]:
+    if current.strip() and current != changes[names.id]:
         raise ValueError(f"the note has the id {current!r}, and an id never changes")
 
 

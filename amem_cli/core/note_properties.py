@@ -39,12 +39,13 @@ class NoteProperties:
     @property
     def id(self) -> str | None:
         """The id as it is written, without quotes."""
-        return self._text(self._names.id).strip() or None
+        text = self._text(self._names.id)
+        return text if text.strip() else None
 
     @property
     def created(self) -> str:
         """The date as it is written, without quotes."""
-        return self._text(self._names.created).strip()
+        return self._text(self._names.created)
 
     @property
     def context(self) -> str:

@@ -34,7 +34,7 @@ class Passage:
 def split_passages(
     text: str, *, target_chars: int = USUAL_TARGET, max_chars: int = USUAL_MAXIMUM
 ) -> list[Passage]:
-    """The passages of a text in order, without overlap; together they hold every non-blank character.
+    """The passages of a text in order, without overlap, that hold its every non-blank character.
 
     Cuts before headings and between paragraphs where it can, then between lines, sentences and
     words. A code block stays whole where it fits. Linear in the length of the text.
@@ -81,7 +81,7 @@ def _length(text: str, start: int, end: int) -> int:
 def _blocks(text: str, maximum: int) -> Iterator[tuple[int, int]]:
     """Paragraphs, headings and code blocks with the blanks after them; long ones already cut."""
     for start, end in _paragraphs(text):
-        while _length(text, start, end) > maximum:
+        while end - start > maximum or _length(text, start, end) > maximum:
             cut = _cut(text, start, end, maximum)
             yield start, cut
             start = cut
@@ -133,5 +133,5 @@ def _furthest(text: str, start: int, end: int, maximum: int) -> int:
     position = window_end
     while surplus > 0 and position > start + 1:
         position -= 1
-        surplus -= _UNSPACED_LENGTH if UNSPACED_RUN.match(text, position) else 1
+        surplus -= _UNSPACED_LENGTH if UNSPACED_RUN.match(text, position, position + 1) else 1
     return position

@@ -41,6 +41,9 @@ _ABBREVIATION_LIST = """
     min mio mr mrd mrs ms mt nr no od pp prof resp rev sog sr st std str tel usw vgl vol vs zb zzgl
     """
 _ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
+_MONTHS = (
+    "jan", "feb", "mär", "maer", "apr", "mai", "jun", "jul", "aug", "sep", "okt", "nov", "dez"
+)  # fmt: skip
 _SHORT_LINE = 55
 _UMLAUTS = frozenset("äöü")
 _ENGLISH_PRIOR = 0.9
@@ -208,8 +211,16 @@ def _ends_sentence(paragraph: str, match: re.Match[str]) -> bool:
     before = paragraph[max(0, match.start() - 12) : match.start()]
     word = re.split(r"[\s(.„“\"]", before)[-1]
     is_initial = len(word) == 1 and word.isalpha() and word != "I"
-    is_ordinal = word.isdigit() and len(word) <= 2 and not following[:1].isdigit()
+    is_ordinal = (
+        word.isdigit()
+        and len(word) <= 2
+        and (match.start() == len(word) or _starts_month(paragraph[match.end() : match.end() + 5]))
+    )
     return not (word.casefold() in _ABBREVIATIONS or is_initial or is_ordinal)
+
+
+def _starts_month(text: str) -> bool:
+    return text.strip().casefold().startswith(_MONTHS)
 
 
 def detect_language(text: str) -> str:

@@ -12,7 +12,7 @@ Form = Literal["free", "quoted", "moment"]
 """How a string is written: plain where that is clearly safe, always quoted, or as a bare date."""
 
 _PUNCTUATION = frozenset(" _/-.,;()'+&%?!’–—")
-_NOT_IN_FLOW = frozenset(",")
+_NOT_IN_FLOW = frozenset(",?")
 _RESERVED = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan"])
 # What cannot be seen or printed, and what a template engine would take for its own.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\\{(?=\\{)|<(?=%)")

@@ -186,11 +186,8 @@ class _TreeBuilder:
 
     def _close(self, event: CollectionEndEvent) -> None:
         closed = self._open.pop()
-        end = closed.start
-        if closed.style == "flow":
-            end = _end(event)
-        elif closed.parts:
-            end = closed.parts[-1].end
+        is_flow = closed.style == "flow"
+        end = _end(event) if is_flow or not closed.parts else closed.parts[-1].end
         if closed.kind == "mapping":
             self._check_names(closed.parts[::2])
         value = Value(closed.start, end, closed.kind, closed.style, parts=tuple(closed.parts))

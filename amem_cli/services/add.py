@@ -148,6 +148,6 @@ def _with_header(
         # The file system could not hold the title as it is.
         mapped["title"] = title
     try:
-        return edit_header(raw, mapped)
+        return edit_header(raw, mapped, ports.names)
     except HeaderRefused:
-        return compose_note(mapped, raw.decode())
+        return compose_note(mapped, raw.decode(), ports.names)

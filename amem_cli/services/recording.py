@@ -93,7 +93,7 @@ class NoteDraft:
         """
         mapped = {getattr(self.ports.names, name): value for name, value in fields.items()}
         try:
-            return edit_header(self.raw, mapped)
+            return edit_header(self.raw, mapped, self.ports.names)
         except HeaderRefused as refused:
             raise HeaderRefused(
                 f"{self.path}:{refused.line}: {refused.message}",

@@ -127,7 +127,7 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
         problem = Problem(
             note.path, 0, "is larger than 2 MiB; its beginning is searchable, it is never edited"
         )
-        note = replace(note, refused=note.refused or problem)
+        note = replace(note, refused=problem)
     file = KnownFile(
         state.size, state.mtime_ns, state.ctime_ns, state.inode, scanned_ns, content.sha, note.id
     )

@@ -1,0 +1,134 @@
+"""HTTP POST that is bounded in time and in bytes, follows no redirect and tells no secret."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import httpx
+
+MAX_BODY_BYTES = 4 * 2**20
+CHUNK_BYTES = 65_536
+
+
+class HttpFault(Exception):
+    """No reply could be had; the text says why and quotes nothing of the request or the reply.
+
+    Attributes:
+        again: the server had not begun to answer, so that asking again may help.
+    """
+
+    def __init__(self, message: str, *, again: bool = False) -> None:
+        super().__init__(message)
+        self.again = again
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a server said."""
+
+    status: int
+    retry_after: str
+    body: bytes = field(repr=False)
+
+
+class BoundedHttp:
+    """Posts to one server."""
+
+    def __init__(self, *, use_proxies: bool) -> None:
+        """Prepare; proxies of the environment are used only if asked."""
+        self._use_proxies = use_proxies
+        self._client: httpx.Client | None = None
+
+    def post(self, url: str, body: bytes, headers: dict[str, str], seconds: float) -> Reply:
+        """Post a body and read the reply within the time in all, whatever the server does.
+
+        Raises:
+            HttpFault: no connection, no complete reply in time, or more than 4 MiB of it.
+        """
+        attempt = _Attempt(self._opened(), url, body, headers, seconds)
+        worker = threading.Thread(target=attempt.run, name="amem-http", daemon=True)
+        worker.start()
+        worker.join(seconds)
+        return attempt.result(seconds)
+
+    def close(self) -> None:
+        """Close the connections; a later post opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _opened(self) -> httpx.Client:
+        if self._client is None:
+            import httpx
+
+            self._client = httpx.Client(trust_env=self._use_proxies, follow_redirects=False)
+        return self._client
+
+
+class _Attempt:
+    """One request in its own thread, which is left behind when the time is up.
+
+    The client's timeouts bound only single reads and no name look-up, so that a dripping server or
+    a silent resolver would hold the caller for as long as it likes.
+    """
+
+    def __init__(
+        self, client: httpx.Client, url: str, body: bytes, headers: dict[str, str], seconds: float
+    ) -> None:
+        self._client = client
+        self._url = url
+        self._body = body
+        self._headers = {"accept-encoding": "identity"} | headers
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+        self._reply: Reply | None = None
+        self._fault: HttpFault | None = None
+
+    def run(self) -> None:
+        import httpx
+
+        answering = False
+        try:
+            with self._client.stream(
+                "POST",
+                self._url,
+                content=self._body,
+                headers=self._headers,
+                timeout=self._seconds,
+            ) as response:
+                answering = True
+                self._reply = self._read(response)
+        except HttpFault as fault:
+            self._fault = fault
+        except httpx.TimeoutException:
+            self._fault = HttpFault("the server did not answer in time")
+        except httpx.HTTPError as error:
+            self._fault = HttpFault(
+                f"the connection failed ({type(error).__name__})", again=not answering
+            )
+        except Exception as error:
+            self._fault = HttpFault(f"the request failed ({type(error).__name__})")
+
+    def result(self, seconds: float) -> Reply:
+        if self._reply is not None:
+            return self._reply
+        late = HttpFault(f"the server did not answer within {seconds:.0f} s")
+        raise (self._fault or late) from None
+
+    def _read(self, response: httpx.Response) -> Reply:
+        received = bytearray()
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise HttpFault("the server sent a packed reply that was not asked for")
+        if not 300 <= response.status_code < 400:
+            for chunk in response.iter_raw(CHUNK_BYTES):
+                received += chunk
+                if len(received) > MAX_BODY_BYTES:
+                    raise HttpFault("the server sent more than 4 MiB")
+                if time.monotonic() >= self._until:
+                    raise HttpFault("the server did not finish its answer in time")
+        retry_after = response.headers.get("retry-after", "")
+        return Reply(response.status_code, retry_after, bytes(received))

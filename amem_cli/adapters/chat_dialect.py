@@ -1,0 +1,107 @@
+"""The ways in which OpenAI-compatible servers are asked for JSON of a schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from amem_cli.core.answer_schema import to_json_schema
+from amem_cli.core.ports import ModelRequest
+
+# Strings that chat templates read as the end of a turn. A server may turn them into control tokens
+# wherever they stand, so they are broken up in text that is only data.
+_CONTROL_STRINGS = (
+    ("<|", "< |"),
+    ("|>", "| >"),
+    ("<｜", "< ｜"),
+    ("[INST]", "[ INST]"),
+    ("[/INST]", "[ /INST]"),
+    ("<<SYS>>", "< <SYS>>"),
+    ("<</SYS>>", "< </SYS>>"),
+    ("<start_of_turn>", "< start_of_turn>"),
+    ("<end_of_turn>", "< end_of_turn>"),
+    ("<s>", "< s>"),
+    ("</s>", "< /s>"),
+    ("<bos>", "< bos>"),
+    ("<eos>", "< eos>"),
+)
+
+
+class JsonRequest(Enum):
+    """How the shape of the answer is asked for, the strictest first."""
+
+    BOUNDED_SCHEMA = 0
+    SCHEMA = 1
+    OBJECT = 2
+    WORDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ChatDialect:
+    """What a server understands.
+
+    Attributes:
+        length_key: name of the bound on the answer's length.
+        temperature: the server lets the temperature be chosen.
+    """
+
+    json_request: JsonRequest = JsonRequest.BOUNDED_SCHEMA
+    length_key: str = "max_tokens"
+    temperature: bool = True
+
+    def body(self, model: str, request: ModelRequest) -> dict[str, Any]:
+        """The request as the server wants it; control strings in the text are broken up."""
+        bounds = self.json_request is not JsonRequest.SCHEMA
+        schema = to_json_schema(request.schema, bounds=bounds)
+        instructions = request.instructions + self._schema_in_words(schema)
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": [
+                {"role": "system", "content": instructions},
+                {"role": "user", "content": without_control_strings(request.text)},
+            ],
+            self.length_key: request.max_tokens,
+            "stream": False,
+        }
+        if self.temperature:
+            body["temperature"] = 0
+        return body | self._response_format(schema)
+
+    def _schema_in_words(self, schema: Mapping[str, Any]) -> str:
+        if self.json_request not in (JsonRequest.OBJECT, JsonRequest.WORDS):
+            return ""
+        text = json.dumps(schema, ensure_ascii=False)
+        return f"\n\nAnswer with one JSON object and nothing else. Its JSON schema:\n{text}"
+
+    def _response_format(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        if self.json_request is JsonRequest.WORDS:
+            return {}
+        if self.json_request is JsonRequest.OBJECT:
+            return {"response_format": {"type": "json_object"}}
+        wanted = {"name": "answer", "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": wanted}}
+
+
+def dialect_after(dialect: ChatDialect, complaint: str) -> ChatDialect | None:
+    """The next dialect to try after a server refused one, or None after the last.
+
+    Args:
+        complaint: what the server said, where it said something.
+    """
+    if dialect.length_key == "max_tokens" and "max_completion_tokens" in complaint:
+        return replace(dialect, length_key="max_completion_tokens")
+    if dialect.temperature and "temperature" in complaint:
+        return replace(dialect, temperature=False)
+    if dialect.json_request is JsonRequest.WORDS:
+        return None
+    return replace(dialect, json_request=JsonRequest(dialect.json_request.value + 1))
+
+
+def without_control_strings(text: str) -> str:
+    """Break up what a chat template could take for the end of a turn."""
+    for control, broken in _CONTROL_STRINGS:
+        text = text.replace(control, broken)
+    return text

@@ -1,0 +1,89 @@
+"""Reads what an OpenAI-compatible server sent back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from amem_cli.core.ports import ModelAnswer
+
+COMPLETE_REASONS = frozenset({"stop", "eos_token"})
+CUT_REASONS = frozenset({"length", "content_filter"})
+MAX_MESSAGE_CHARACTERS = 300
+
+
+class ReplyUnusable(Exception):
+    """A reply holds no answer.
+
+    Attributes:
+        refusal: the model was reached and declined.
+    """
+
+    def __init__(self, message: str, *, refusal: bool = False) -> None:
+        super().__init__(message)
+        self.refusal = refusal
+
+
+def answer_from(body: bytes, seconds: float) -> ModelAnswer:
+    """Find the answer in a reply.
+
+    Raises:
+        ReplyUnusable: the reply is no chat completion, or a refusal.
+    """
+    completion = _json_object(body)
+    if completion is None:
+        raise ReplyUnusable("the reply is not a JSON object")
+    choices = completion.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise ReplyUnusable("the reply holds no choices")
+    message, reason = choices[0].get("message"), choices[0].get("finish_reason")
+    if not isinstance(message, dict):
+        raise ReplyUnusable("the reply holds no message")
+    if message.get("refusal"):
+        raise ReplyUnusable("the model refuses to answer", refusal=True)
+    content = message.get("content")
+    if content is None and reason in CUT_REASONS:
+        content = ""
+    if not isinstance(content, str):
+        raise ReplyUnusable("the reply holds no text")
+    usage = completion.get("usage")
+    return ModelAnswer(
+        text=_bare_json(content),
+        complete=reason in COMPLETE_REASONS,
+        prompt_tokens=_count(usage, "prompt_tokens"),
+        answer_tokens=_count(usage, "completion_tokens"),
+        seconds=seconds,
+    )
+
+
+def server_message(body: bytes) -> str:
+    """The reason that a server gave for a refusal, on one line, or an empty text."""
+    reply = _json_object(body) or {}
+    error = reply.get("error", reply.get("detail", ""))
+    message = error.get("message", "") if isinstance(error, dict) else error
+    text = message if isinstance(message, str) else json.dumps(message)
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(printable.split())[:MAX_MESSAGE_CHARACTERS]
+
+
+def _json_object(body: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _bare_json(content: str) -> str:
+    """Take off thoughts before the answer and a code fence around it."""
+    text = content.strip()
+    if text.startswith("<think>"):
+        text = text.partition("</think>")[2].strip()
+    if text.startswith("```") and text.endswith("```") and "\n" in text:
+        text = text.partition("\n")[2][:-3].strip()
+    return text
+
+
+def _count(usage: object, key: str) -> int:
+    count = usage.get(key) if isinstance(usage, dict) else None
+    return count if type(count) is int and count >= 0 else 0

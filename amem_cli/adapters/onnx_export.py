@@ -1,0 +1,243 @@
+"""Exports an encoder to a graph, once, and proves that it gives the same vectors."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import warnings
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from amem_cli.adapters.encoder_manifest import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    BrokenExport,
+    EncoderManifest,
+    read_manifest,
+    write_manifest,
+)
+from amem_cli.core.errors import AmemError, EncoderError
+
+_PROBE = "She moved the seedlings to the north window because the light there is softer."
+_TRIALS = (
+    _PROBE,
+    "",
+    "ok",
+    "  Tabs\tand  spaces \n\n around ÜBER-long Straßennamen, naïve café.  ",
+    "今天我们讨论了记忆网络。Обновить заметку завтра. ملاحظة قصيرة 🙂👩‍👩‍👧",
+    "def area(radius: float) -> float:\n    return 3.14159 * radius ** 2  # see https://example.org/a?b=1",
+    "- [ ] call Ana\n- [x] **buy** oat milk, 3 × 1.5 l (€ 4,47)\n\n> “Slow is smooth.”",
+    "A note that is longer than the model reads goes on and on about the harbour. " * 700,
+)
+_LEAST_COSINE = 0.9999
+_OPSET = 17
+_LIBRARIES = ("onnxruntime", "sentence-transformers", "tokenizers", "torch", "transformers")
+
+
+class NotExportable(Exception):
+    """The model runs, but no graph of it gives its vectors."""
+
+
+def main(arguments: list[str]) -> int:
+    """Prepare `model` into `folder` unless that was done meanwhile; the body of the process.
+
+    Args:
+        arguments: model, folder, and the stamp of a preparation to replace, or an empty text.
+
+    Returns:
+        The process's exit status; where it is not 0, the last line on standard output is JSON
+        with `error` and `hint`, where there was time to say it.
+    """
+    model, folder, broken = arguments
+    # The libraries talk on standard output, which belongs to the answer.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            prepare(model, Path(folder), broken=broken)
+            return 0
+        except AmemError as error:
+            said, status = {"error": error.message, "hint": error.hint}, error.exit_code
+        except (OSError, MemoryError) as error:
+            message = f"the encoder {model} could not be prepared: {error or 'out of memory'}"
+            hint = f"Is there enough space in {Path(folder).parent}, and may amem write there?"
+            said, status = {"error": message, "hint": hint}, EncoderError.exit_code
+    sys.stdout.write(f"\n{json.dumps(said)}\n")
+    return status
+
+
+def prepare(model: str, folder: Path, *, broken: str = "") -> None:
+    """Prepare a model into a folder that appears whole; a second process waits for the first.
+
+    Raises:
+        EncoderError: the model is missing or cannot be loaded.
+        OSError: the folder cannot be written.
+    """
+    from filelock import FileLock
+
+    from amem_cli.adapters.encoder_models import fetch_encoder
+
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        if _is_ready(folder, broken):
+            return
+        for left in folder.parent.glob(f".{folder.name}.*"):
+            shutil.rmtree(left, ignore_errors=True)
+        source = fetch_encoder(model)
+        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            _fill(made, model, source)
+            shutil.rmtree(folder, ignore_errors=True)
+            made.rename(folder)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def _is_ready(folder: Path, broken: str) -> bool:
+    try:
+        return read_manifest(folder).stamp != broken
+    except BrokenExport:
+        return False
+
+
+def _fill(folder: Path, model: str, source: Path) -> None:
+    # A folder's own files say all; nothing of it is looked up on the hub.
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    from amem_cli.adapters.sentence_transformers_encoder import load_model
+
+    loaded = load_model(source, exportable=True)
+    manifest = _described(loaded, model, source)
+    try:
+        _export(loaded, folder)
+        sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+        manifest = replace(manifest, exported=True, sizes=sizes)
+        write_manifest(folder, manifest)
+        _prove(loaded, folder, manifest)
+    except (OSError, MemoryError):
+        raise
+    # Whatever the exporter stumbles over, the model itself still works.
+    except Exception as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        for path in folder.iterdir():
+            path.unlink()
+        write_manifest(folder, replace(manifest, exported=False, reason=reason[:500], sizes={}))
+
+
+def _described(loaded: Any, model: str, source: Path) -> EncoderManifest:
+    from amem_cli.adapters.encoder_models import model_fingerprint
+
+    prompts = dict(loaded.prompts or {})
+    default = prompts.get(loaded.default_prompt_name or "") or ""
+    documents = [prompts[name] for name in ("document", "passage", "corpus") if prompts.get(name)]
+    document_prompt = documents[0] if documents else default
+    vector = _original(loaded, [_PROBE], document_prompt)[0]
+    pooling = next((part for part in loaded if type(part).__name__ == "Pooling"), None)
+    return EncoderManifest(
+        stamp=secrets.token_hex(8),
+        model=model,
+        fingerprint=model_fingerprint(source),
+        source=str(source),
+        exported=False,
+        reason="",
+        dimension=len(vector),
+        max_tokens=loaded.max_seq_length,
+        pooling=_pooling_name(pooling),
+        normalized=any(type(part).__name__ == "Normalize" for part in loaded),
+        lowercase=bool(getattr(loaded[0], "do_lower_case", False)),
+        pad_id=getattr(loaded.tokenizer, "pad_token_id", None) or 0,
+        document_prompt=document_prompt,
+        query_prompt=prompts.get("query") or default,
+        probe_text=document_prompt + _PROBE,
+        probe_vector=[round(float(value), 6) for value in vector],
+        versions={name: found for name in _LIBRARIES if (found := _version(name))},
+    )
+
+
+def _pooling_name(pooling: Any) -> str:
+    if pooling is None:
+        return ""
+    # Version 6 of the library has the attribute, version 5 the method.
+    mode = getattr(pooling, "pooling_mode", None) or pooling.get_pooling_mode_str()
+    return mode if isinstance(mode, str) else "+".join(mode)
+
+
+def _original(loaded: Any, texts: list[str], prompt: str) -> Any:
+    return loaded.encode(texts, prompt=prompt, normalize_embeddings=True, show_progress_bar=False)
+
+
+def _export(loaded: Any, folder: Path) -> None:
+    import torch
+
+    if any(getattr(part, "include_prompt", True) is False for part in loaded):
+        raise NotExportable("its pooling leaves the prompt out")
+    tokenizer = getattr(loaded.tokenizer, "backend_tokenizer", None)
+    if tokenizer is None:
+        raise NotExportable("its tokenizer has no fast form")
+    tokenizer.save(str(folder / TOKENIZER_FILE))
+    # Version 6 of the library renamed the step.
+    read = getattr(loaded, "preprocess", None) or loaded.tokenize
+    # Two lengths, so that the traced graph honours the mask.
+    example = read([_PROBE, "ok"])
+    names = ["input_ids", "attention_mask"]
+    sequence = {0: "batch", 1: "tokens"}
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            _pipeline(loaded, with_types="token_type_ids" in example),
+            tuple(example[name] for name in names),
+            str(folder / GRAPH_FILE),
+            input_names=names,
+            output_names=["vectors"],
+            dynamic_axes={**dict.fromkeys(names, sequence), "vectors": {0: "batch"}},
+            opset_version=_OPSET,
+            # The newer exporter needs another package and minutes instead of seconds.
+            dynamo=False,
+        )
+
+
+def _pipeline(loaded: Any, *, with_types: bool) -> Any:
+    """All modules of the model in one, from token ids and mask to unit vectors."""
+    import torch
+
+    class Pipeline(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = torch.nn.ModuleList(loaded)
+
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            features = {"input_ids": input_ids, "attention_mask": attention_mask}
+            if with_types:
+                features["token_type_ids"] = torch.zeros_like(input_ids)
+            for part in self.parts:
+                features = part(features)
+            return torch.nn.functional.normalize(features["sentence_embedding"], p=2, dim=-1)
+
+    return Pipeline().eval()
+
+
+def _prove(loaded: Any, folder: Path, manifest: EncoderManifest) -> None:
+    from amem_cli.adapters.onnx_encoder import OnnxEncoder
+
+    encoder = OnnxEncoder(folder)
+    kinds = {manifest.prompt(query=query): query for query in (False, True)}
+    for prompt, query in kinds.items():
+        expected = _original(loaded, list(_TRIALS), prompt)
+        cosines = (encoder.encode(_TRIALS, query=query) * expected).sum(axis=1)
+        if not cosines.min() > _LEAST_COSINE:
+            raise NotExportable(f"the exported graph gives other vectors ({cosines.min():.4f})")
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

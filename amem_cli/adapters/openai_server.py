@@ -1,0 +1,232 @@
+"""A language model behind an OpenAI-compatible server, on this machine or another one."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from amem_cli.adapters.bounded_http import BoundedHttp, HttpFault, Reply
+from amem_cli.adapters.chat_dialect import ChatDialect, dialect_after
+from amem_cli.adapters.chat_reply import ReplyUnusable, answer_from, server_message
+from amem_cli.adapters.failure_breaker import FailureBreaker
+from amem_cli.core.errors import ModelError, SettingsError
+from amem_cli.core.ports import ModelAnswer, ModelRequest
+
+RETRIES = 2
+RETRY_DELAY = 0.5
+FAILURES_IN_A_ROW = 3
+REST_SECONDS = 60.0
+BUSY_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
+DIALECT_STATUSES = frozenset({400, 404, 422})
+
+
+class OpenAIServerModel:
+    """Asks `{base_url}/chat/completions`.
+
+    How the server wants to be asked for JSON is found out with the first request and remembered.
+    After three failures in a row nothing is asked for a minute, or until `reset`.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        allow_http: bool = False,
+        retry_delay: float = RETRY_DELAY,
+        rest_seconds: float = REST_SECONDS,
+    ) -> None:
+        """Name the server; nothing is sent yet.
+
+        Args:
+            base_url: such as `https://api.openai.com/v1`.
+            model: the server's name for the model.
+            api_key: sent as a bearer token, and shown nowhere.
+            allow_http: let texts and key travel unencrypted to another machine.
+            retry_delay: seconds before the first of two retries, doubled for the second.
+            rest_seconds: how long nothing is asked after three failures in a row.
+
+        Raises:
+            SettingsError: the address or the key cannot be used.
+        """
+        self._host, self._url = _endpoint(base_url, allow_http)
+        self._model = model
+        self._key = _usable_key(api_key)
+        self._retry_delay = retry_delay
+        self._http = BoundedHttp(use_proxies=self.is_remote)
+        self._breaker = FailureBreaker(FAILURES_IN_A_ROW, rest_seconds)
+        self._dialect = ChatDialect()
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The model's name and the server's host."""
+        return f"{self._model} at {self._host}"
+
+    @property
+    def is_remote(self) -> bool:
+        """True where the server is not this machine."""
+        return not _is_loopback(self._host)
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Ask the model once, within the request's deadline in all.
+
+        Raises:
+            ModelError: the server could not be reached, refused, or sent no answer.
+            ValueError: the schema is not of the subset.
+        """
+        with self._lock:
+            if self._breaker.is_open:
+                raise ModelError(
+                    f"{self._host} failed {FAILURES_IN_A_ROW} times in a row and is not asked",
+                    hint="It is tried again in a minute. amem model test shows what is wrong.",
+                )
+            try:
+                answer = self._ask(request)
+            except ModelError as error:
+                if not isinstance(error, AnswerRefused):
+                    self._breaker.failed()
+                raise
+            self._breaker.reset()
+            return answer
+
+    def reset(self) -> None:
+        """Forget earlier failures, so that the next request is sent at once."""
+        self._breaker.reset()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _ask(self, request: ModelRequest) -> ModelAnswer:
+        started = time.monotonic()
+        until = started + request.deadline
+        dialect: ChatDialect | None = self._dialect
+        while dialect is not None:
+            body = dialect.body(self._model, request)
+            reply = self._sent(json.dumps(body).encode("ascii"), until)
+            if reply.status == 200:
+                self._dialect = dialect
+                return self._read(reply, time.monotonic() - started)
+            following = dialect_after(dialect, server_message(reply.body))
+            dialect = following if reply.status in DIALECT_STATUSES else None
+        raise self._refused(reply)
+
+    def _sent(self, body: bytes, until: float) -> Reply:
+        """Post with retries where the server is busy or not there."""
+        for delay in self._delays():
+            fault: HttpFault | None = None
+            reply: Reply | None = None
+            try:
+                reply = self._http.post(self._url, body, self._headers(), _left(until))
+            except HttpFault as caught:
+                fault = caught
+            wait = max(delay, _seconds_asked(reply))
+            busy = fault.again if fault else reply is not None and reply.status in BUSY_STATUSES
+            if not busy or delay == 0 or time.monotonic() + wait >= until:
+                break
+            time.sleep(wait)
+        if reply is None:
+            raise ModelError(f"{self._host}: {fault}", hint="Is the server running, and online?")
+        return reply
+
+    def _delays(self) -> Iterator[float]:
+        """Pauses after each attempt; 0 after the last."""
+        for retry in range(RETRIES):
+            yield self._retry_delay * 2**retry
+        yield 0.0
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"content-type": "application/json", "user-agent": "amem"}
+        return headers | ({"authorization": f"Bearer {self._key}"} if self._key else {})
+
+    def _read(self, reply: Reply, seconds: float) -> ModelAnswer:
+        try:
+            return answer_from(reply.body, seconds)
+        except ReplyUnusable as error:
+            kind = AnswerRefused if error.refusal else ModelError
+            raise kind(
+                f"{self._host} sent no usable answer: {error}",
+                hint="" if error.refusal else "Is llm.base_url the address of a chat server?",
+            ) from None
+
+    def _refused(self, reply: Reply) -> ModelError:
+        said = ""
+        if reply.status in DIALECT_STATUSES:
+            message = server_message(reply.body)
+            said = f": {message.replace(self._key, '***') if self._key else message}"
+        return ModelError(
+            f"{self._host} refused the request with status {reply.status}{said[:160]}",
+            hint=_hint_of(reply.status),
+        )
+
+
+class AnswerRefused(ModelError):
+    """The server works, but its model will not answer this request."""
+
+
+def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
+    hint = "Set llm.base_url to something like http://127.0.0.1:11434/v1"
+    try:
+        parts = urlsplit(base_url.strip())
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise SettingsError("the server's address cannot be read", hint=hint) from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise SettingsError("the server's address is no http or https address", hint=hint)
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise SettingsError(
+            f"the address of {host} holds more than a host and a path",
+            hint="Keys come from the environment: AMEM_API_KEY.",
+        )
+    if parts.scheme == "http" and not _is_loopback(host) and not allow_http:
+        raise SettingsError(
+            f"notes would travel unencrypted to {host}", hint="Use an https address."
+        )
+    return host, f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/chat/completions"
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _usable_key(api_key: str | None) -> str:
+    key = (api_key or "").strip()
+    if not all("!" <= character <= "~" for character in key):
+        raise SettingsError(
+            "the API key holds characters that no key has",
+            hint="Was it copied with a line break, a blank or quotes?",
+        )
+    return key
+
+
+def _left(until: float) -> float:
+    return max(until - time.monotonic(), 0.001)
+
+
+def _seconds_asked(reply: Reply | None) -> float:
+    asked = reply.retry_after.strip() if reply is not None else ""
+    return float(asked) if asked.isascii() and asked.isdigit() and len(asked) < 8 else 0.0
+
+
+def _hint_of(status: int) -> str:
+    if status in (401, 403):
+        return "Check the API key: AMEM_API_KEY."
+    if status == 429:
+        return "The server's limit is reached; try again later."
+    if 300 <= status < 400:
+        return "The address leads elsewhere; set llm.base_url to the final one."
+    if status >= 500:
+        return "The server has a problem of its own; try again later."
+    return "Check llm.base_url and llm.model."

@@ -1,0 +1,161 @@
+"""Prepares an encoder once, in a process of its own, and runs what came out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from amem_cli.adapters.encoder_manifest import (
+    BrokenExport,
+    EncoderManifest,
+    model_id,
+    read_manifest,
+)
+from amem_cli.adapters.encoder_models import (
+    bundled_encoder,
+    local_encoder,
+    model_fingerprint,
+    short_name,
+)
+from amem_cli.core.errors import EncoderError
+
+if TYPE_CHECKING:
+    from amem_cli.adapters.onnx_encoder import OnnxEncoder
+    from amem_cli.adapters.sentence_transformers_encoder import SentenceTransformersEncoder
+    from amem_cli.core.ports import Vectors
+
+# A large model over a slow line takes its time; a hanging one must still end.
+_PREPARATION_SECONDS = 3600
+_EXPORTER = "amem_cli.adapters.onnx_export"
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
+
+class PreparedEncoder:
+    """The encoder port over a model's name or folder; prepared when it is first needed.
+
+    Torch is never imported into this process, except for a model that cannot be exported.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        cache: Path,
+        notify: Callable[[str], None] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """See `encoder_models.open_encoder`."""
+        bundled = bundled_encoder(model)
+        folder = bundled or local_encoder(model)
+        self._fingerprint = model_fingerprint(folder) if folder else ""
+        self._model = str(folder) if folder and not bundled else short_name(model)
+        # What is known without the network is prepared anew when it changes; a model of the hub
+        # stays the one that was fetched.
+        key = self._fingerprint or hashlib.sha256(self._model.encode()).hexdigest()
+        readable = _UNSAFE.sub("_", Path(self._model).name)[:60]
+        self._folder = cache / f"{readable}-{key[:16]}"
+        self._notify = notify
+        self._threads = threads
+        self._encoder: OnnxEncoder | SentenceTransformersEncoder | None = None
+        self._opening = RLock()
+
+    @property
+    def model_id(self) -> str:
+        if self._fingerprint:
+            return model_id(self._model, self._fingerprint)
+        return self._opened().model_id
+
+    @property
+    def dimension(self) -> int:
+        return self._opened().dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._opened().max_tokens
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        query: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Vectors:
+        """Encode texts, as the port says; see `OnnxEncoder.encode`."""
+        encoder = self._opened()
+        try:
+            return encoder.encode(texts, query=query, progress=progress)
+        except BrokenExport:
+            pass
+        return self._opened(instead_of=encoder).encode(texts, query=query, progress=progress)
+
+    def _opened(
+        self, *, instead_of: OnnxEncoder | SentenceTransformersEncoder | None = None
+    ) -> OnnxEncoder | SentenceTransformersEncoder:
+        with self._opening:
+            if self._encoder is None:
+                self._encoder = self._open(self._usable() or self._prepare())
+            elif self._encoder is instead_of:
+                found = self._usable()
+                self._encoder = self._open(self._prepare(broken=found.stamp if found else ""))
+            return self._encoder
+
+    def _usable(self) -> EncoderManifest | None:
+        try:
+            manifest = read_manifest(self._folder)
+        except BrokenExport:
+            return None
+        return manifest if manifest.exported or Path(manifest.source).is_dir() else None
+
+    def _open(self, manifest: EncoderManifest) -> OnnxEncoder | SentenceTransformersEncoder:
+        if manifest.exported:
+            from amem_cli.adapters.onnx_encoder import OnnxEncoder
+
+            return OnnxEncoder(self._folder, threads=self._threads)
+        from amem_cli.adapters.sentence_transformers_encoder import SentenceTransformersEncoder
+
+        return SentenceTransformersEncoder(self._folder, threads=self._threads)
+
+    def _prepare(self, *, broken: str = "") -> EncoderManifest:
+        if self._notify is not None:
+            self._notify("preparing the encoder (once)")
+        try:
+            self._folder.parent.mkdir(parents=True, exist_ok=True)
+            done = subprocess.run(
+                [sys.executable, "-m", _EXPORTER, self._model, str(self._folder.resolve()), broken],
+                # Python looks for modules in the folder it starts in; a vault must not be that.
+                cwd=self._folder.parent,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PREPARATION_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise EncoderError(
+                f"the encoder {self._model} could not be prepared: {error}",
+                hint=f"Can amem write to {self._folder.parent}?",
+            ) from error
+        if done.returncode:
+            raise _failure(self._model, done)
+        return read_manifest(self._folder)
+
+
+def _failure(model: str, done: subprocess.CompletedProcess[bytes]) -> EncoderError:
+    """What the process said, or how it ended where it had no time to speak."""
+    lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
+    try:
+        said = json.loads(lines[-1])
+        return EncoderError(str(said["error"]), hint=str(said["hint"]))
+    except (IndexError, ValueError, KeyError, TypeError):
+        complaint = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        last = complaint[-1][:300] if complaint else "no message"
+    return EncoderError(
+        f"the encoder {model} could not be prepared (status {done.returncode}): {last}",
+        hint="Was it stopped, or is there too little memory?",
+    )

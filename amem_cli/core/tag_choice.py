@@ -1,0 +1,132 @@
+"""Tags for a note: the vault's own where they fit, else the note's best keyword."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amem_cli.core.tags import normalise_tag, tag_key
+from amem_cli.core.words import stem, words
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vector = npt.NDArray[np.float32]
+
+_PARTS = re.compile(r"[/_-]")
+_VOTE_WEIGHT = 1.0
+_LEAST_ELECTORATE = 4
+_USUAL_TAGS_PER_NOTE = 2
+_WORD_BONUS = 0.45
+_NAME_WEIGHT = 0.5
+_LEAST_SCORE = 0.3
+_LEAST_USES_OF_A_COMMON_TAG = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TagUse:
+    """A tag of the vault.
+
+    Attributes:
+        count: notes that carry it.
+        vector: unit vector of the tag's name, None where nobody encoded it.
+    """
+
+    tag: str
+    count: int
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedNeighbour:
+    """The tags of a note near to the new one, and the cosine of the two."""
+
+    tags: tuple[str, ...]
+    similarity: float
+
+
+def suggest_tags(
+    text_vector: Vector,
+    keywords: Sequence[str],
+    vocabulary: Sequence[TagUse],
+    neighbours: Sequence[TaggedNeighbour],
+    *,
+    limit: int = 3,
+) -> list[str]:
+    """Tags for a note, the best fitting first, written as the vault writes them.
+
+    A tag of the vault is scored by the weighted vote of the nearest notes, by its own words among
+    the note's keywords and by the likeness of its name to the note. Only where no tag of the vault
+    fits, the first keyword that makes a tag is given instead.
+
+    Args:
+        text_vector: unit vector of the note.
+        keywords: the note's keywords, the most important first.
+        neighbours: the nearest notes, nearest first; five to ten of them.
+
+    Returns:
+        At most `limit` valid tags; none where the note has no keyword either.
+    """
+    uses = {tag_key(use.tag): use for use in vocabulary if normalise_tag(use.tag) == use.tag}
+    votes = _votes(neighbours)
+    stems = {stem(word) for keyword in keywords for word in words(keyword)}
+    tagged_notes = sum(use.count for use in vocabulary) / _USUAL_TAGS_PER_NOTE
+    scores = {
+        key: _score(use, votes, stems, text_vector, tagged_notes) for key, use in uses.items()
+    }
+    fitting = sorted(
+        (key for key, score in scores.items() if score >= _LEAST_SCORE),
+        key=lambda key: (-scores[key], -uses[key].count, key),
+    )
+    if fitting:
+        return [uses[key].tag for key in fitting[: max(0, limit)]]
+    return _keyword_tags(keywords)[: max(0, min(limit, 1))]
+
+
+def _votes(neighbours: Sequence[TaggedNeighbour]) -> Mapping[str, float]:
+    """Share of the neighbours' weight behind each tag; nearer than the others weighs more."""
+    if not neighbours:
+        return {}
+    floor = min(neighbour.similarity for neighbour in neighbours)
+    weights = [0.05 + max(0.0, neighbour.similarity - floor) for neighbour in neighbours]
+    electorate = sum(weights) * max(1.0, _LEAST_ELECTORATE / len(neighbours))
+    votes: dict[str, float] = defaultdict(float)
+    for neighbour, weight in zip(neighbours, weights, strict=True):
+        for key in {tag_key(tag) for tag in neighbour.tags}:
+            votes[key] += weight / electorate
+    return votes
+
+
+def _score(
+    use: TagUse,
+    votes: Mapping[str, float],
+    keyword_stems: set[str],
+    text_vector: Vector,
+    tagged_notes: float,
+) -> float:
+    named = {stem(word) for part in _PARTS.split(use.tag) for word in words(part)}
+    last = {stem(word) for word in words(_PARTS.sub(" ", use.tag.rsplit("/", 1)[-1]))}
+    likeness = 0.0 if use.vector is None else max(0.0, float(text_vector @ use.vector))
+    bonus = _WORD_BONUS if last and last <= keyword_stems else 0.0
+    if not bonus and named & keyword_stems:
+        bonus = _WORD_BONUS / 2
+    # A tag used once is as often a slip as a habit.
+    habit = 1.0 if use.count >= _LEAST_USES_OF_A_COMMON_TAG else 0.7
+    # Neighbours prove nothing about a tag that most notes carry; without this the first tag of a
+    # young vault would spread over all of it.
+    usual = min(1.0, use.count / max(1.0, tagged_notes))
+    vote = votes.get(tag_key(use.tag), 0.0) * (1 - usual)
+    return habit * (_VOTE_WEIGHT * vote + _NAME_WEIGHT * likeness) + bonus
+
+
+def _keyword_tags(keywords: Sequence[str]) -> list[str]:
+    tags: list[str] = []
+    for keyword in keywords:
+        tag = None if keyword[:1].isdigit() else normalise_tag(keyword.lower())
+        if tag is not None and len(tag) > 1 and tag_key(tag) not in map(tag_key, tags):
+            tags.append(tag)
+    return tags

@@ -1,0 +1,268 @@
+"""The offline analyzer: tags, context, links and evolution."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from amem_cli.core.analysis import (
+    LONGEST_CONTEXT,
+    LinkCandidate,
+    TaggedNeighbour,
+    TagUse,
+    context_sentence,
+    evolution_suggestions,
+    link_suggestions,
+    suggest_tags,
+)
+from amem_cli.core.note import MemoryLink, Note
+from amem_cli.core.tags import is_valid_tag
+from tests.core.letter_encoder import encode
+
+NOTE = Note(
+    path="notes/new.md",
+    id="20260302150004",
+    title="Root cause of the Monday delays",
+    body="A transaction of analyst_ro on the replica held dead tuples in the jobs table. "
+    "Oksana leaves her notebook open over the weekend.",
+    created="2026-03-02T15:00:04",
+)
+RELATED = LinkCandidate(
+    path="notes/oksana.md",
+    title="Lunch with Oksana",
+    text="Oksana keeps her notebook open as analyst_ro, it is only the replica.",
+    similarity=0.62,
+    rank=0,
+    reverse_rank=0,
+    created="2026-01-05T12:00:00",
+)
+UNRELATED = (
+    LinkCandidate("notes/a.md", "Bread", "Flour, water, salt and a cold kitchen.", 0.08, 3, 9),
+    LinkCandidate("notes/b.md", "Tram", "The tram was late again on the way home.", 0.12, 2, 8),
+    LinkCandidate("notes/c.md", "Climbing", "New shoes for the gym, size 42.", 0.05, 4, None),
+    LinkCandidate("notes/d.md", "Piano", "The piano stays with the new people.", 0.15, 1, 7),
+)
+FREQUENCIES = {"oksana": 2, "analyst_ro": 2, "replica": 4, "notebook": 3}
+
+
+def frequency(word: str) -> int:
+    return FREQUENCIES.get(word, 2)
+
+
+def links_of(note: Note, *candidates: LinkCandidate, total: int = 64) -> list[MemoryLink]:
+    return link_suggestions(note, candidates, document_frequency=frequency, total=total)
+
+
+def test_only_the_related_note_is_linked() -> None:
+    [link] = links_of(NOTE, *UNRELATED, RELATED)
+    assert link.target == "notes/oksana.md"
+    assert link.relation == "related"
+    assert 0.5 < link.strength <= 1
+    assert "Oksana" in link.reason
+    assert "analyst_ro" in link.reason
+    assert link.reason.startswith("Both speak of")
+
+
+def test_the_reason_is_in_the_language_of_the_note() -> None:
+    note = Note("n.md", None, "Rahmen", "Die Rahmen für Nele und die Ausstellung sind nicht da.")
+    other = LinkCandidate("o.md", "Nele", "Nele hat die Ausstellung und die Rahmen.", 0.7, 0, 0)
+    [link] = links_of(note, other, *UNRELATED)
+    assert link.reason.startswith("In beiden geht es um")
+
+
+def test_similar_vectors_alone_make_no_link() -> None:
+    lookalike = dataclasses.replace(UNRELATED[0], similarity=0.9, rank=0, reverse_rank=0)
+    assert links_of(NOTE, lookalike, *UNRELATED[1:]) == []
+
+
+def test_a_word_that_every_note_has_ties_nothing() -> None:
+    found = link_suggestions(
+        NOTE, [*UNRELATED, RELATED], document_frequency=lambda word: 64, total=64
+    )
+    assert found == []
+
+
+def test_a_mentioned_title_is_the_reason() -> None:
+    older = LinkCandidate(
+        "p.md", "Postgres upgrade plan", "Cutover by replication.", 0.5, 0, 0, created="2026-01-01"
+    )
+    note = dataclasses.replace(NOTE, body="See the Postgres upgrade plan and its cutover date.")
+    [link] = links_of(note, older, *UNRELATED)
+    assert link.reason == "Mentions “Postgres upgrade plan”."
+    assert link.relation == "related"
+
+
+@pytest.mark.parametrize(
+    ("body", "relation"),
+    [
+        ("This decision supersedes the Postgres upgrade plan.", "supersedes"),
+        ("This contradicts the Postgres upgrade plan.", "contradicts"),
+        ("The tram is replaced by a bus. The Postgres upgrade plan has a cutover.", "related"),
+    ],
+)
+def test_a_relation_needs_a_cue_beside_the_title(body: str, relation: str) -> None:
+    older = LinkCandidate("p.md", "Postgres upgrade plan", "Cutover.", 0.5, 0, 0)
+    [link] = links_of(dataclasses.replace(NOTE, body=body), older, *UNRELATED)
+    assert link.relation == relation
+
+
+def test_shared_tags_speak_for_a_link() -> None:
+    weak = dataclasses.replace(RELATED, text="The replica again, by Oksana.", reverse_rank=None)
+    tagged = dataclasses.replace(weak, tags=("postgres/vacuum",))
+    plain = link_suggestions(
+        NOTE, [weak, *UNRELATED], document_frequency=frequency, total=64, minimum=0.0
+    )
+    with_tags = link_suggestions(
+        dataclasses.replace(NOTE, tags=("postgres/vacuum",)),
+        [tagged, *UNRELATED],
+        document_frequency=frequency,
+        total=64,
+        minimum=0.0,
+    )
+    assert with_tags[0].strength > plain[0].strength
+
+
+def test_links_are_limited_and_sorted() -> None:
+    many = [dataclasses.replace(RELATED, path=f"{n}.md", rank=n) for n in range(8)]
+    found = links_of(NOTE, *many)
+    assert len(found) <= 4
+    assert [link.strength for link in found] == sorted(
+        (link.strength for link in found), reverse=True
+    )
+
+
+def test_no_candidates_no_links() -> None:
+    assert links_of(NOTE, total=0) == []
+
+
+def test_chinese_terms_are_joined_in_the_reason() -> None:
+    note = Note("n.md", None, "清理", "长事务阻止数据库清理，需要监控。")
+    other = LinkCandidate("o.md", "监控", "数据库清理失败的监控记录。", 0.7, 0, 0)
+    [link] = links_of(note, other, *UNRELATED)
+    assert "数据库" in link.reason
+
+
+def vector(text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return encode([text])[0]
+
+
+VOCABULARY = [TagUse("postgres/vacuum", 5), TagUse("family", 9), TagUse("bread", 4)]
+
+
+def test_tags_come_from_the_near_notes() -> None:
+    near = [
+        TaggedNeighbour(("postgres/vacuum",), 0.7),
+        TaggedNeighbour(("postgres/vacuum",), 0.6),
+        TaggedNeighbour(("postgres/vacuum", "family"), 0.5),
+        TaggedNeighbour(("family",), 0.1),
+    ]
+    assert suggest_tags(vector("dead tuples"), ["dead tuples"], VOCABULARY, near)[0] == (
+        "postgres/vacuum"
+    )
+
+
+def test_a_tag_named_by_a_keyword_fits_without_neighbours() -> None:
+    assert suggest_tags(vector("x"), ["bread"], VOCABULARY, []) == ["bread"]
+
+
+def test_a_keyword_becomes_the_tag_where_the_vault_has_none() -> None:
+    assert suggest_tags(vector("x"), ["Dead Tuples", "replica"], [], []) == ["dead-tuples"]
+    assert suggest_tags(vector("x"), [], [], []) == []
+
+
+def test_the_first_tag_of_a_vault_does_not_spread() -> None:
+    only = [TaggedNeighbour(("first",), 0.2)]
+    assert suggest_tags(vector("x"), ["piano"], [TagUse("first", 1)], only) == ["piano"]
+
+
+@given(st.lists(st.text(max_size=30), max_size=6))
+def test_suggested_tags_are_valid(keywords: list[str]) -> None:
+    assert all(is_valid_tag(tag) for tag in suggest_tags(vector("x"), keywords, VOCABULARY, []))
+
+
+def test_context_is_a_sentence_of_the_note_led_by_its_title() -> None:
+    text = "Hello.\n\n- **VACUUM** cannot remove [[Dead tuples|dead tuples]] of the jobs table.\n"
+    context = context_sentence("Monday", text, encode)
+    assert context == "Monday: VACUUM cannot remove dead tuples of the jobs table."
+
+
+def test_a_long_context_is_cut_at_a_clause() -> None:
+    text = "The queue of the courier lives in a table of the database, " * 6
+    context = context_sentence("Queue table", text, encode)
+    assert len(context) <= LONGEST_CONTEXT
+    assert context.endswith("database.")
+
+
+@pytest.mark.parametrize("text", ["---", "[[", "{{x}}", "```\ncode\n```", "!", "[[-[[--", "|"])
+def test_context_of_odd_text_is_clean(text: str) -> None:
+    context = context_sentence("", text, encode)
+    assert context
+    assert_clean(context)
+
+
+def assert_clean(context: str) -> None:
+    assert len(context) <= LONGEST_CONTEXT
+    assert not any(mark in context for mark in ("[[", "{{", "---", "\n", "\r", "\x00"))
+
+
+@settings(deadline=None)
+@given(st.text(max_size=40), st.text(max_size=600))
+def test_context_is_clean_for_any_text(title: str, text: str) -> None:
+    context = context_sentence(title, text, encode)
+    assert_clean(context)
+    assert bool(context) or not (title + text).strip()
+
+
+@pytest.mark.parametrize("piece", ["[[", "-", "{{", "a, ", "数", "x. ", "<a", "**", "`", "> "])
+def test_hostile_text_is_analysed(piece: str) -> None:
+    text = piece * (200_000 // len(piece))
+    assert_clean(context_sentence("t", text, encode))
+    hostile = dataclasses.replace(RELATED, text=text)
+    assert isinstance(links_of(dataclasses.replace(NOTE, body=text), hostile), list)
+
+
+Change = Callable[[MemoryLink], MemoryLink]
+LINK = MemoryLink("notes/oksana.md", "related", "Both speak of Oksana.", 0.8)
+TAGGED_NOTE = dataclasses.replace(
+    NOTE, keywords=("replica", "dead tuples", "Oksana"), tags=("replica", "incident")
+)
+
+
+def test_an_older_note_gets_what_its_own_text_says() -> None:
+    older = dataclasses.replace(RELATED, keywords=("Oksana",), tags=("people",))
+    [change] = evolution_suggestions(TAGGED_NOTE, [LINK], [older], {"replica", "incident"})
+    assert change.keywords_add == ("replica",)
+    assert change.tags_add == ("replica",)
+    assert change.context is None
+    assert change.path == older.path
+
+
+def test_a_tag_outside_the_vocabulary_is_not_spread() -> None:
+    older = dataclasses.replace(RELATED, keywords=("Oksana", "replica"))
+    assert evolution_suggestions(TAGGED_NOTE, [LINK], [older], set()) == []
+
+
+def test_a_weak_link_changes_nothing() -> None:
+    weak = dataclasses.replace(LINK, strength=0.4)
+    assert evolution_suggestions(TAGGED_NOTE, [weak], [RELATED], {"replica"}) == []
+    elsewhere = dataclasses.replace(LINK, target="notes/gone.md")
+    assert evolution_suggestions(TAGGED_NOTE, [elsewhere], [RELATED], {"replica"}) == []
+
+
+def test_a_superseded_note_says_so_in_its_context() -> None:
+    older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
+    link = dataclasses.replace(LINK, relation="supersedes")
+    [change] = evolution_suggestions(NOTE, [link], [older], set())
+    assert change.context == (
+        "Oksana works on the replica — since 2026-03-02 replaced by "
+        "“Root cause of the Monday delays”."
+    )
+    again = dataclasses.replace(older, context=change.context)
+    assert evolution_suggestions(NOTE, [link], [again], set()) == []
+    without_context = dataclasses.replace(older, context="")
+    assert evolution_suggestions(NOTE, [link], [without_context], set()) == []

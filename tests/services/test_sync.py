@@ -1,0 +1,133 @@
+"""The index follows the folder, and a rebuilt one equals it."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.adapters.vault_template import adopt_vault, create_vault
+from amem_cli.core.vault_port import FileContent
+from amem_cli.services.check import check_index
+from amem_cli.services.init import take_stock
+from amem_cli.services.sync import embed_missing, synchronise
+from tests.fakes.encoder import FakeEncoder
+from tests.vaults import open_vault, tree_hashes, write_note
+
+
+def dump_of(root: Path, encoder: FakeEncoder, *, index: str) -> object:
+    ports = open_vault(root, index=index)
+    synchronise(ports)
+    embed_missing(ports, encoder)
+    assert isinstance(ports.index, SqliteIndex)
+    dump = ports.index.canonical_dump()
+    ports.index.close()
+    return dump
+
+
+def test_new_changed_moved_and_removed_notes_are_seen(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "a.md", "one\n")
+    write_note(tmp_path, "b.md", '---\nid: "20260101120000"\n---\ntwo\n')
+    assert synchronise(ports).added == ("a.md", "b.md")
+    write_note(tmp_path, "a.md", "one, changed\n")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "b.md").rename(tmp_path / "notes" / "c.md")
+    report = synchronise(ports)
+    assert (report.added, report.changed, report.removed) == ((), ("a.md",), ())
+    assert report.moved == (("b.md", "notes/c.md"),)
+    (tmp_path / "a.md").unlink()
+    assert synchronise(ports).removed == ("a.md",)
+    assert [note.path for note in ports.index.summaries()] == ["notes/c.md"]
+
+
+def test_an_unchanged_vault_is_not_read_again(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    for number in range(20):
+        write_note(tmp_path, f"{number}.md", f"note {number}\n")
+    synchronise(ports)
+    read: list[str] = []
+    original = ports.vault.read
+
+    def counted(path: str) -> FileContent:
+        read.append(path)
+        return original(path)
+
+    object.__setattr__(ports.vault, "read", counted)
+    report = synchronise(ports)
+    assert (read, report.changed) == ([], ())
+
+
+def test_a_change_within_the_clocks_granularity_is_seen(tmp_path: Path) -> None:
+    from amem_cli.adapters.system_clock import SystemClock
+
+    ports = open_vault(tmp_path)
+    object.__setattr__(ports, "clock", SystemClock())
+    note = write_note(tmp_path, "a.md", "one\n")
+    synchronise(ports)
+    times = note.stat()
+    write_note(tmp_path, "a.md", "two\n")
+    os.utime(note, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert synchronise(ports).changed == ("a.md",)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rebuilt_index_equals_the_live_one(tmp_path: Path, seed: int) -> None:
+    root = tmp_path / "vault"
+    create_vault(root)
+    encoder = FakeEncoder()
+    live = open_vault(root)
+    take_stock(live)
+    chance = random.Random(seed)
+    for step in range(12):
+        notes = sorted(path for path in root.rglob("*.md") if ".amem" not in path.parts)
+        note = chance.choice(notes)
+        match chance.randrange(4):
+            case 0:
+                write_note(root, f"notes/new {step}.md", f"# New\n\nabout [[{note.stem}]] {step}\n")
+            case 1:
+                note.write_bytes(note.read_bytes() + f"\nmore {step} #tag{step}\n".encode())
+            case 2:
+                note.rename(note.with_name(f"renamed {step}.md"))
+            case 3:
+                note.unlink()
+        synchronise(live)
+        embed_missing(live, encoder)
+    assert check_index(live) == []
+    assert isinstance(live.index, SqliteIndex)
+    dump = live.index.canonical_dump()
+    assert dump == dump_of(root, encoder, index="rebuilt.db")
+
+
+def test_adopting_touches_no_note(tmp_path: Path) -> None:
+    for number in range(300):
+        folder = f"folder {number % 7}"
+        write_note(
+            tmp_path, f"{folder}/note {number}.md", f"text {number} [[note {number + 1}]]\r\n"
+        )
+    write_note(tmp_path, "odd.md", "---\na: 1\na: 2\n---\nbody\n")
+    write_note(tmp_path, ".obsidian/app.json", "{}")
+    before = tree_hashes(tmp_path)
+    adopt_vault(tmp_path)
+    ports = open_vault(tmp_path)
+    assert take_stock(ports) == 301
+    after = tree_hashes(tmp_path)
+    assert {path: after[path] for path in before} == before
+    assert set(after) - set(before) == {".gitignore", ".gitattributes"}
+    assert ports.index.pending() == []
+    assert [problem.path for problem in ports.index.problems()] == ["odd.md"]
+    adopt_vault(tmp_path)
+    assert tree_hashes(tmp_path) == after
+
+
+def test_one_bad_note_does_not_hide_the_others(tmp_path: Path) -> None:
+    write_note(tmp_path, "bomb.md", "---\na: " + "[" * 50_000 + "\n---\nwalrus\n")
+    write_note(tmp_path, "good.md", "penguin\n")
+    (tmp_path / "odd.md").write_bytes(b"---\ntitle: caf\xe9\n---\nbody \xff\n")
+    ports = open_vault(tmp_path)
+    synchronise(ports)
+    assert ports.index.count() == 3
+    assert list(ports.index.keyword_scores(["walrus"], 5)) == ["bomb.md"]

@@ -1,0 +1,72 @@
+"""Vaults for tests: real folders, with a clock that the test moves."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from amem_cli.adapters.change_store import JournaledChanges
+from amem_cli.adapters.journal_folder import JournalFolder
+from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.adapters.vault_folder import VaultFolder
+from amem_cli.core.note_file import PropertyNames
+from amem_cli.services.vault_ports import VaultPorts
+
+
+class SteppingClock:
+    """Starts at a fixed moment; every reading is one second later than the one before.
+
+    File times come from the real clock, so the nanoseconds are kept far ahead of them: files count
+    as settled and their times as trustworthy.
+    """
+
+    def __init__(self) -> None:
+        self._moment = datetime(2030, 3, 2, 15, 0, 0, tzinfo=timezone.utc)
+        self._tokens = 0
+
+    def now(self) -> datetime:
+        self._moment += timedelta(seconds=1)
+        return self._moment
+
+    def time_ns(self) -> int:
+        return int(self.now().timestamp() * 1e9)
+
+    def token(self) -> str:
+        self._tokens += 1
+        return f"{self._tokens:06x}"
+
+
+def open_vault(
+    root: Path, *, names: PropertyNames | None = None, index: str = "index.db"
+) -> VaultPorts:
+    """The folder as a vault, made one where it is not."""
+    state = root / ".amem"
+    state.mkdir(parents=True, exist_ok=True)
+    vault = VaultFolder(root)
+    journal = JournalFolder(state / "journal", "test")
+    return VaultPorts(
+        vault=vault,
+        index=SqliteIndex(state / index),
+        changes=JournaledChanges(vault, journal),
+        journal=journal,
+        clock=SteppingClock(),
+        names=names or PropertyNames(),
+    )
+
+
+def write_note(root: Path, path: str, text: str) -> Path:
+    """Write a note as a person's editor would."""
+    full = root / path
+    full.parent.mkdir(parents=True, exist_ok=True)
+    full.write_bytes(text.encode("utf-8"))
+    return full
+
+
+def tree_hashes(root: Path) -> dict[str, str]:
+    """Hash of every file outside the program's own folder, by path."""
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ".amem" not in path.relative_to(root).parts
+    }
