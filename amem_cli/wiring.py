@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from amem_cli.adapters.sqlite_index import SqliteIndex
     from amem_cli.adapters.vault_folder import VaultFolder
     from amem_cli.core.ports import Encoder, LanguageModel
+    from amem_cli.services.evolve import MemoryProcess
 
 STATE_FOLDER = ".amem"
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
@@ -145,6 +146,31 @@ class Workspace:
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None where there shall be none."""
         return open_model(self.settings, self.root, self.origin, self.environment)
+
+    @cached_property
+    def process(self) -> MemoryProcess:
+        """The memory process with this vault's models and settings.
+
+        Raises:
+            SettingsError, ModelError: the language model of the settings cannot be used.
+        """
+        from amem_cli.services.evolve import MemoryProcess, ProcessSettings
+
+        settings = self.settings
+        return MemoryProcess(
+            ports=self.ports,
+            encoder=self.encoder,
+            model=self.model,
+            settings=ProcessSettings(
+                evolve=settings.evolution_mode == "auto",
+                settle_seconds=settings.evolution_settle_seconds,
+                max_links=settings.evolution_max_links,
+                candidates=settings.evolution_candidates,
+                deadline=settings.llm_deadline_seconds,
+                # The bundled model is too small to overrule anything.
+                trusted=bool(settings.llm_model),
+            ),
+        )
 
     def close(self) -> None:
         """Close what was opened."""

@@ -28,6 +28,7 @@ _CONTROL_STRINGS = (
     ("<bos>", "< bos>"),
     ("<eos>", "< eos>"),
 )
+_WINDOW_COMPLAINTS = ("context length", "context size", "context window")
 
 
 class JsonRequest(Enum):
@@ -86,11 +87,13 @@ class ChatDialect:
 
 
 def dialect_after(dialect: ChatDialect, complaint: str) -> ChatDialect | None:
-    """The next dialect to try after a server refused one, or None after the last.
+    """The next dialect to try after a server refused one, or None where none would help.
 
     Args:
         complaint: what the server said, where it said something.
     """
+    if any(limit in complaint for limit in _WINDOW_COMPLAINTS):
+        return None
     if dialect.length_key == "max_tokens" and "max_completion_tokens" in complaint:
         return replace(dialect, length_key="max_completion_tokens")
     if dialect.temperature and "temperature" in complaint:
@@ -101,7 +104,8 @@ def dialect_after(dialect: ChatDialect, complaint: str) -> ChatDialect | None:
 
 
 def without_control_strings(text: str) -> str:
-    """Break up what a chat template could take for the end of a turn."""
+    """Break up what a chat template could take for the end of a turn, and mend half characters."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
     for control, broken in _CONTROL_STRINGS:
         text = text.replace(control, broken)
     return text

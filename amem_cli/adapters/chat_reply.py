@@ -9,7 +9,7 @@ from amem_cli.core.ports import ModelAnswer
 
 COMPLETE_REASONS = frozenset({"stop", "eos_token"})
 CUT_REASONS = frozenset({"length", "content_filter"})
-MAX_MESSAGE_CHARACTERS = 300
+MAX_MESSAGE_CHARACTERS = 10_000
 
 
 class ReplyUnusable(Exception):
@@ -62,8 +62,9 @@ def server_message(body: bytes) -> str:
     error = reply.get("error", reply.get("detail", ""))
     message = error.get("message", "") if isinstance(error, dict) else error
     text = message if isinstance(message, str) else json.dumps(message)
-    printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    return " ".join(printable.split())[:MAX_MESSAGE_CHARACTERS]
+    start = text[:MAX_MESSAGE_CHARACTERS]
+    printable = "".join(letter if letter.isprintable() else " " for letter in start)
+    return " ".join(printable.split())
 
 
 def _json_object(body: bytes) -> dict[str, Any] | None:

@@ -29,7 +29,7 @@ _TENSOR_SAMPLE = 4096
 
 
 class EncoderMissing(EncoderError):
-    """The encoder is not on this machine."""
+    """A model of the hub is not on this machine."""
 
 
 def open_encoder(
@@ -90,7 +90,7 @@ def local_encoder(model: str) -> Path | None:
         return path.resolve()
     if _HUB_NAME.fullmatch(model) and path.suffix not in _PICKLED:
         return None
-    raise EncoderMissing(
+    raise EncoderError(
         f"there is no encoder {model}",
         hint=f"Give a folder that exists, or a name such as {DEFAULT_ENCODER}.",
     )
@@ -140,7 +140,9 @@ def check_encoder_folder(folder: Path) -> None:
                 f"the weights in {part} are pickled, which can run code", hint=_SAFETENSORS_HINT
             )
     if not weights or not any((part / "config.json").is_file() for part in _parts(folder)):
-        raise EncoderError(f"{folder} holds no encoder", hint=_SAFETENSORS_HINT)
+        raise EncoderError(
+            f"{folder} holds no encoder with safetensors weights", hint=_SAFETENSORS_HINT
+        )
 
 
 def model_fingerprint(folder: Path) -> str:

@@ -65,7 +65,7 @@ class JournalTables(IndexConnection):
         ]
 
     def model_totals(self) -> Mapping[str, float]:
-        """Sums over all runs of the memory process: calls, prompt_tokens, answer_tokens, seconds, notes."""
+        """Sums over all memory processes: calls, prompt_tokens, answer_tokens, seconds, notes."""
         sql = (
             "SELECT coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0),"
             " coalesce(sum(answer_tokens), 0), coalesce(sum(seconds), 0), count(DISTINCT note)"
@@ -93,8 +93,8 @@ class JournalTables(IndexConnection):
     def pending(self) -> list[PendingNote]:
         """Notes that the memory process has not finished with, oldest first."""
         sql = (
-            "SELECT n.path, coalesce(a.count, 0), coalesce(a.error, '') FROM notes n"
-            f" LEFT JOIN attempts a USING(path) WHERE n.refused = '' AND NOT {_SEEN}"  # noqa: S608
+            "SELECT n.path, coalesce(a.count, 0), coalesce(a.error, '') FROM notes n"  # noqa: S608
+            f" LEFT JOIN attempts a USING(path) WHERE n.refused = '' AND NOT {_SEEN}"
             f" AND NOT {_KNOWN} ORDER BY coalesce(nullif(n.created, ''), n.modified), n.path"
         )
         return [PendingNote(*row) for row in self.rows(sql)]

@@ -55,7 +55,7 @@ class NoteTables(IndexConnection):
             file.sha,
         )
         marks = ", ".join("?" * len(values))
-        self.rows(f"INSERT OR REPLACE INTO notes VALUES({marks})", values)  # noqa: S608
+        self.rows(f"INSERT OR REPLACE INTO notes VALUES({marks})", values)
         handle = self._handle(note.path)
         assert handle is not None
         self._store_names(handle, note.path, note.title, note.aliases)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import stat
 import threading
 import time
@@ -31,7 +30,7 @@ class LocalAnswer(ModelAnswer):
     """An answer of a local model.
 
     Attributes:
-        truncated: the end of the request's text did not fit into the context window.
+        truncated: the middle of the request's text did not fit into the context window.
         reused_tokens: tokens of the prompt that the model remembered from earlier requests.
     """
 
@@ -202,18 +201,18 @@ def check_model_file(path: Path, sha256: str | None = None) -> None:
     if path.suffix.lower() != ".gguf":
         raise ModelError(f"{path.name} is not a .gguf file", hint=hint)
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ModelError(f"{path} is not a regular file", hint=hint)
+        with path.open("rb") as file:
+            magic = file.read(len(GGUF_MAGIC))
+            digest = hashlib.sha256(magic)
+            for block in iter(lambda: file.read(2**20) if sha256 else b"", b""):
+                digest.update(block)
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}", hint=hint) from None
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or file.read(4) != GGUF_MAGIC:
-            raise ModelError(f"{path} is not a GGUF model", hint=hint)
-        if sha256 is None:
-            return
-        digest = hashlib.sha256(GGUF_MAGIC)
-        for block in iter(lambda: file.read(2**20), b""):
-            digest.update(block)
-    if digest.hexdigest() != sha256.lower():
+    if magic != GGUF_MAGIC:
+        raise ModelError(f"{path} is not a GGUF model", hint=hint)
+    if sha256 and digest.hexdigest() != sha256.lower():
         raise ModelError(f"{path} is not the model with the expected digest", hint=hint)
 
 

@@ -38,7 +38,7 @@ class Spoken:
 
     Attributes:
         complete: the model ended the answer itself.
-        truncated: the end of the request's text did not fit into the context window.
+        truncated: the middle of the request's text did not fit into the context window.
         prompt_tokens: all of the prompt, also what was remembered.
         reused_tokens: those of the prompt that were not computed again.
     """
@@ -132,12 +132,23 @@ class LlamaSession:
         return [token for token in self._llama.tokenize(b"", add_bos=True) if token == first][:1]
 
     def _fitted(self, text: str, room: int) -> tuple[list[int], bool]:
-        kept = text[: room * CHARACTERS_PER_TOKEN]
-        tokens = self._tokens(kept)
+        """The tokens of a text, without its middle where it is too long for the room."""
+        longest = room * CHARACTERS_PER_TOKEN
+        if len(text) <= longest:
+            tokens = self._data_tokens(text)
+            if len(tokens) <= room:
+                return tokens, False
+        # The end stays too: questions stand there.
+        end = room // 4
+        first = self._data_tokens(text[: longest - end * CHARACTERS_PER_TOKEN])[: room - end]
+        last = self._data_tokens(text[-end * CHARACTERS_PER_TOKEN :])[-end:] if end else []
+        return [*first, *last], True
+
+    def _data_tokens(self, text: str) -> list[int]:
+        tokens = self._tokens(text)
         # Some vocabularies match their control tokens in plain text all the same.
         control = {token for token in set(tokens) if self._is_control(token)}
-        tokens = [token for token in tokens if token not in control]
-        return tokens[:room], len(kept) < len(text) or len(tokens) > room
+        return [token for token in tokens if token not in control]
 
     def _is_control(self, token: int) -> bool:
         vocabulary = self._vocabulary
@@ -213,7 +224,7 @@ class LlamaSession:
         pointer = llama_cpp.llama_get_logits_ith(self._llama.ctx, -1)
         scores = np.ctypeslib.as_array(pointer, shape=(self._llama.n_vocab(),))
         for count in (1, LIKELY_TOKENS, len(scores)):
-            token = _best_allowed(rules, _likeliest(scores, count), scores)
+            token = best_allowed(rules, _likeliest(scores, count), scores)
             if token is not None:
                 return token
         raise RuntimeError("no token fits the grammar")
@@ -237,9 +248,10 @@ def _likeliest(scores: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.in
     return np.argpartition(scores, -count)[-count:]
 
 
-def _best_allowed(
+def best_allowed(
     rules: Any, tokens: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
 ) -> int | None:
+    """The token of the highest score among some, or None where the grammar allows none of them."""
     candidates = np.zeros(len(tokens), dtype=_CANDIDATE)
     candidates["id"] = tokens
     candidates["logit"] = scores[tokens]

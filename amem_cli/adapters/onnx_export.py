@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import secrets
 import shutil
 import sys
@@ -105,9 +104,6 @@ def _is_ready(folder: Path, broken: str) -> bool:
 
 
 def _fill(folder: Path, model: str, source: Path) -> None:
-    # A folder's own files say all; nothing of it is looked up on the hub.
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from amem_cli.adapters.sentence_transformers_encoder import load_model
 
     loaded = load_model(source, exportable=True)

@@ -6,8 +6,6 @@ import ipaddress
 import json
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
 from amem_cli.adapters.bounded_http import BoundedHttp, HttpFault, Reply
@@ -120,27 +118,23 @@ class OpenAIServerModel:
 
     def _sent(self, body: bytes, until: float) -> Reply:
         """Post with retries where the server is busy or not there."""
-        for delay in self._delays():
-            fault: HttpFault | None = None
-            reply: Reply | None = None
-            try:
-                reply = self._http.post(self._url, body, self._headers(), _left(until))
-            except HttpFault as caught:
-                fault = caught
-            wait = max(delay, _seconds_asked(reply))
+        for retry in range(RETRIES + 1):
+            reply, fault = self._posted(body, until)
             busy = fault.again if fault else reply is not None and reply.status in BUSY_STATUSES
-            if not busy or delay == 0 or time.monotonic() + wait >= until:
+            wait = max(self._retry_delay * 2**retry, _seconds_asked(reply))
+            if not busy or retry == RETRIES or time.monotonic() + wait >= until:
                 break
             time.sleep(wait)
         if reply is None:
             raise ModelError(f"{self._host}: {fault}", hint="Is the server running, and online?")
         return reply
 
-    def _delays(self) -> Iterator[float]:
-        """Pauses after each attempt; 0 after the last."""
-        for retry in range(RETRIES):
-            yield self._retry_delay * 2**retry
-        yield 0.0
+    def _posted(self, body: bytes, until: float) -> tuple[Reply | None, HttpFault | None]:
+        left = max(until - time.monotonic(), 0.001)
+        try:
+            return self._http.post(self._url, body, self._headers(), left), None
+        except HttpFault as fault:
+            return None, fault
 
     def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", "user-agent": "amem"}
@@ -209,10 +203,6 @@ def _usable_key(api_key: str | None) -> str:
             hint="Was it copied with a line break, a blank or quotes?",
         )
     return key
-
-
-def _left(until: float) -> float:
-    return max(until - time.monotonic(), 0.001)
 
 
 def _seconds_asked(reply: Reply | None) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from amem_cli.adapters.encoder_manifest import (
     BrokenExport,
@@ -37,6 +38,13 @@ _EXPORTER = "amem_cli.adapters.onnx_export"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
 
+class Preparation(Protocol):
+    """Prepares a model into a folder, unless another process did so meanwhile."""
+
+    def __call__(self, model: str, folder: Path, *, broken: str = "") -> None:
+        """Fill the folder; a preparation with the stamp `broken` is replaced."""
+
+
 class PreparedEncoder:
     """The encoder port over a model's name or folder; prepared when it is first needed.
 
@@ -50,8 +58,9 @@ class PreparedEncoder:
         cache: Path,
         notify: Callable[[str], None] | None = None,
         threads: int | None = None,
+        preparation: Preparation | None = None,
     ) -> None:
-        """See `encoder_models.open_encoder`."""
+        """See `encoder_models.open_encoder`; `preparation` does what `prepare_apart` does."""
         bundled = bundled_encoder(model)
         folder = bundled or local_encoder(model)
         self._fingerprint = model_fingerprint(folder) if folder else ""
@@ -63,6 +72,7 @@ class PreparedEncoder:
         self._folder = cache / f"{readable}-{key[:16]}"
         self._notify = notify
         self._threads = threads
+        self._preparation = preparation or prepare_apart
         self._encoder: OnnxEncoder | SentenceTransformersEncoder | None = None
         self._opening = RLock()
 
@@ -125,25 +135,39 @@ class PreparedEncoder:
     def _prepare(self, *, broken: str = "") -> EncoderManifest:
         if self._notify is not None:
             self._notify("preparing the encoder (once)")
-        try:
-            self._folder.parent.mkdir(parents=True, exist_ok=True)
-            done = subprocess.run(
-                [sys.executable, "-m", _EXPORTER, self._model, str(self._folder.resolve()), broken],
-                # Python looks for modules in the folder it starts in; a vault must not be that.
-                cwd=self._folder.parent,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_PREPARATION_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise EncoderError(
-                f"the encoder {self._model} could not be prepared: {error}",
-                hint=f"Can amem write to {self._folder.parent}?",
-            ) from error
-        if done.returncode:
-            raise _failure(self._model, done)
+        self._preparation(self._model, self._folder, broken=broken)
         return read_manifest(self._folder)
+
+
+def prepare_apart(model: str, folder: Path, *, broken: str = "") -> None:
+    """Run `onnx_export.prepare` in a process that gives its memory back.
+
+    Raises:
+        EncoderError: the process failed, took too long, or could not be started.
+    """
+    environment = dict(os.environ)
+    if local_encoder(model):
+        # A folder's own files say all; nothing of them is looked up on the hub.
+        environment["HF_HUB_OFFLINE"] = "1"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-m", _EXPORTER, model, str(folder.resolve()), broken],
+            # Python looks for modules in the folder it starts in; a vault must not be that.
+            cwd=folder.parent,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PREPARATION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EncoderError(
+            f"the encoder {model} could not be prepared: {error}",
+            hint=f"May amem write to {folder.parent}?",
+        ) from error
+    if done.returncode:
+        raise _failure(model, done)
 
 
 def _failure(model: str, done: subprocess.CompletedProcess[bytes]) -> EncoderError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -102,6 +103,9 @@ def load_model(folder: Path, *, threads: int | None = None, exportable: bool = F
     import torch
     from sentence_transformers import SentenceTransformer
 
+    # The function has no types.
+    talk: Any = import_module("transformers.utils.logging")
+    talk.disable_progress_bar()
     if threads:
         torch.set_num_threads(threads)
     options: dict[str, Any] = {"use_safetensors": True}

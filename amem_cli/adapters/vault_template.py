@@ -37,7 +37,9 @@ def create_vault(folder: Path) -> list[str]:
         SettingsError: the folder holds something already, or cannot be written.
     """
     if (folder / STATE_FOLDER).exists():
-        raise SettingsError(f"{folder} is a vault already", hint="Use it, or choose another folder.")
+        raise SettingsError(
+            f"{folder} is a vault already", hint="Use it, or choose another folder."
+        )
     present = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if set(present) - {".git"}:
         raise SettingsError(

@@ -144,4 +144,6 @@ class _Narrator:
             show_graph(self._console, graph)
             self.heading(f"Around “{outcomes[0].title}”")
             show_neighbourhood(self._console, graph, neighbourhood(graph, outcomes[0].path, 1))
-        self.line("\nEvery change is a line in .amem/journal: `amem history` tells what, why, when.")
+        self.line(
+            "\nEvery change is a line in .amem/journal: `amem history` tells what, why, when."
+        )

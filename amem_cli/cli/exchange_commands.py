@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -35,7 +35,6 @@ def import_notes(
 
         amem import memories.jsonl --no-llm
     """
-    from amem_cli.cli.remembering import memory_process
     from amem_cli.rendering.documents import outcome_document
     from amem_cli.services.evolve import evolve_many
     from amem_cli.services.exchange import import_lines
@@ -61,7 +60,7 @@ def import_notes(
             session.embed(workspace)
             with session.output.progress("remembering") as progress:
                 outcomes = evolve_many(
-                    memory_process(workspace), list(report.paths), asked=True, progress=progress
+                    workspace.process, list(report.paths), asked=True, progress=progress
                 )
     session.output.problems(report.problems)
     document = {
@@ -78,7 +77,7 @@ def import_notes(
 
 def export_notes(
     context: typer.Context,
-    output: Annotated[Optional[Path], typer.Option(help="Write to this file.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
 ) -> None:
     """Every note as a JSON line, in the shape that `import` reads.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -20,12 +20,10 @@ def register(app: typer.Typer) -> None:
 
 def graph(
     context: typer.Context,
-    note: Annotated[
-        Optional[str], typer.Argument(help="Show the neighbourhood of this note.")
-    ] = None,
+    note: Annotated[str | None, typer.Argument(help="Show the neighbourhood of this note.")] = None,
     depth: Annotated[int, typer.Option(help="How many links away.", min=1, max=10)] = 2,
     form: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
-    output: Annotated[Optional[Path], typer.Option(help="Write to this file.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
 ) -> None:
     """The network of notes: hubs, clusters, orphans, broken links, or a note's neighbourhood.
 
@@ -63,4 +61,6 @@ def graph(
     elif branch is None:
         session.output.result(document, lambda console: show_graph(console, network))
     else:
-        session.output.result(document, lambda console: show_neighbourhood(console, network, branch))
+        session.output.result(
+            document, lambda console: show_neighbourhood(console, network, branch)
+        )

@@ -67,7 +67,9 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def main(
     context: typer.Context,
-    vault: Annotated[Path | None, typer.Option(help="The vault's folder.", show_default=False)] = None,
+    vault: Annotated[
+        Path | None, typer.Option(help="The vault's folder.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notices.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="More notices, tracebacks.")] = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,14 +21,14 @@ def register(app: typer.Typer) -> None:
 
 def evolve(
     context: typer.Context,
-    notes: Annotated[Optional[list[str]], typer.Argument(help="Only these notes.")] = None,
+    notes: Annotated[list[str] | None, typer.Argument(help="Only these notes.")] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="All notes that amem has never processed.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, write nothing.")
     ] = False,
-    limit: Annotated[Optional[int], typer.Option(help="At most so many notes.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most so many notes.")] = None,
     llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Let the model work.")] = True,
 ) -> None:
     """Write metadata and links for notes that wait, and evolve older notes.
@@ -41,7 +41,6 @@ def evolve(
 
         amem evolve --all --limit 100
     """
-    from amem_cli.cli.remembering import memory_process
     from amem_cli.rendering.documents import outcome_document
     from amem_cli.services.evolve import evolve_many
 
@@ -49,7 +48,7 @@ def evolve(
     with session.workspace(llm_backend=None if llm else "none") as workspace:
         paths = _chosen(workspace, notes or [], everything)[: limit if limit else None]
         session.embed(workspace)
-        process = memory_process(workspace)
+        process = workspace.process
         with session.output.progress("remembering") as progress:
             outcomes = evolve_many(
                 process, paths, dry_run=dry_run, asked=bool(notes), progress=progress
@@ -85,7 +84,7 @@ def _show(session: Session, console: object, outcomes: list[Outcome]) -> None:
 
 def history(
     context: typer.Context,
-    note: Annotated[Optional[str], typer.Argument(help="Only this note.")] = None,
+    note: Annotated[str | None, typer.Argument(help="Only this note.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", help="The newest so many.")] = 50,
 ) -> None:
     """What the machine changed, when, why and because of which note.

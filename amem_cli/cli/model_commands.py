@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -65,7 +65,7 @@ def use(
         typer.Argument(help="A GGUF file, a model of a server, 'bundled' or 'none'."),
     ],
     backend: Annotated[
-        Optional[str], typer.Option(help="llama.cpp, openai, ollama or none; guessed if missing.")
+        str | None, typer.Option(help="llama.cpp, openai, ollama or none; guessed if missing.")
     ] = None,
     base_url: Annotated[str, typer.Option(help="An OpenAI-compatible server.")] = "",
     encoder: Annotated[

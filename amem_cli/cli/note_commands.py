@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,16 +28,16 @@ def register(app: typer.Typer) -> None:
 def add(
     context: typer.Context,
     text: Annotated[
-        Optional[str], typer.Argument(help="The note; - reads stdin; none opens $EDITOR.")
+        str | None, typer.Argument(help="The note; - reads stdin; none opens $EDITOR.")
     ] = None,
-    file: Annotated[Optional[Path], typer.Option(help="Read the note from a file.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Read the note from a file.")] = None,
     title: Annotated[str, typer.Option(help="Title; made from the text where missing.")] = "",
-    keyword: Annotated[Optional[list[str]], typer.Option(help="A keyword; repeatable.")] = None,
-    tag: Annotated[Optional[list[str]], typer.Option(help="A tag; repeatable.")] = None,
+    keyword: Annotated[list[str] | None, typer.Option(help="A keyword; repeatable.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag; repeatable.")] = None,
     context_sentence: Annotated[
         str, typer.Option("--context", help="One sentence that says what the note is about.")
     ] = "",
-    created: Annotated[Optional[str], typer.Option(help="When it was written (ISO 8601).")] = None,
+    created: Annotated[str | None, typer.Option(help="When it was written (ISO 8601).")] = None,
     llm: Annotated[
         bool, typer.Option("--llm/--no-llm", help="Let the language model work, or not.")
     ] = True,
@@ -83,9 +83,7 @@ def show_outcomes(session: Session, outcome: Outcome) -> None:
     from amem_cli.rendering.documents import outcome_document
     from amem_cli.rendering.text import show_outcome
 
-    session.output.result(
-        outcome_document(outcome), lambda console: show_outcome(console, outcome)
-    )
+    session.output.result(outcome_document(outcome), lambda console: show_outcome(console, outcome))
 
 
 def _content(text: str | None, file: Path | None) -> str:
@@ -143,9 +141,9 @@ def show(
 
 def list_notes(
     context: typer.Context,
-    tag: Annotated[Optional[list[str]], typer.Option(help="Only notes with this tag.")] = None,
-    since: Annotated[Optional[str], typer.Option(help="Created on this day or later.")] = None,
-    until: Annotated[Optional[str], typer.Option(help="Created on this day or earlier.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
+    since: Annotated[str | None, typer.Option(help="Created on this day or later.")] = None,
+    until: Annotated[str | None, typer.Option(help="Created on this day or earlier.")] = None,
     path: Annotated[str, typer.Option(help="Only below this folder.")] = "",
     orphans: Annotated[bool, typer.Option("--orphans", help="Only notes without links.")] = False,
     pending: Annotated[
@@ -153,7 +151,7 @@ def list_notes(
     ] = False,
     sort: Annotated[str, typer.Option(help="created, modified, title or path.")] = "created",
     reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
-    limit: Annotated[Optional[int], typer.Option("-n", "--limit", help="At most so many.")] = None,
+    limit: Annotated[int | None, typer.Option("-n", "--limit", help="At most so many.")] = None,
 ) -> None:
     """List notes, the newest first.
 
@@ -216,16 +214,16 @@ def edit(
 def update(
     context: typer.Context,
     note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
-    content: Annotated[Optional[str], typer.Option(help="New text; - reads stdin.")] = None,
+    content: Annotated[str | None, typer.Option(help="New text; - reads stdin.")] = None,
     context_sentence: Annotated[
-        Optional[str], typer.Option("--context", help="New context sentence.")
+        str | None, typer.Option("--context", help="New context sentence.")
     ] = None,
-    keyword: Annotated[Optional[list[str]], typer.Option(help="The whole new list.")] = None,
-    tag: Annotated[Optional[list[str]], typer.Option(help="The whole new list.")] = None,
-    add_keyword: Annotated[Optional[list[str]], typer.Option(help="Add one.")] = None,
-    remove_keyword: Annotated[Optional[list[str]], typer.Option(help="Remove one.")] = None,
-    add_tag: Annotated[Optional[list[str]], typer.Option(help="Add one.")] = None,
-    remove_tag: Annotated[Optional[list[str]], typer.Option(help="Remove one.")] = None,
+    keyword: Annotated[list[str] | None, typer.Option(help="The whole new list.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="The whole new list.")] = None,
+    add_keyword: Annotated[list[str] | None, typer.Option(help="Add one.")] = None,
+    remove_keyword: Annotated[list[str] | None, typer.Option(help="Remove one.")] = None,
+    add_tag: Annotated[list[str] | None, typer.Option(help="Add one.")] = None,
+    remove_tag: Annotated[list[str] | None, typer.Option(help="Remove one.")] = None,
     llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Let the model work.")] = True,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Link it again at once.")] = True,
 ) -> None:
@@ -292,4 +290,3 @@ def remove(
         return "\n".join(told)
 
     session.output.result(document, lambda _: session.output.plain(lines()))
-

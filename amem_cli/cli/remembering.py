@@ -8,32 +8,8 @@ from amem_cli.core.errors import AmemError
 
 if TYPE_CHECKING:
     from amem_cli.cli.session import Session
-    from amem_cli.services.evolve import MemoryProcess
     from amem_cli.services.outcome import Outcome
     from amem_cli.wiring import Workspace
-
-
-def memory_process(workspace: Workspace) -> MemoryProcess:
-    """The memory process with the models and settings of a vault.
-
-    Raises:
-        SettingsError, ModelError: the language model of the settings cannot be used.
-    """
-    from amem_cli.services.evolve import MemoryProcess, ProcessSettings
-
-    settings = workspace.settings
-    return MemoryProcess(
-        ports=workspace.ports,
-        encoder=workspace.encoder,
-        model=workspace.model,
-        settings=ProcessSettings(
-            evolve=settings.evolution_mode == "auto",
-            settle_seconds=settings.evolution_settle_seconds,
-            max_links=settings.evolution_max_links,
-            candidates=settings.evolution_candidates,
-            deadline=settings.llm_deadline_seconds,
-        ),
-    )
 
 
 def remember(session: Session, workspace: Workspace, path: str, *, wait: bool) -> Outcome:
@@ -47,6 +23,6 @@ def remember(session: Session, workspace: Workspace, path: str, *, wait: bool) -
         return waiting_outcome(workspace.ports, path, ())
     try:
         session.embed(workspace)
-        return memory_process(workspace).run(path, asked=True)
+        return workspace.process.run(path, asked=True)
     except AmemError as error:
         return waiting_outcome(workspace.ports, path, (error.message, error.hint))

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,12 +29,12 @@ def search(
     limit: Annotated[int, typer.Option("-k", "--limit", help="How many direct hits.")] = 5,
     mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
     neighbors: Annotated[bool, typer.Option(help="Linked notes beside the hits.")] = True,
-    tag: Annotated[Optional[list[str]], typer.Option(help="Only notes with this tag.")] = None,
-    since: Annotated[Optional[str], typer.Option(help="Created on this day or later.")] = None,
-    until: Annotated[Optional[str], typer.Option(help="Created on this day or earlier.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
+    since: Annotated[str | None, typer.Option(help="Created on this day or later.")] = None,
+    until: Annotated[str | None, typer.Option(help="Created on this day or earlier.")] = None,
     path: Annotated[str, typer.Option(help="Only below this folder.")] = "",
     queries: Annotated[
-        Optional[Path],
+        Path | None,
         typer.Option(help="A file of queries, one a line or JSONL; one JSON result a line."),
     ] = None,
 ) -> None:

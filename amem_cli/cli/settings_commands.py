@@ -40,7 +40,9 @@ def list_settings(context: typer.Context) -> None:
     session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
 
 
-def get(context: typer.Context, key: Annotated[str, typer.Argument(help="Such as llm.model.")]) -> None:
+def get(
+    context: typer.Context, key: Annotated[str, typer.Argument(help="Such as llm.model.")]
+) -> None:
     """One setting.
 
     Examples:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -160,7 +160,7 @@ def stats(context: typer.Context) -> None:
 def demo(
     context: typer.Context,
     keep: Annotated[
-        Optional[Path], typer.Option(help="Leave the demonstration's vault in this folder.")
+        Path | None, typer.Option(help="Leave the demonstration's vault in this folder.")
     ] = None,
     llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Use the language model.")] = True,
 ) -> None:

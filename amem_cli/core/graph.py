@@ -10,8 +10,6 @@ from amem_cli.core.index_port import LinkKind, NoteLink, NoteSummary
 from amem_cli.core.journal import LinkRecord
 from amem_cli.core.resolution import NoteNames, is_attachment, resolve
 
-MAX_CLUSTERING_ROUNDS = 20
-
 
 @dataclass(frozen=True, slots=True)
 class Edge:
@@ -119,26 +117,16 @@ def _edge(
 def clusters(graph: Graph) -> list[tuple[str, list[str]]]:
     """Groups of closely linked notes with a name each, largest first; singletons left out.
 
-    Label propagation (Raghavan et al. 2007) in a fixed order, so that the answer is the same for
+    Louvain communities (Blondel et al. 2008) with a fixed seed, so that the answer is the same for
     the same vault.
     """
-    near = graph.neighbours()
-    order = sorted(near, key=lambda path: (-len(near[path]), path))
-    labels = {path: path for path in near}
-    for _ in range(MAX_CLUSTERING_ROUNDS):
-        moved = 0
-        for path in order:
-            votes = Counter(labels[other] for other in near[path])
-            if votes:
-                best = max(votes, key=lambda label: (votes[label], label == labels[path], label))
-                moved += best != labels[path]
-                labels[path] = best
-        if not moved:
-            break
-    groups: dict[str, list[str]] = defaultdict(list)
-    for path, label in labels.items():
-        groups[label].append(path)
-    found = [sorted(group) for group in groups.values() if len(group) > 1]
+    import networkx
+
+    network = networkx.Graph()
+    network.add_nodes_from(sorted(graph.nodes))
+    network.add_edges_from(sorted((edge.source, edge.target) for edge in graph.edges))
+    groups = networkx.community.louvain_communities(network, seed=0)
+    found = [sorted(group) for group in groups if len(group) > 1]
     found.sort(key=lambda group: (-len(group), group[0]))
     return [(cluster_name(graph, group), group) for group in found]
 

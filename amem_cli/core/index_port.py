@@ -146,7 +146,7 @@ class MemoryIndex(NoteNames, Protocol):
         """Events whose id begins with `prefix`, at most a few."""
 
     def model_totals(self) -> Mapping[str, float]:
-        """Sums over all runs of the memory process: calls, prompt_tokens, answer_tokens, seconds, notes."""
+        """Sums over all memory processes: calls, prompt_tokens, answer_tokens, seconds, notes."""
 
     def link_records(self, path: str | None = None) -> Mapping[tuple[str, str], LinkRecord]:
         """Why links were made, by (source path, target id or path), of one note or all."""

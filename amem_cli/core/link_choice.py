@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from amem_cli.core.link_evidence import (
     Evidence,
     LinkCandidate,
-    SharedTerm,
     gather_evidence,
 )
+from amem_cli.core.link_reasons import link_reason
 from amem_cli.core.markdown_prose import prose
 from amem_cli.core.note import MemoryLink, Note, Relation
 from amem_cli.core.note_terms import DocumentFrequency, mentions_title, searchable
-from amem_cli.core.words import detect_language, fold, is_unspaced, sentences
+from amem_cli.core.words import (
+    fold,
+    is_stopword,
+    sentences,
+    stem,
+    words,
+)
 
 USUAL_MINIMUM = 0.3
 
@@ -33,6 +38,7 @@ _WEIGHTS = {
     "no_common_tag": -0.95,
 }
 _FULL_TITLE_BONUS = 1.0
+_MOST_FOR_TAGS = 1.5
 
 _CUES: tuple[tuple[Relation, re.Pattern[str]], ...] = (
     (
@@ -52,55 +58,6 @@ _CUES: tuple[tuple[Relation, re.Pattern[str]], ...] = (
         ),
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Phrases:
-    both_speak: str
-    mentions: str
-    tagged: str
-    close: str
-    comma: str
-    conjunction: str
-
-
-_PHRASES = {
-    "en": _Phrases(
-        "Both speak of {}.",
-        "Mentions “{}”.",
-        "Both are tagged {}.",
-        "Close in meaning to “{}”.",
-        ", ",
-        " and ",
-    ),
-    "de": _Phrases(
-        "In beiden geht es um: {}.",
-        "Nennt „{}“.",
-        "Beide tragen den Tag {}.",
-        "Inhaltlich nah an „{}“.",
-        ", ",
-        " und ",
-    ),
-    "fr": _Phrases(
-        "Les deux parlent de {}.",
-        "Mentionne « {} ».",
-        "Les deux portent l’étiquette {}.",
-        "Proche par le sens de « {} ».",
-        ", ",
-        " et ",
-    ),
-    "es": _Phrases(
-        "Ambas hablan de {}.",
-        "Menciona «{}».",
-        "Ambas llevan la etiqueta {}.",
-        "De sentido cercano a «{}».",
-        ", ",
-        " y ",
-    ),
-    "zh": _Phrases(
-        "两者都谈到{}。", "提到“{}”。", "两者都有标签{}。", "与“{}”含义相近。", "、", "、"
-    ),
-}
 
 
 def link_suggestions(
@@ -130,17 +87,14 @@ def link_suggestions(
         ((strength(entry), i) for i, entry in enumerate(evidence)),
         key=lambda pair: (-pair[0], pair[1]),
     )
-    language = detect_language(note.body)
-    return [
-        MemoryLink(
-            target=candidates[i].path,
-            relation=_relation(note, candidates[i], evidence[i], document_frequency, total),
-            reason=_reason(note, candidates[i], evidence[i], language),
-            strength=round(score, 2),
-        )
-        for score, i in scored[:limit]
-        if score >= minimum
-    ]
+    made = []
+    for score, i in scored[:limit]:
+        if score >= minimum:
+            older = candidates[i]
+            relation = _relation(note, older, evidence[i], document_frequency, total)
+            reason = link_reason(note, older, evidence[i], relation)
+            made.append(MemoryLink(older.path, relation, reason, round(score, 2)))
+    return made
 
 
 def strength(evidence: Evidence) -> float:
@@ -153,7 +107,7 @@ def strength(evidence: Evidence) -> float:
         "mutual": evidence.mutual,
         "cosine": max(-2.0, min(evidence.cosine, 3.0)),
         "support": evidence.support,
-        "tags": max(0.0, evidence.tags),
+        "tags": min(max(0.0, evidence.tags), _MOST_FOR_TAGS),
         "no_common_tag": float(evidence.tags < 0),
     }
     score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in features.items())
@@ -168,10 +122,13 @@ def _relation(
     document_frequency: DocumentFrequency,
     total: int,
 ) -> Relation:
-    if evidence.mention != "full" or (candidate.created and candidate.created > note.created):
+    if candidate.created and candidate.created > note.created:
         return "related"
     for sentence in sentences(prose(note.body)):
-        if mentions_title(candidate.title, searchable(sentence), document_frequency, total):
+        named = evidence.mention == "full" and mentions_title(
+            candidate.title, searchable(sentence), document_frequency, total
+        )
+        if named or _paraphrases_title(candidate.title, sentence):
             folded = fold(sentence)
             for relation, cue in _CUES:
                 if cue.search(folded):
@@ -179,40 +136,8 @@ def _relation(
     return "related"
 
 
-def _reason(note: Note, candidate: LinkCandidate, evidence: Evidence, language: str) -> str:
-    phrases = _PHRASES.get(language, _PHRASES["en"])
-    title = _quotable(candidate.title)
-    if evidence.mention == "full":
-        return phrases.mentions.format(title)
-    terms = _telling_terms(evidence.shared, fold(note.body), fold(candidate.text))
-    if terms:
-        return phrases.both_speak.format(_enumerated(terms, phrases))
-    shared_tags = [f"#{tag}" for tag in note.tags if tag in candidate.tags][:2]
-    if shared_tags:
-        return phrases.tagged.format(_enumerated(shared_tags, phrases))
-    return phrases.close.format(title)
-
-
-def _quotable(title: str) -> str:
-    return " ".join(title.replace("[[", "").replace("]]", "").split())[:80]
-
-
-def _enumerated(items: Sequence[str], phrases: _Phrases) -> str:
-    first = phrases.comma.join(items[:-1])
-    return phrases.conjunction.join(filter(None, (first, items[-1])))
-
-
-def _telling_terms(shared: Sequence[SharedTerm], own: str, other: str) -> list[str]:
-    telling = [entry.term.written for entry in shared if entry.term.kind != "everyday"]
-    merged: list[str] = []
-    for written in telling[:8]:
-        longer = _joined(merged[-1], written) if merged and is_unspaced(written) else None
-        if longer and longer in own and longer in other:
-            merged[-1] = longer
-        else:
-            merged.append(written)
-    return merged[:3]
-
-
-def _joined(left: str, right: str) -> str | None:
-    return left + right[1:] if left.endswith(right[0]) else None
+def _paraphrases_title(title: str, sentence: str) -> bool:
+    """Whether a sentence holds most of what a long title says, in whatever form and order."""
+    told = {stem(word) for word in words(title) if not is_stopword(word)}
+    shared = told & {stem(word) for word in words(sentence)}
+    return len(shared) >= 3 and 2 * len(shared) >= len(told)

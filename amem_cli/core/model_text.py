@@ -30,6 +30,7 @@ _BAR_ANGLE = re.compile(r"([|｜])>")
 _BRACKETED_TOKEN = re.compile(r"\[(?=/?(?:[A-Z_]{2,32}|gMASK)\])")
 _FENCE = re.compile(r'"{3,}')
 _BLANK_LINES = re.compile(r"\n{2,}")
+_LOOP = re.compile(r"(\S{1,8}?)\1{4}")
 _NUMBER = re.compile(r"\d+")
 FENCE = '"""'
 
@@ -68,8 +69,8 @@ def quote_as_data(text: str, limit: int) -> str:
     """A note's text as it is shown to a model: data that can neither end its fence nor command.
 
     Invisible and control characters go, what looks like a control token of any chat format is
-    broken up by a blank, `\"\"\"` becomes `'''`. A long text keeps its beginning and its end, with a
-    line `…` between them.
+    broken up by a blank, `\"\"\"` becomes `'''`. A long text keeps its beginning and its end, with
+    a line `…` between them.
 
     Args:
         limit: most UTF-8 bytes, which also bounds the tokens of every script.
@@ -124,11 +125,11 @@ def numbers_in(text: str) -> frozenset[str]:
 
 def repeats_itself(text: str) -> bool:
     """Whether a text goes round in a loop, as weak models do: the same three words again and again,
-    few different words, or one long run of a single character."""
+    few different words, or the same few letters five times in a row."""
     spoken = words(text)
     triples = list(zip(spoken, spoken[1:], spoken[2:], strict=False))
     if len(triples) - len(set(triples)) >= 2:
         return True
     if len(spoken) >= 8 and len(set(spoken)) < 0.6 * len(spoken):
         return True
-    return re.search(r"(\S)\1{4}", text) is not None
+    return _LOOP.search(text[:2_000]) is not None

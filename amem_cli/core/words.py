@@ -151,6 +151,8 @@ def stem(word: str) -> str:
     """
     if len(word) < 5 or is_unspaced(word) or not word.isalpha():
         return word
+    if word.endswith(("ss", "us", "is")):
+        return word
     for ending, replacement in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word[: -len(ending)] + replacement
@@ -159,7 +161,7 @@ def stem(word: str) -> str:
 
 _ENDINGS = (
     ("ings", ""), ("ing", ""), ("ies", "y"), ("ied", "y"), ("sses", "ss"), ("ed", ""),
-    ("ern", ""), ("es", ""), ("en", ""), ("er", ""), ("em", ""), ("e", ""), ("n", ""),
+    ("ern", ""), ("es", ""), ("en", ""), ("er", ""), ("em", ""), ("e", ""), ("n", ""), ("s", ""),
 )  # fmt: skip
 
 

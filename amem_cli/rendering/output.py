@@ -122,9 +122,11 @@ class Output:
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
-            Progress as Bar,
             TextColumn,
             TimeRemainingColumn,
+        )
+        from rich.progress import (
+            Progress as Bar,
         )
 
         columns = (

@@ -207,7 +207,7 @@ def show_neighbourhood(console: Console, graph: Graph, branch: Branch) -> None:
 
     root = Tree(styled((graph.nodes[branch.path].title, "bold")))
     _grow(root, graph, branch)
-    console.print(root)
+    console.print(root, soft_wrap=False)
 
 
 def _grow(tree: Tree, graph: Graph, branch: Branch) -> None:

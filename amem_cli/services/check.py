@@ -29,7 +29,9 @@ def check_index(ports: VaultPorts) -> list[str]:
         else:
             differences += _stored_differences(ports, path, note_record(content, 0, ports.names))
     news = ports.journal.read_new(ports.index.journal_positions(), problems)
-    differences += [f".amem/journal/{name}: events not in the index" for name, _, new in news if new]
+    differences += [
+        f".amem/journal/{name}: events not in the index" for name, _, new in news if new
+    ]
     return sorted(differences)
 
 

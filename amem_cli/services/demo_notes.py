@@ -32,26 +32,25 @@ DEMO_NOTES: tuple[DemoNote, ...] = (
             "before the night shift comes. Nobody can be asked at three in the morning. 'Bed 4 as "
             "yesterday' costs a phone call, so every line stands alone: name, drug, dose in "
             "milligrams, hour, and why. She imagines a tired stranger who has never met the "
-            "patient, and puts down what that stranger must be told. I have begun to write down "
-            "my own ideas like that, in full, for somebody who knows nothing of this evening. "
-            "Most of what I used to leave out had seemed too obvious to be worth the ink."
+            "patient, and puts down what that stranger must be told. It is the reader who has "
+            "forgotten, met at three in the morning: I write my own notes for him as she does."
         ),
     ),
     DemoNote(
-        title="Three Fridays in the canteen",
+        title="An hour on the first Monday of the month",
         content=(
-            "The trial of the Friday review is over. I kept all three dates, so lunch is the "
-            "right hour. Half an hour was too short: for fifteen notes I checked the links and "
-            "never came to splitting or rewriting one. And what I read at the weekend waited six "
-            "days to be looked at. So the Friday review stays, but only for checking what the "
-            "program did. Splitting and rewriting move to an hour on the first Monday of the "
-            "month."
+            "The trial is over. I kept all three dates, so the hour was right and half an hour "
+            "too short: for fifteen notes I checked the links and never came to splitting or "
+            "rewriting one. From now on an hour on the first Monday of the month replaces the "
+            "weekly review at Friday lunch. In between I only look at what the program did, on "
+            "the train, with the list of changes open."
         ),
     ),
 )
-"""Added in this order. The first supersedes a note of the template. The second supports one without
-sharing its words. The third changes what the first means, whose metadata the machine wrote."""
+"""Added in this order. The first supersedes a practice of the template's. The second supports a
+note with a case from elsewhere. The third changes what the first means, whose metadata the machine
+wrote a moment before."""
 
-DEMO_QUERY = "What can I learn from the handover sheet on ward six?"
-"""Its best hit is the note on the ward, which holds the case. The rule behind the case stands in
-`Write for a reader who has forgotten`, which the question's words do not reach and a link does."""
+DEMO_QUERY = "what did Friday lunch in the canteen replace?"
+"""Its best hits are the notes on Friday and Monday. What they replaced, the Sunday evening, shares
+no word with the question: a link that the machine made brings it in."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from amem_cli.core.errors import AmemError, HeaderRefused, ModelError, WriteConflict
 from amem_cli.core.index_port import Progress
 from amem_cli.core.journal import Event, LinkRecord, Ownership, ownership
+from amem_cli.core.linking import Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
@@ -17,7 +18,7 @@ from amem_cli.core.wikilinks import format_link, parse_link
 from amem_cli.services.outcome import EvolvedNote, MadeLink, Outcome
 from amem_cli.services.recording import FieldValue, NoteDraft, new_event
 from amem_cli.services.sync import embed_missing, refresh, text_hash
-from amem_cli.services.thinking import Thinker, Thought
+from amem_cli.services.thinking import Step, Thinker, Thought
 from amem_cli.services.vault_ports import VaultPorts
 
 MAX_ROUNDS = 3
@@ -34,6 +35,7 @@ class ProcessSettings:
         max_links: most links that the machine adds to a note.
         candidates: how many near notes the model is shown.
         deadline: seconds for one answer of the model.
+        trusted: the model is good enough to overrule the analyzer.
     """
 
     evolve: bool = True
@@ -41,6 +43,7 @@ class ProcessSettings:
     max_links: int = 5
     candidates: int = 8
     deadline: float = 90.0
+    trusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,9 @@ class MemoryProcess:
                 place = f"line {note.refused.line}: {note.refused.message}"
                 return waiting_outcome(self.ports, path, (place, note.refused.hint), pending=False)
             if not asked and not self._settled(content, note):
-                return waiting_outcome(self.ports, path, ("is being edited; it will be done later",))
+                return waiting_outcome(
+                    self.ports, path, ("is being edited; it will be done later",)
+                )
             thinker = Thinker(
                 self.ports.index,
                 self.encoder,
@@ -85,6 +90,7 @@ class MemoryProcess:
                 candidates=self.settings.candidates,
                 deadline=self.settings.deadline,
                 evolve=self.settings.evolve,
+                trusted=self.settings.trusted,
             )
             try:
                 thought = thinker.think(note, self._owned(note))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from amem_cli.core.answer_schema import AnswerRejected, read_answer
 from amem_cli.core.construction import construction_request
 from amem_cli.core.errors import ModelError
 from amem_cli.core.keyphrases import candidate_phrases
 from amem_cli.core.ports import Encoder, LanguageModel
+from amem_cli.services.asking import ask_once
 
 SAMPLE_TITLE = "Sourdough rises slower in winter"
 SAMPLE_TEXT = (
@@ -24,8 +24,9 @@ class ModelReport:
     """What the trial showed.
 
     Attributes:
-        first_seconds: time of the first answer, with loading; `model_seconds`: of the second one.
         valid: the answers had the asked shape.
+        first_seconds: time of the first answer, with loading; `model_seconds`: of the second one.
+        tokens: of the second call, in and out.
     """
 
     encoder: str
@@ -40,4 +41,45 @@ class ModelReport:
     sample: str = ""
 
 
-__all__ = ["ModelReport", "test_models"]
+def test_models(encoder: Encoder, model: LanguageModel | None) -> ModelReport:
+    """Encode a text, and ask the language model twice for a sample note's metadata.
+
+    Raises:
+        EncoderError: the encoder cannot be run.
+    """
+    started = time.perf_counter()
+    encoder.encode([SAMPLE_TEXT])
+    report = ModelReport(encoder.model_id, encoder.dimension, time.perf_counter() - started)
+    if model is None:
+        return report
+    request = construction_request(
+        SAMPLE_TITLE,
+        SAMPLE_TEXT,
+        missing=("keywords", "tags", "context"),
+        candidates=candidate_phrases(SAMPLE_TEXT, 12),
+        vocabulary=("baking", "databases"),
+        deadline=DEADLINE_SECONDS,
+    )
+    tries = []
+    answer, problem, tokens = None, "", 0
+    try:
+        for _ in range(2):
+            started = time.perf_counter()
+            answer, problem, use = ask_once(model, request)
+            tries.append(time.perf_counter() - started)
+            tokens = use.prompt_tokens + use.answer_tokens
+    except ModelError as error:
+        answer, problem = None, error.message
+    times = [*tries, 0.0, 0.0]
+    return ModelReport(
+        report.encoder,
+        report.dimension,
+        report.encoder_seconds,
+        model=model.name,
+        valid=answer is not None,
+        problem=problem,
+        first_seconds=times[0],
+        model_seconds=times[1],
+        tokens=tokens,
+        sample=str((answer or {}).get("context", "")),
+    )

@@ -58,7 +58,9 @@ def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) 
         return None
     nearest = index.vector_scores(vector, REVERSE_DEPTH)
     closer = [
-        each for each, cosine in nearest.items() if each not in (other, path) and cosine > similarity
+        each
+        for each, cosine in nearest.items()
+        if each not in (other, path) and cosine > similarity
     ]
     return len(closer) if len(closer) < REVERSE_DEPTH - 2 else None
 

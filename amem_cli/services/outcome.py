@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from amem_cli.core.journal import Change
 from amem_cli.core.note import Metadata, Relation
@@ -73,7 +73,7 @@ class Outcome:
     path: str
     id: str | None
     title: str
-    metadata: Metadata = Metadata()
+    metadata: Metadata = field(default_factory=Metadata)
     written: tuple[str, ...] = ()
     links: tuple[MadeLink, ...] = ()
     evolved: tuple[EvolvedNote, ...] = ()
@@ -81,4 +81,4 @@ class Outcome:
     failed: bool = False
     problems: tuple[str, ...] = ()
     model: str = ""
-    use: ModelUse = ModelUse()
+    use: ModelUse = field(default_factory=ModelUse)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amem_cli.core.graph import build
-from amem_cli.core.graph import Graph
+from amem_cli.core.graph import Graph, build
 from amem_cli.core.index_port import MemoryIndex
 
 

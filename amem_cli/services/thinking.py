@@ -8,10 +8,13 @@ where it still fails.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from amem_cli.core.analysis import (
+    USUAL_MINIMUM,
+    EvolutionSuggestion,
+    LinkCandidate,
     TaggedNeighbour,
     TagUse,
     context_sentence,
@@ -20,15 +23,17 @@ from amem_cli.core.analysis import (
     link_suggestions,
     suggest_tags,
 )
+from amem_cli.core.construction import CONSTRUCTION_PROMPT
 from amem_cli.core.embedding_text import embedded_text
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.journal import Ownership
-from amem_cli.core.linking import Evolution
+from amem_cli.core.linking import LINKING_PROMPT, Candidate, Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.core.passages import split_passages
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.resolution import is_linkable
 from amem_cli.core.wikilinks import plain_text
+from amem_cli.services.asking import Shown, ask_for_links, ask_for_metadata
 from amem_cli.services.near_notes import NearNote, near_notes, older
 from amem_cli.services.outcome import ModelUse
 
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
 ANALYZER = "amem analyzer"
 TAGS_COMPARED = 40
 NEIGHBOURS_FOR_TAGS = 8
+# Least strength by the evidence at which a model is asked about a note at all.
+PLAUSIBLE = 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +53,15 @@ class Step:
 
     model: str = ANALYZER
     prompt: str = ""
-    use: ModelUse = ModelUse()
+    use: ModelUse = field(default_factory=ModelUse)
 
 
 @dataclass(frozen=True, slots=True)
 class Construction:
     """Metadata for the note."""
 
-    metadata: Metadata = Metadata()
-    step: Step = Step()
+    metadata: Metadata = field(default_factory=Metadata)
+    step: Step = field(default_factory=Step)
     reason: str = ""
     problems: tuple[str, ...] = ()
 
@@ -65,7 +72,7 @@ class Linking:
 
     links: tuple[MemoryLink, ...] = ()
     evolutions: tuple[Evolution, ...] = ()
-    step: Step = Step()
+    step: Step = field(default_factory=Step)
     problems: tuple[str, ...] = ()
 
 
@@ -94,6 +101,7 @@ class Thinker:
 
     Attributes:
         model: None leaves all of it to the offline analyzer.
+        trusted: the model is good enough to overrule the analyzer.
         evolve: older notes may change.
     """
 
@@ -104,6 +112,7 @@ class Thinker:
     candidates: int
     deadline: float
     evolve: bool
+    trusted: bool
 
     def think(self, note: Note, owned: Ownership) -> Thought:
         """Metadata where it is missing, links to older notes, and changes of those.
@@ -137,8 +146,6 @@ class Thinker:
             metadata = analyzed.metadata(missing)
             reason = f"{_listing(missing)} were missing"
             return Construction(metadata, reason=reason)
-        from amem_cli.services.asking import ask_for_metadata
-
         asked = ask_for_metadata(
             self.model,
             note=note,
@@ -156,59 +163,90 @@ class Thinker:
             if name in failed
         )
         reason = f"{_listing(missing)} were missing"
-        return Construction(metadata, asked.step, reason, problems)
+        step = Step(self.model.name, CONSTRUCTION_PROMPT, asked.use)
+        return Construction(metadata, step, reason, problems)
 
     def _link(self, note: Note, text: str, owned: Ownership) -> Linking:
-        vector = self._vector(note)
-        near = older(
-            near_notes(self.index, note.path, text, vector, self.candidates), note.created
-        )
+        near = near_notes(self.index, note.path, text, self._vector(note), self.candidates)
         free = [
             each
-            for each in near
+            for each in older(near, note.created)
             if is_linkable(each.summary.path)
             and not owned.declined & {each.summary.key, each.summary.path}
         ]
         if not free or not self.max_links:
             return Linking()
         evidence = [each.evidence for each in free]
-        suggested = link_suggestions(
-            note,
-            evidence,
-            document_frequency=self.index.document_frequency,
-            total=self.index.count(),
-            limit=self.max_links,
-        )
+        suggested = self._suggested(note, evidence, self.max_links, USUAL_MINIMUM)
         vocabulary = self.index.tag_counts()
-        shown = [each for each in free if self._may_be_shown(each.summary)][: self.candidates]
-        if self.model is None or not self._may_be_shown(note) or not shown:
-            changes = evolution_suggestions(note, suggested, evidence, vocabulary)
-            return Linking(tuple(suggested), tuple(_evolution(each) for each in changes))
-        from amem_cli.services.asking import ask_for_links
-
-        return ask_for_links(
+        offline = tuple(
+            _evolution(each)
+            for each in evolution_suggestions(note, suggested, evidence, vocabulary)
+        )
+        plausible = self._suggested(note, evidence, len(evidence), PLAUSIBLE)
+        shown = self._shown(note, free, suggested, plausible)
+        if self.model is None or shown is None:
+            return Linking(tuple(suggested), offline)
+        asked = ask_for_links(
             self.model,
             note=note,
             text=text,
             shown=shown,
-            evidence=evidence,
-            suggested=suggested,
             vocabulary=vocabulary,
             encode=self.encoder.encode,
-            total=self.index.count(),
-            document_frequency=self.index.document_frequency,
-            max_links=self.max_links,
             evolve=self.evolve,
+            trusted=self.trusted,
+            max_links=self.max_links,
             deadline=self.deadline,
         )
+        step = Step(self.model.name, LINKING_PROMPT, asked.use)
+        sure = {link.target for link in suggested}
+        said = [each for each in asked.evolutions or () if self.trusted or each.path in sure]
+        if not self.trusted or asked.evolutions is None:
+            told = {each.path for each in said}
+            said += [each for each in offline if each.path not in told]
+        return Linking(asked.links, tuple(said), step, asked.problems)
+
+    def _suggested(
+        self, note: Note, evidence: Sequence[LinkCandidate], limit: int, minimum: float
+    ) -> list[MemoryLink]:
+        return link_suggestions(
+            note,
+            evidence,
+            document_frequency=self.index.document_frequency,
+            total=self.index.count(),
+            limit=limit,
+            minimum=minimum,
+        )
+
+    def _shown(
+        self,
+        note: Note,
+        free: Sequence[NearNote],
+        suggested: Sequence[MemoryLink],
+        plausible: Sequence[MemoryLink],
+    ) -> Shown | None:
+        """What the model is asked about; None where it may not be asked, or need not be."""
+        if not plausible or not self._may_be_shown(note):
+            return None
+        by_path = {each.summary.path: each for each in free}
+        candidates = tuple(
+            _candidate(by_path[link.target])
+            for link in plausible
+            if self._may_be_shown(by_path[link.target].summary)
+        )[: self.candidates]
+        if not candidates:
+            return None
+        return Shown(candidates, tuple(suggested), {link.target: link for link in plausible})
 
     def _vector(self, note: Note) -> Vectors:
         """The enhanced embedding of a note with the metadata it has by now."""
         passages = split_passages(note.body) or []
         texts = [embedded_text(note, passage.text) for passage in passages] or [note.title]
-        mean = self.encoder.encode(texts).mean(axis=0)
+        mean: Vectors = self.encoder.encode(texts).mean(axis=0)
         length = float((mean @ mean) ** 0.5)
-        return mean / length if length > 0 else mean
+        unit: Vectors = mean / length if length > 0 else mean
+        return unit
 
 
 class _Analyzed:
@@ -254,8 +292,9 @@ class _Analyzed:
         counts = self._thinker.index.tag_counts()
         common = sorted(counts, key=lambda tag: (-counts[tag], tag))[:TAGS_COMPARED]
         names = [tag.replace("/", " ").replace("-", " ") for tag in common]
-        vectors = self._thinker.encoder.encode(names) if names else []
-        compared = dict(zip(common, vectors, strict=True))
+        compared: dict[str, Vectors] = {}
+        if names:
+            compared = dict(zip(common, self._thinker.encoder.encode(names), strict=True))
         uses = [TagUse(tag, count, compared.get(tag)) for tag, count in counts.items()]
         return tuple(suggest_tags(self._vector, keywords, uses, self._neighbours))
 
@@ -280,3 +319,28 @@ def _filled_metadata(first: Metadata, second: Metadata) -> Metadata:
 
 def _listing(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _evolution(suggestion: EvolutionSuggestion) -> Evolution:
+    return Evolution(
+        path=suggestion.path,
+        context=suggestion.context,
+        keywords_add=suggestion.keywords_add,
+        keywords_drop=(),
+        tags_add=suggestion.tags_add,
+        tags_drop=(),
+        reason=suggestion.reason,
+    )
+
+
+def _candidate(near: NearNote) -> Candidate:
+    summary = near.summary
+    return Candidate(
+        path=summary.path,
+        title=summary.title,
+        text=plain_text(near.evidence.text),
+        keywords=summary.keywords,
+        tags=summary.tags,
+        context=summary.context,
+        created=summary.created,
+    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ from amem_cli.core.analysis import (
 )
 from amem_cli.core.note import MemoryLink, Note
 from amem_cli.core.tags import is_valid_tag
-from tests.core.letter_encoder import encode
+from tests.fakes.letter_encoder import encode
 
 NOTE = Note(
     path="notes/new.md",
@@ -147,8 +147,8 @@ def test_chinese_terms_are_joined_in_the_reason() -> None:
     assert "数据库" in link.reason
 
 
-def vector(text: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    return encode([text])[0]
+def vector(text: str) -> npt.NDArray[np.float32]:
+    return np.asarray(encode([text])[0], dtype=np.float32)
 
 
 VOCABULARY = [TagUse("postgres/vacuum", 5), TagUse("family", 9), TagUse("bread", 4)]
@@ -226,7 +226,6 @@ def test_hostile_text_is_analysed(piece: str) -> None:
     assert isinstance(links_of(dataclasses.replace(NOTE, body=text), hostile), list)
 
 
-Change = Callable[[MemoryLink], MemoryLink]
 LINK = MemoryLink("notes/oksana.md", "related", "Both speak of Oksana.", 0.8)
 TAGGED_NOTE = dataclasses.replace(
     NOTE, keywords=("replica", "dead tuples", "Oksana"), tags=("replica", "incident")

@@ -1,4 +1,4 @@
-"""The schema subset: what it refuses, what its grammar and JSON schema say, what its check takes."""
+"""The schema subset: what it refuses, what its grammar and JSON schema say, what its check does."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import json
 import random
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amem_cli.core.answer_schema import AnswerRejected, read_answer, to_gbnf, to_json_schema
 from tests.fakes.language_model import random_value
+
+jsonschema = pytest.importorskip("jsonschema")
 
 WORD = {"type": "string", "minLength": 2, "maxLength": 12}
 NOTE: dict[str, Any] = {

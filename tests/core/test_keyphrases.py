@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amem_cli.core.keyphrases import candidate_phrases, extract_keywords
-from tests.core.letter_encoder import encode
+from tests.fakes.letter_encoder import encode
 
 VACUUM = """VACUUM cannot remove dead tuples
 VACUUM cannot remove dead tuples while an old snapshot is held. Look at `backend_xmin` of the

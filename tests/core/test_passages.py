@@ -68,7 +68,7 @@ def test_long_paragraphs_are_cut_between_sentences() -> None:
 def test_chinese_counts_by_characters() -> None:
     text = "这是一个很长的段落。" * 60
     passages = split_passages(text)
-    assert all(len(passage.text) <= USUAL_MAXIMUM // 4 for passage in passages)
+    assert all(len(passage.text) <= USUAL_MAXIMUM // 3 for passage in passages)
     assert all(passage.text.endswith("。") for passage in passages)
 
 

@@ -1,0 +1,156 @@
+"""Decides which keywords and tags of a model's answer a note bears out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from amem_cli.core.model_context import Similarity, Source
+from amem_cli.core.model_text import clean_line, repeats_itself, subject_stems
+from amem_cli.core.tags import normalise_tag, tag_key
+from amem_cli.core.words import fold, words
+
+MOST_KEYWORDS = 6
+MOST_TAGS = 4
+_LONGEST_KEYWORD = 48
+_MOST_KEYWORD_WORDS = 5
+_LONGEST_TAG = 36
+_MOST_TAG_WORDS = 4
+_PARTIAL_SIMILARITY = 0.2
+_KEYWORD_SIMILARITY = 0.3
+_TAG_SIMILARITY = 0.15
+_TAG_WORDS = re.compile(r"[-_/]+")
+_KEYWORD_JUNK = frozenset('()[]{}|\\^~=;"?!')
+_NUMBERED = re.compile(r"[kt]\d{1,2}\b")
+_SPEAKER = re.compile(r"\s{0,8}([^\W\d][\w.'’-]{0,30}(?: [^\W\d][\w.'’-]{0,30})?):")
+_TIME_WORDS = frozenset(
+    word
+    for line in """
+    monday tuesday wednesday thursday friday saturday sunday january february march april june july
+    august september october november december jan feb apr jun jul aug sep sept oct nov dec today
+    yesterday tomorrow tonight morning afternoon evening night noon midnight day days week weeks
+    weekend month months year years hour hours minute minutes am pm now later soon last next ago
+    montag dienstag mittwoch donnerstag freitag samstag sonntag heute gestern morgen abend nacht tag
+    tage woche wochen monat jahr uhr januar februar märz mai juni juli oktober dezember
+    """.splitlines()
+    for word in line.split()
+)
+_FORM_WORDS = frozenset(
+    word
+    for line in """
+    note notes tag tags new_tag new_tags keyword keywords phrase phrases context title topic topics
+    json data speaker user assistant date time none null n/a na true false
+    """.splitlines()
+    for word in line.split()
+)
+
+
+def checked_keywords(
+    proposed: Sequence[str], source: Source, similarity: Similarity | None
+) -> tuple[tuple[str, ...], list[str]]:
+    """The keywords that the note bears out, at most 6, and what was refused and why."""
+    kept: dict[str, str] = {}
+    faults: list[str] = []
+    opening = _SPEAKER.match(source.text)
+    speaker = fold(opening.group(1)) if opening else ""
+    for text in proposed:
+        keyword = clean_line(text, _LONGEST_KEYWORD)
+        fault = "not a phrase" if keyword is None else _keyword_fault(keyword, speaker, source)
+        keyword = (keyword or "").strip(" .,:;#-–—'\"")
+        if not fault and not is_borne_out(keyword, source, similarity):
+            fault = "not in the note"
+        if fault:
+            faults.append(f"{_quoted(text)} is {fault}")
+        elif len(kept) < MOST_KEYWORDS:
+            kept.setdefault(_key(keyword), keyword)
+    return tuple(kept.values()), faults
+
+
+def _key(keyword: str) -> str:
+    return " ".join(words(keyword)) or fold(keyword)
+
+
+def _keyword_fault(keyword: str, speaker: str, source: Source) -> str:
+    spoken = words(keyword)
+    if not 1 <= len(spoken) <= _MOST_KEYWORD_WORDS:
+        return "not a phrase"
+    if not _KEYWORD_JUNK.isdisjoint(keyword) or is_number_of_choice(keyword, source):
+        return "not a phrase"
+    if not any(letter.isalpha() for letter in keyword) or len(keyword) < 2:
+        return "not a phrase"
+    if all(word in _TIME_WORDS or not any(map(str.isalpha, word)) for word in spoken):
+        return "a time"
+    if fold(keyword).rstrip(":") == speaker:
+        return "a speaker"
+    if fold(keyword) in _FORM_WORDS or not subject_stems(keyword):
+        return "without a subject"
+    return "said twice over" if len(set(spoken)) < len(spoken) or repeats_itself(keyword) else ""
+
+
+def is_number_of_choice(text: str, source: Source) -> bool:
+    """Whether a text begins with the number of something shown, such as `k3`, by mistake."""
+    found = _NUMBERED.match(fold(text))
+    return found is not None and found.group() not in words(source.whole)
+
+
+def is_borne_out(keyword: str, source: Source, similarity: Similarity | None) -> bool:
+    """Whether the note holds the keyword's words, or is close to it in meaning."""
+    shared = source.shares(keyword)
+    coined = [word for word in words(keyword) if not word.isalpha() and word.isascii()]
+    if any(f" {word} " not in source.spoken for word in coined):
+        return False
+    if shared == 1.0:
+        return True
+    if similarity is None:
+        return shared >= 0.5
+    least = _PARTIAL_SIMILARITY if shared > 0 else _KEYWORD_SIMILARITY
+    return similarity(keyword, source.whole) >= least
+
+
+def checked_tags(
+    proposed: Sequence[str],
+    source: Source,
+    vocabulary: Sequence[str],
+    similarity: Similarity | None,
+) -> tuple[tuple[str, ...], list[str]]:
+    """Valid tags in the vocabulary's spelling, at most 4, and what was refused and why.
+
+    A tag of the vocabulary is believed; a new one must be in the note, or close to it.
+    """
+    spelling = {tag_key(tag): tag for tag in vocabulary}
+    kept: dict[str, str] = {}
+    faults: list[str] = []
+    for text in proposed:
+        line = clean_line(text, _LONGEST_TAG)
+        tag = normalise_tag(line) if line else None
+        known = spelling.get(tag_key(tag)) if tag else None
+        fault = "" if known else _tag_fault(tag, source, similarity)
+        if fault or tag is None:
+            faults.append(f"{_quoted(text)} is {fault}")
+        elif len(kept) < MOST_TAGS:
+            kept.setdefault(tag_key(tag), known or tag)
+    return tuple(kept.values()), faults
+
+
+def _tag_fault(tag: str | None, source: Source, similarity: Similarity | None) -> str:
+    if tag is None:
+        return "not a tag"
+    spoken = [part for part in _TAG_WORDS.split(fold(tag)) if part]
+    plain = [part for part in spoken if part not in _TIME_WORDS and part not in _FORM_WORDS]
+    if len(spoken) > _MOST_TAG_WORDS or len(set(spoken)) < len(spoken) or not tag[0].isalpha():
+        return "not a tag"
+    if is_number_of_choice(tag, source):
+        return "not a tag"
+    digits = sum(letter.isdigit() for letter in tag)
+    if not plain or digits > len(tag) / 2:
+        return "not a topic"
+    phrase = " ".join(spoken)
+    if source.shares(phrase) > 0:
+        return ""
+    if similarity is None or similarity(phrase, source.whole) < _TAG_SIMILARITY:
+        return "not in the note"
+    return ""
+
+
+def _quoted(text: str) -> str:
+    return f"“{clean_line(text[:60], 60) or '…'}”"

@@ -1,0 +1,228 @@
+"""Asks a language model, reads its answer strictly, and asks once more where that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.core.answer_schema import AnswerRejected, read_answer
+from amem_cli.core.construction import (
+    check_construction,
+    construction_request,
+)
+from amem_cli.core.keyphrases import candidate_phrases
+from amem_cli.core.linking import Candidate, Evolution, check_linking, linking_request
+from amem_cli.core.note import MemoryLink, Metadata, Note
+from amem_cli.core.ports import LanguageModel, ModelRequest
+from amem_cli.services.outcome import ModelUse
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
+
+    Encode = Callable[[Sequence[str]], Vectors]
+
+ATTEMPTS = 2
+PHRASES_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMetadata:
+    """What of a model's answers is believed.
+
+    Attributes:
+        metadata: fields that nothing believable was said of are empty.
+        failures: why, by field.
+    """
+
+    metadata: Metadata
+    use: ModelUse
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+
+def ask_once(
+    model: LanguageModel, request: ModelRequest
+) -> tuple[dict[str, Any] | None, str, ModelUse]:
+    """One answer of the asked shape, or None and why it was rejected.
+
+    Raises:
+        ModelError: no answer could be had.
+    """
+    answer = model.answer(request)
+    use = ModelUse(1, answer.prompt_tokens, answer.answer_tokens, answer.seconds)
+    if not answer.complete:
+        return None, "the answer was cut off", use
+    try:
+        return read_answer(answer.text, request.schema), "", use
+    except AnswerRejected as rejected:
+        return None, f"the answer was rejected: {rejected}", use
+
+
+def ask_for_metadata(
+    model: LanguageModel,
+    *,
+    note: Note,
+    text: str,
+    missing: Sequence[str],
+    vocabulary: Sequence[str],
+    encode: Encode,
+    deadline: float,
+) -> AskedMetadata:
+    """Ask for the missing metadata of a note; what fails is asked once more by itself.
+
+    Args:
+        vocabulary: tags of the vault that may fit, the likeliest first.
+
+    Raises:
+        ModelError: no answer could be had.
+    """
+    candidates = candidate_phrases(f"{note.title}\n\n{text}", PHRASES_SHOWN)
+    similar = _Similarity(encode)
+    metadata, use = Metadata(), ModelUse()
+    failures: dict[str, str] = {}
+    wanted: Collection[str] = tuple(missing)
+    for _ in range(ATTEMPTS):
+        request = construction_request(
+            note.title,
+            text,
+            missing=wanted,
+            candidates=candidates,
+            vocabulary=vocabulary,
+            deadline=deadline,
+        )
+        answer, fault, cost = ask_once(model, request)
+        use += cost
+        if answer is None:
+            failures.update(dict.fromkeys(wanted, fault))
+            continue
+        checked = check_construction(
+            answer,
+            note.title,
+            text,
+            missing=wanted,
+            candidates=candidates,
+            vocabulary=vocabulary,
+            similarity=similar,
+        )
+        metadata = _joined(metadata, checked.metadata)
+        for name in wanted:
+            faults = [each for each in checked.problems if each.startswith(f"{name}: ")]
+            failures[name] = faults[0].split(": ", 1)[1] if faults else "nothing was said"
+        wanted = checked.unfilled
+        if not wanted:
+            break
+    return AskedMetadata(metadata, use, {name: failures[name] for name in wanted})
+
+
+def _joined(first: Metadata, second: Metadata) -> Metadata:
+    return replace(
+        first,
+        keywords=first.keywords or second.keywords,
+        tags=first.tags or second.tags,
+        context=first.context or second.context,
+    )
+
+
+class _Similarity:
+    """Cosine of two texts, each encoded once."""
+
+    def __init__(self, encode: Encode) -> None:
+        self._encode = encode
+        self._vectors: dict[str, Vectors] = {}
+
+    def __call__(self, one: str, other: str) -> float:
+        for text in (one, other):
+            if text not in self._vectors:
+                self._vectors[text] = self._encode([text])[0]
+        return float(self._vectors[one] @ self._vectors[other])
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The older notes that a model is asked about, with what the analyzer holds of them.
+
+    Attributes:
+        suggested: links that the evidence alone carries.
+        plausible: by path, the links that the evidence does not speak against; a model's link to
+            any other note is not believed.
+    """
+
+    candidates: tuple[Candidate, ...]
+    suggested: tuple[MemoryLink, ...]
+    plausible: Mapping[str, MemoryLink]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedLinks:
+    """Links and changes of older notes after the model had its say.
+
+    Attributes:
+        evolutions: None where the model said nothing usable.
+    """
+
+    links: tuple[MemoryLink, ...]
+    evolutions: tuple[Evolution, ...] | None
+    use: ModelUse
+    problems: tuple[str, ...] = ()
+
+
+def ask_for_links(
+    model: LanguageModel,
+    *,
+    note: Note,
+    text: str,
+    shown: Shown,
+    vocabulary: Collection[str],
+    encode: Encode,
+    evolve: bool,
+    trusted: bool,
+    max_links: int,
+    deadline: float,
+) -> AskedLinks:
+    """Ask which of the shown notes the note is truly related to, and what it changes in them.
+
+    A link is believed where the evidence makes it plausible. What the analyzer alone is sure of is
+    linked as well, unless the model is trusted to say no.
+
+    Raises:
+        ModelError: no answer could be had.
+    """
+    similar = _Similarity(encode)
+    request = linking_request(
+        note, text, shown.candidates, deadline=deadline, allow_evolution=evolve
+    )
+    use, fault = ModelUse(), ""
+    for _ in range(ATTEMPTS):
+        answer, fault, cost = ask_once(model, request)
+        use += cost
+        if answer is not None:
+            plan = check_linking(
+                answer,
+                note,
+                text,
+                shown.candidates,
+                vocabulary=vocabulary,
+                similarity=similar,
+                max_links=max_links,
+            )
+            links = _agreed(plan.links, shown, trusted=trusted)[:max_links]
+            return AskedLinks(tuple(links), plan.evolutions, use, plan.problems)
+    problem = f"links: {fault}; the analyzer's stand"
+    return AskedLinks(shown.suggested[:max_links], None, use, (problem,))
+
+
+def _agreed(said: Sequence[MemoryLink], shown: Shown, *, trusted: bool) -> list[MemoryLink]:
+    links: dict[str, MemoryLink] = {}
+    for link in said:
+        evidence = shown.plausible.get(link.target)
+        if evidence is None:
+            continue
+        reason = link.reason or evidence.reason
+        # A weak model's yes is worth something beside the evidence; its relation and numbers not.
+        links[link.target] = (
+            replace(link, reason=reason) if trusted else replace(evidence, reason=reason)
+        )
+    if not trusted:
+        for link in shown.suggested:
+            links.setdefault(link.target, link)
+    return sorted(links.values(), key=lambda link: (-link.strength, link.target))

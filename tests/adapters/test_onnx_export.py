@@ -1,0 +1,127 @@
+"""Models of every make are exported and proved, or left to their own library with a reason."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from amem_cli.adapters.encoder_manifest import GRAPH_FILE, read_manifest
+from amem_cli.adapters.encoder_models import open_encoder
+from amem_cli.adapters.onnx_encoder import OnnxEncoder
+from amem_cli.adapters.onnx_export import main, prepare
+from amem_cli.adapters.prepared_encoder import PreparedEncoder
+from amem_cli.adapters.sentence_transformers_encoder import SentenceTransformersEncoder
+from amem_cli.core.errors import EncoderError
+from tests.fakes.tiny_models import save_tiny_model
+
+TEXTS = ["bread", "a warm kitchen", "", "z" * 90, "what is bread?"]
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max", "lasttoken", "weightedmean"])
+def test_every_pooling_is_exported(tmp_path: Path, pooling: str) -> None:
+    model = save_tiny_model(tmp_path / "tiny", pooling=pooling)
+    prepare(str(model), tmp_path / "prepared")
+    manifest = read_manifest(tmp_path / "prepared")
+    assert manifest.exported, manifest.reason
+    assert (manifest.pooling, manifest.dimension, manifest.max_tokens) == (pooling, 32, 16)
+    assert not manifest.normalized
+    graph = OnnxEncoder(tmp_path / "prepared").encode(TEXTS)
+    library = SentenceTransformersEncoder(tmp_path / "prepared").encode(TEXTS)
+    np.testing.assert_allclose(graph, library, atol=1e-5)
+    assert (graph @ graph.T).min() < 0.9
+
+
+@pytest.mark.models
+def test_layers_and_prompts_are_kept(tmp_path: Path) -> None:
+    prompts = {"query": "query: ", "passage": "passage: "}
+    model = save_tiny_model(tmp_path / "tiny", dense=True, prompts=prompts)
+    prepare(str(model), tmp_path / "prepared")
+    manifest = read_manifest(tmp_path / "prepared")
+    assert manifest.exported, manifest.reason
+    assert (manifest.document_prompt, manifest.query_prompt) == ("passage: ", "query: ")
+    encoder = OnnxEncoder(tmp_path / "prepared")
+    library = SentenceTransformersEncoder(tmp_path / "prepared")
+    assert encoder.dimension == 12
+    for query in (False, True):
+        vectors = encoder.encode(TEXTS, query=query)
+        np.testing.assert_allclose(vectors, library.encode(TEXTS, query=query), atol=1e-5)
+    assert abs(encoder.encode(TEXTS) - encoder.encode(TEXTS, query=True)).max() > 0.01
+
+
+@pytest.mark.models
+def test_what_cannot_be_exported_is_run_by_its_library(tmp_path: Path) -> None:
+    model = save_tiny_model(tmp_path / "tiny", include_prompt=False)
+    (tmp_path / "c").mkdir()
+    made: list[str] = []
+
+    def preparation(model: str, folder: Path, *, broken: str = "") -> None:
+        made.append(model)
+        prepare(model, folder, broken=broken)
+
+    done: list[int] = []
+    for _ in range(2):
+        encoder = PreparedEncoder(str(model), cache=tmp_path / "c", preparation=preparation)
+        vectors = encoder.encode(TEXTS, progress=done.append)
+        assert vectors.shape == (len(TEXTS), 32)
+    assert done == [len(TEXTS)] * 2
+    assert made == [str(model)]
+    (folder,) = (path for path in (tmp_path / "c").iterdir() if path.is_dir())
+    manifest = read_manifest(folder)
+    assert not manifest.exported
+    assert "prompt" in manifest.reason
+    assert not (folder / GRAPH_FILE).exists()
+
+
+@pytest.mark.models
+def test_two_at_once_prepare_one(tmp_path: Path) -> None:
+    model = save_tiny_model(tmp_path / "tiny")
+    folder = tmp_path / "cache" / "tiny"
+    folder.parent.mkdir()
+    (folder.parent / ".tiny.left").mkdir()
+
+    def one(_: int) -> str:
+        prepare(str(model), folder)
+        return read_manifest(folder).stamp
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(one, range(2))
+    assert first == second
+    assert {path.name for path in folder.parent.iterdir()} - {"tiny.lock"} == {"tiny"}
+    prepare(str(model), folder, broken=first)
+    assert read_manifest(folder).stamp != first
+
+
+@pytest.mark.models
+def test_a_damaged_model_is_said_and_not_written_down(tmp_path: Path) -> None:
+    model = save_tiny_model(tmp_path / "tiny")
+    (model / "config.json").write_text('{"model_type": "no such"}')
+    encoder = open_encoder(str(model), cache=tmp_path / "c")
+    with pytest.raises(EncoderError, match="cannot be loaded") as caught:
+        encoder.encode(["bread"])
+    assert caught.value.exit_code == 3
+    assert not [path for path in (tmp_path / "c").iterdir() if path.is_dir()]
+
+
+def test_the_process_answers_failures_in_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main([str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""])
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert status == 3
+    assert "there is no encoder" in said["error"]
+    assert said["hint"]
+
+
+def test_a_folder_that_cannot_be_made_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    status = main([str(tmp_path / "nowhere"), str(tmp_path / "file" / "prepared"), ""])
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert status == 3
+    assert "could not be prepared" in said["error"]

@@ -1,0 +1,331 @@
+"""Each command as a user meets it: real processes on a real vault, without a language model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Program
+from tests.vaults import tree_hashes, write_note
+
+
+@pytest.fixture
+def vault(amem: Program) -> Path:
+    assert amem("init", "v").code == 0
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    return amem.folder / "v"
+
+
+COLD = """
+import sys
+from amem_cli.cli.main import run
+try:
+    run({line!r})
+finally:
+    heavy = {{"torch", "sentence_transformers", "llama_cpp", "transformers", "onnxruntime",
+             "numpy", "yaml", "httpx", "sqlite_vec"}}
+    sys.stderr.write("HEAVY " + " ".join(sorted(heavy & set(sys.modules))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        (["--help"], set()),
+        (["search", "--help"], set()),
+        (["list"], set()),
+        (["search", "review", "--mode", "keyword"], set()),
+        (["search", "review"], {"numpy", "onnxruntime", "sqlite_vec"}),
+    ],
+)
+def test_plain_commands_load_nothing_heavy(
+    amem: Program, vault: Path, line: list[str], allowed: set[str]
+) -> None:
+    assert amem("index").code == 0
+    code = COLD.format(line=line)
+    environment = {**os.environ, **amem.environment}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    heavy = set(done.stderr.rsplit("HEAVY", 1)[1].split())
+    assert heavy <= allowed
+
+
+def test_a_note_is_added_found_shown_and_removed(amem: Program, vault: Path) -> None:
+    added = amem(
+        "add",
+        "The walrus sleeps on the ice because its blubber keeps it warm.",
+        "--title",
+        "Walrus on ice",
+        "--tag",
+        "animals",
+        "--json",
+    )
+    assert added.code == 0, added.err
+    note = added.json
+    assert note["path"] == "notes/Walrus on ice.md"
+    assert note["tags"] == ["animals"]
+    assert note["keywords"] and note["context"]
+    assert note["pending"] is False
+    for mode in ("hybrid", "semantic", "keyword"):
+        hits = amem("search", "walrus blubber", "--mode", mode, "--json").json["hits"]
+        assert hits[0]["id"] == note["id"], mode
+        assert "walrus" in hits[0]["snippet"].casefold()
+    shown = amem("--json", "show", "walrus on ice").json
+    assert shown["id"] == note["id"]
+    assert shown["content"].startswith("The walrus")
+    text = (vault / note["path"]).read_text()
+    assert text.startswith(f'---\nid: "{note["id"]}"\ncreated: 20')
+    assert amem("show", note["id"], "--raw").out == text
+    removed = amem("rm", note["id"], "--json").json
+    assert removed["path"] == note["path"]
+    assert (vault / ".trash" / "Walrus on ice.md").read_text() == text
+    assert amem("show", note["id"]).code == 1
+
+
+def test_what_a_person_gave_is_kept(amem: Program, vault: Path) -> None:
+    note = amem(
+        "add", "-", "--keyword", "my word", "--context", "My sentence.", "--json",
+        stdin="A thought about tea.\n",
+    ).json  # fmt: skip
+    assert (note["keywords"], note["context"]) == (["my word"], "My sentence.")
+    updated = amem(
+        "update", note["id"], "--add-tag", "tea", "--remove-keyword", "my word", "--json"
+    )
+    assert updated.code == 0, updated.err
+    assert "tea" in updated.json["tags"]
+
+
+def test_a_file_with_a_header_keeps_it(amem: Program, vault: Path) -> None:
+    text = "---\n# mine\nsource: [a, b]\ntags: [x]\n---\nBody of the draft.\n"
+    write_note(amem.folder, "draft.md", text)
+    note = amem("add", "--file", "draft.md", "--json").json
+    written = (vault / note["path"]).read_text()
+    assert "# mine\nsource: [a, b]\ntags: [x]\n" in written
+    assert written.endswith("---\nBody of the draft.\n")
+    assert note["path"] == "notes/draft.md"
+
+
+def test_links_of_a_person_are_made_and_removed(amem: Program, vault: Path) -> None:
+    for title in ("One", "Two"):
+        assert amem("add", f"Text of {title}.", "--title", title, "--no-wait").code == 0
+    made = amem("link", "One", "Two", "--relation", "supports", "--reason", "says so", "--json")
+    assert made.json["made"] is True
+    assert 'links:\n  - "[[Two]]"\n' in (vault / "notes/One.md").read_text()
+    links = amem("show", "One", "--json").json["links"]
+    assert [(link["title"], link["by"], link["relation"]) for link in links] == [
+        ("Two", "person", "supports")
+    ]
+    assert amem("unlink", "One", "Two").code == 0
+    assert amem("unlink", "One", "Two").code == 1
+    assert amem("link", "One", "One").code == 2
+
+
+def test_removing_a_note_takes_the_machines_links_and_tells_the_persons(
+    amem: Program, vault: Path
+) -> None:
+    first = amem(
+        "add", "Lamination of croissant dough needs butter at 14 degrees.", "--title", "Lamination",
+        "--json",
+    ).json  # fmt: skip
+    second = amem(
+        "add", "The croissant dough tore in lamination: butter at 10 degrees is brittle.",
+        "--title", "Torn dough", "--json",
+    ).json  # fmt: skip
+    assert [link["path"] for link in second["links"]] == [first["path"]]
+    assert second["links"][0]["reason"]
+    amem("add", "See [[Lamination]] again.", "--title", "Reader", "--no-wait")
+    removed = amem("rm", "Lamination", "--json").json
+    assert removed == {
+        "path": first["path"],
+        "unlinked": [second["path"]],
+        "dangling": ["notes/Reader.md"],
+    }
+    assert "[[Lamination]]" not in (vault / second["path"]).read_text()
+    assert "[[Lamination]]" in (vault / "notes/Reader.md").read_text()
+
+
+def test_history_tells_what_why_and_because_of_what(amem: Program, vault: Path) -> None:
+    note = amem("add", "Otters hold hands while they sleep.", "--json").json
+    events = amem("history", note["id"], "--json").json
+    assert [event["kind"] for event in events][:3] == ["add", "process", "construct"]
+    construct = events[2]
+    assert construct["cause"] == events[1]["id"]
+    assert {change["field"] for change in construct["changes"]} >= {"keywords", "context"}
+    assert "Otters" in amem("history").out
+
+
+def test_evolve_does_what_waits(amem: Program, vault: Path) -> None:
+    assert amem("evolve").out == "nothing is pending\n"
+    added = amem("add", "Beavers fell birches by the river.", "--no-wait", "--json").json
+    assert added["pending"] is True
+    assert added["keywords"] == []
+    before = tree_hashes(vault)
+    planned = amem("evolve", "--dry-run", "--json").json
+    assert planned["notes"][0]["keywords"]
+    assert tree_hashes(vault) == before
+    assert amem("list", "--pending").out.count("\n") == 1
+    done = amem("evolve", "--json")
+    assert (done.code, done.json["pending"]) == (0, 0)
+    after = tree_hashes(vault)
+    assert amem("evolve", added["path"], "--json").json["notes"][0]["links"] == []
+    assert tree_hashes(vault) == after
+
+
+def test_a_note_in_an_open_editor_is_left_in_peace(amem: Program, vault: Path) -> None:
+    write_note(vault, "notes/fresh.md", "Somebody is typing about puffins.\n")
+    waiting = amem("evolve", "--json")
+    assert (waiting.code, waiting.json["pending"]) == (1, 1)
+    assert (vault / "notes/fresh.md").read_text() == "Somebody is typing about puffins.\n"
+    os.utime(vault / "notes/fresh.md", (1, 1))
+    assert amem("evolve", "--json").json["pending"] == 0
+    assert 'id: "1970' in (vault / "notes/fresh.md").read_text()
+
+
+def test_index_is_checked_and_rebuilt(amem: Program, vault: Path) -> None:
+    assert amem("index", "--check").code == 0
+    write_note(vault, "notes/new.md", "new\n")
+    checked = amem("index", "--check", "--json")
+    assert (checked.code, checked.json["differences"]) == (1, ["notes/new.md: not in the index"])
+    assert amem("index", "--json").json["added"] == 1
+    rebuilt = amem("index", "--rebuild", "--json").json
+    assert rebuilt["added"] == rebuilt["notes"] == 18
+    assert amem("index", "--check").code == 0
+
+
+def test_the_graph_is_told_and_exported(amem: Program, vault: Path) -> None:
+    summary = amem("graph")
+    assert "hubs" in summary.out and "17 notes" in summary.out
+    document = amem("graph", "--format", "json", "--output", "g.json")
+    assert document.code == 0
+    graph = json.loads((amem.folder / "g.json").read_text())
+    paths = {node["path"] for node in graph["nodes"]}
+    assert len(paths) == 17
+    assert all(edge["source"] in paths and edge["target"] in paths for edge in graph["edges"])
+    assert set(graph["edges"][0]) == {
+        "source", "target", "kind", "by", "relation", "strength", "reason",
+    }  # fmt: skip
+    assert amem("graph", "Structure notes are entrances", "--depth", "1").out.count("──") > 3
+
+
+def test_stats_config_and_models_answer(amem: Program, vault: Path) -> None:
+    assert amem("stats", "--json").json["notes"] == 17
+    assert amem("config", "get", "evolution.settle_seconds").out == "60.0\n"
+    assert amem("config", "set", "evolution.max_links", "3").code == 0
+    assert amem("config", "get", "evolution.max_links").out == "3\n"
+    assert amem("config", "list", "--json").json["evolution.max_links"]["from"] == "vault"
+    assert amem("config", "set", "evolution.max_links", "99").code == 3
+    assert amem("config", "set", "nonsense", "1").code == 1
+    assert amem("model", "list", "--json").json["encoder"] == "all-MiniLM-L6-v2"
+    assert amem("model", "use", "none").code == 0
+    assert amem("model", "use", "nowhere.gguf").code == 2
+    tested = amem("model", "test", "--json").json
+    assert (tested["model"], tested["dimension"]) == ("", 384)
+
+
+def test_a_remote_model_in_a_vaults_settings_is_not_used_unasked(
+    amem: Program, vault: Path
+) -> None:
+    config = vault / ".amem/config.toml"
+    config.write_text(
+        '[llm]\nbackend = "openai"\nmodel = "m"\nbase_url = "https://evil.invalid/v1"\n'
+    )
+    amem.environment.pop("AMEM_LLM_BACKEND")
+    added = amem("add", "A secret thought.", "--json")
+    assert added.code == 0, added.err
+    assert added.json["pending"] is True
+    assert "would send notes" in added.json["problems"][0]
+
+
+def test_jsonl_goes_in_and_comes_out(amem: Program, vault: Path) -> None:
+    lines = [
+        {"content": "First.", "title": "A", "id": "20250101120000", "created": "202501011200"},
+        {"content": "Second.", "tags": ["x y"], "links": ["A"], "context": "About it."},
+        {"nonsense": 1},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    imported = amem("import", "-", "--no-llm", "--json", stdin=text)
+    assert imported.code == 1
+    assert len(imported.json["imported"]) == 2
+    assert imported.json["problems"] == ["3: no “content”"]
+    exported = [json.loads(line) for line in amem("export").out.splitlines()]
+    by_path = {line["path"]: line for line in exported}
+    first = by_path["notes/A.md"]
+    assert (first["id"], first["created"]) == ("20250101120000", "2025-01-01T12:00:00")
+    second = by_path["notes/Second.md"]
+    assert (second["tags"], second["links"]) == (["x-y"], ["[[A]]"])
+    assert amem("import", "-", "--no-llm", "--json", stdin=text).json["skipped"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (["show", "nothing like it"], 1),
+        (["search", ""], 2),
+        (["search", "x", "--mode", "magic"], 2),
+        (["search", "x", "--since", "yesterdayish"], 2),
+        (["list", "--sort", "colour"], 2),
+        (["nonsense"], 2),
+        (["add"], 2),
+        (["add", "  "], 2),
+        (["add", "x", "--tag", "!!!"], 2),
+        (["--vault", "nowhere", "list"], 3),
+        (["init", "v"], 3),
+    ],
+)
+def test_errors_are_one_line_with_a_hint_and_a_code(
+    amem: Program, vault: Path, line: list[str], code: int
+) -> None:
+    answer = amem(*line)
+    assert answer.code == code, answer.err
+    assert answer.out == ""
+    told = answer.err.strip().splitlines()
+    assert told[0].startswith("error: ")
+    assert len(told) <= 2 and all(each.startswith("hint: ") for each in told[1:])
+    structured = amem("--json", *line)
+    assert structured.json["exit_code"] == code
+
+
+def test_no_vault_is_told(amem: Program) -> None:
+    answer = amem("list")
+    assert answer.code == 3
+    assert "no vault here" in answer.err
+
+
+def test_hostile_titles_do_not_reach_the_terminal(amem: Program, vault: Path) -> None:
+    title = "red \x1b[31m and \x1b]0;title\x07 \u202egnp"
+    added = amem("add", "text", "--title", title, "--no-wait", "--json")
+    assert added.code == 0, added.err
+    for command in (["list"], ["graph"], ["search", "red", "--mode", "keyword"]):
+        out = amem(*command).out
+        assert "\x1b" not in out and "\u202e" not in out and "\x07" not in out
+
+
+def test_a_closed_pipe_is_no_error(amem: Program, vault: Path) -> None:
+    command = f"{sys.executable} -m amem_cli export | head -c 10"
+    environment = {**os.environ, **amem.environment}
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr == b""
+
+
+def test_adopting_a_folder_changes_no_note(amem: Program) -> None:
+    for number in range(50):
+        write_note(amem.folder, f"old/{number}.md", f"note {number} about [[{number + 1}]]\r\n")
+    before = tree_hashes(amem.folder)
+    adopted = amem("init", ".", "--adopt", "--json")
+    assert adopted.json["notes"] == 50
+    assert amem("search", "note 7", "--json").code == 0
+    assert amem("evolve").out == "nothing is pending\n"
+    after = tree_hashes(amem.folder)
+    assert {path: after[path] for path in before} == before

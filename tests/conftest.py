@@ -1,0 +1,82 @@
+"""Every test has its own user settings and state; prepared encoders are kept between runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("quick", max_examples=60, deadline=None)
+settings.register_profile("deep", max_examples=5000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+@pytest.fixture(scope="session")
+def cache_folder(request: pytest.FixtureRequest) -> Path:
+    """Where exported encoders stay from one run of the tests to the next."""
+    cache: Any = request.config.cache
+    return Path(cache.mkdir("amem"))
+
+
+@pytest.fixture(autouse=True)
+def own_folders(
+    tmp_path_factory: pytest.TempPathFactory, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """No test sees or changes the settings of the person who runs it."""
+    home = tmp_path_factory.mktemp("home")
+    for name in [name for name in os.environ if name.startswith("AMEM_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AMEM_CONFIG_DIR", str(home / "config"))
+    monkeypatch.setenv("AMEM_STATE_DIR", str(home / "state"))
+    monkeypatch.setenv("AMEM_CACHE_DIR", str(cache_folder))
+    yield
+
+
+@dataclass
+class Answer:
+    """What one command line did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass
+class Program:
+    """Runs `amem` as a user does, in a process of its own."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, *arguments: str, stdin: str | None = None, **variables: str) -> Answer:
+        done = subprocess.run(
+            [sys.executable, "-m", "amem_cli", *arguments],
+            cwd=self.folder,
+            env={**os.environ, **self.environment, **variables},
+            input=stdin if stdin is not None else "",
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=300,
+            check=False,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def amem(tmp_path: Path) -> Program:
+    """The program in an empty folder, without a language model."""
+    top = str(Path(__file__).parents[1])
+    return Program(tmp_path, {"AMEM_LLM_BACKEND": "none", "PYTHONPATH": top})

@@ -1,0 +1,77 @@
+"""An encoder without a model: texts that share words are near each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import shake_128
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
+
+_WORD = re.compile(r"\w+")
+
+
+class FakeEncoder:
+    """Sums a pseudo-random vector of each word (and pair of words), the same on every machine.
+
+    Attributes:
+        encoded: every text that was encoded, in order.
+    """
+
+    def __init__(
+        self,
+        *,
+        dimension: int = 64,
+        name: str = "fake",
+        max_tokens: int = 256,
+        pairs: bool = False,
+    ) -> None:
+        self._dimension = dimension
+        self._name = name
+        self._max_tokens = max_tokens
+        self._pairs = pairs
+        self.encoded: list[str] = []
+
+    @property
+    def model_id(self) -> str:
+        return f"{self._name}@{self._dimension}"
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._max_tokens
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.encoded.extend(texts)
+        vectors = np.empty((len(texts), self._dimension), dtype=np.float32)
+        for row, text in enumerate(texts):
+            vectors[row] = self._vector(text)
+        return vectors
+
+    def _vector(self, text: str) -> Vectors:
+        words = _WORD.findall(text.lower())[: self._max_tokens]
+        pairs = [" ".join(pair) for pair in pairwise(words)] if self._pairs else []
+        total = np.zeros(self._dimension, dtype=np.float32)
+        for feature in words + pairs:
+            total += _signs(feature, self._dimension)
+        if not total.any():
+            total = _signs("", self._dimension)
+        unit: Vectors = total / np.linalg.norm(total)
+        return unit
+
+
+@lru_cache(maxsize=50_000)
+def _signs(feature: str, dimension: int) -> Vectors:
+    """A vector of +1 and -1 that is nearly at right angles to that of any other word."""
+    noise = shake_128(feature.encode("utf-8", "surrogatepass")).digest(dimension)
+    signs: Vectors = np.where(np.frombuffer(noise, np.uint8) < 128, np.float32(-1), np.float32(1))
+    return signs

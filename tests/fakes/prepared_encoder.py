@@ -1,0 +1,106 @@
+"""A prepared encoder with a graph of four steps: the mean of its words' random vectors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+from amem_cli.adapters.encoder_manifest import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    EncoderManifest,
+    write_manifest,
+)
+
+DIMENSION = 16
+_WORDS = [
+    *(
+        "[PAD]",
+        "[UNK]",
+        "the",
+        "sourdough",
+        "bread",
+        "rose",
+        "slowly",
+        "in",
+        "warm",
+        "kitchen",
+        "a",
+    ),
+    *("quarterly", "invoices", "must", "reach", "our", "accountant", "before", "friday"),
+    *("query:", "lone", "line", "one", "two"),
+]
+_PROBE = "bread before friday"
+
+
+def embeddings(seed: int = 5) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    """The random vector of each word."""
+    return np.random.default_rng(seed).normal(size=(len(_WORDS), DIMENSION)).astype(np.float32)
+
+
+def write_prepared_encoder(folder: Path, manifest: EncoderManifest | None = None) -> Path:
+    """Write the folder as a preparation would."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = {word: number for number, word in enumerate(_WORDS)}
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.save(str(folder / TOKENIZER_FILE))
+    write_graph(folder / GRAPH_FILE, embeddings())
+    sizes = {name: (folder / name).stat().st_size for name in (TOKENIZER_FILE, GRAPH_FILE)}
+    write_manifest(folder, replace(manifest or describe(), sizes=sizes))
+    return folder
+
+
+def describe(*, query_prompt: str = "", max_tokens: int = 12) -> EncoderManifest:
+    """The manifest, but for the sizes of its files."""
+    total = sum(embeddings()[_WORDS.index(word)] for word in _PROBE.split())
+    return EncoderManifest(
+        stamp="first",
+        model="tiny",
+        fingerprint="f" * 64,
+        source="nowhere",
+        exported=True,
+        reason="",
+        dimension=DIMENSION,
+        max_tokens=max_tokens,
+        pooling="mean",
+        normalized=True,
+        lowercase=True,
+        pad_id=0,
+        document_prompt="",
+        query_prompt=query_prompt,
+        probe_text=_PROBE,
+        probe_vector=[float(value) for value in total / np.linalg.norm(total)],
+    )
+
+
+def write_graph(path: Path, weights: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> None:
+    """Write the graph: look up, mask, sum, scale."""
+    nodes = [
+        helper.make_node("Gather", ["weights", "input_ids"], ["words"]),
+        helper.make_node("Cast", ["attention_mask"], ["kept"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["kept", "last"], ["column"]),
+        helper.make_node("Mul", ["words", "column"], ["masked"]),
+        helper.make_node("ReduceSum", ["masked", "middle"], ["sum"], keepdims=0),
+        helper.make_node("LpNormalization", ["sum"], ["vectors"], axis=-1, p=2),
+    ]
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
+        for name in ("input_ids", "attention_mask")
+    ]
+    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", DIMENSION])]
+    constants = [
+        numpy_helper.from_array(weights, "weights"),
+        numpy_helper.from_array(np.array([2]), "last"),
+        numpy_helper.from_array(np.array([1]), "middle"),
+    ]
+    graph = helper.make_graph(nodes, "tiny", inputs, outputs, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, str(path))
