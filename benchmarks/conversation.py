@@ -4,8 +4,8 @@
     python benchmarks/conversation.py NOTES.jsonl QUERIES.jsonl --group conv-26 --backend llama.cpp
 
 Imports one group of notes (`id, group, seq, speaker, date, text`) into a new vault, runs the
-process over it, asks the group's questions, and prints calls, tokens and seconds a note, how the answers of
-the model fared, and the recall of the evidence with links and without.
+process over it, asks the group's questions, and prints calls, tokens and seconds a note, how the
+answers of the model fared, and the recall of the evidence with links and without.
 """
 
 from __future__ import annotations

@@ -30,11 +30,9 @@ class LocalAnswer(ModelAnswer):
     """An answer of a local model.
 
     Attributes:
-        truncated: the middle of the request's text did not fit into the context window.
         reused_tokens: tokens of the prompt that the model remembered from earlier requests.
     """
 
-    truncated: bool = False
     reused_tokens: int = 0
 
 

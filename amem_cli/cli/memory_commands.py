@@ -9,6 +9,8 @@ import typer
 from amem_cli.cli.session import Session, session_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from amem_cli.services.outcome import Outcome
     from amem_cli.wiring import Workspace
 
@@ -73,13 +75,13 @@ def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[st
     return [note.path for note in workspace.index.pending()]
 
 
-def _show(session: Session, console: object, outcomes: list[Outcome]) -> None:
+def _show(session: Session, console: Console, outcomes: list[Outcome]) -> None:
     from amem_cli.rendering.text import show_outcome
 
     if not outcomes:
         session.output.plain("nothing is pending")
     for outcome in outcomes:
-        show_outcome(console, outcome)  # type: ignore[arg-type]
+        show_outcome(console, outcome, verbose=session.output.verbose)
 
 
 def history(

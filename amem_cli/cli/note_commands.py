@@ -83,7 +83,10 @@ def show_outcomes(session: Session, outcome: Outcome) -> None:
     from amem_cli.rendering.documents import outcome_document
     from amem_cli.rendering.text import show_outcome
 
-    session.output.result(outcome_document(outcome), lambda console: show_outcome(console, outcome))
+    session.output.result(
+        outcome_document(outcome),
+        lambda console: show_outcome(console, outcome, verbose=session.output.verbose),
+    )
 
 
 def _content(text: str | None, file: Path | None) -> str:

@@ -76,6 +76,7 @@ class Event:
         note: id of the note; empty where the event is about no single note.
         trigger: id or path of the note whose addition or change caused the event.
         cause: id of the event that caused this one.
+        sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
         known: text hashes that need no process (`baseline`).
         seconds: wall time of the model calls behind the event.
@@ -100,6 +101,7 @@ class Event:
     answer_tokens: int = 0
     seconds: float = 0.0
     problems: tuple[str, ...] = ()
+    sha: str = ""
     text_hash: str = ""
     known: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)

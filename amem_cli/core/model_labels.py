@@ -96,8 +96,8 @@ def is_number_of_choice(text: str, source: Source) -> bool:
 def is_borne_out(keyword: str, source: Source, similarity: Similarity | None) -> bool:
     """Whether the note holds the keyword's words, or is close to it in meaning."""
     shared = source.shares(keyword)
-    coined = [word for word in words(keyword) if not word.isalpha() and word.isascii()]
-    if any(f" {word} " not in source.spoken for word in coined):
+    codes = [word for word in words(keyword) if "_" in word or any(map(str.isdigit, word))]
+    if any(f" {word} " not in source.spoken for word in codes):
         return False
     if shared == 1.0:
         return True

@@ -28,8 +28,11 @@ class Encoder(Protocol):
     def max_tokens(self) -> int:
         """Tokens of a text that the model reads; the rest is cut."""
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """Encode texts.
+
+        Args:
+            query: the texts are questions; some models read those differently.
 
         Returns:
             float32 of shape (len(texts), dimension), in the order of the texts, each row of unit
@@ -69,6 +72,7 @@ class ModelAnswer:
         complete: False where the answer was cut by length, deadline or a filter.
         prompt_tokens, answer_tokens: as counted by the model, 0 where it does not say.
         seconds: wall time.
+        truncated: the model was shown only a part of the text.
     """
 
     text: str
@@ -76,6 +80,7 @@ class ModelAnswer:
     prompt_tokens: int
     answer_tokens: int
     seconds: float
+    truncated: bool = False
 
 
 class LanguageModel(Protocol):

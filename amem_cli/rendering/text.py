@@ -65,7 +65,7 @@ def _place(hit: Hit) -> tuple[str | tuple[str, str], ...]:
     return ((f"  {hit.note.path}", "dim"),)
 
 
-def show_outcome(console: Console, outcome: Outcome) -> None:
+def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -> None:
     """What the memory process wrote, linked and evolved, and why."""
     console.print(styled((outcome.title, "bold"), (f"  {outcome.path}", "dim")))
     meta = outcome.metadata
@@ -94,10 +94,23 @@ def show_outcome(console: Console, outcome: Outcome) -> None:
             if change.field in note.fields:
                 for text, style in change_lines(change):
                     console.print(styled(f"           {change.field}: ", (text, style)))
-    for problem in outcome.problems:
+    for problem in outcome.problems if verbose else _condensed(outcome.problems):
         console.print(styled(("  note     ", "yellow"), problem))
     if outcome.pending:
         console.print(styled(("  pending  ", "yellow"), "`amem evolve` does the model's part"))
+
+
+def _condensed(problems: Sequence[str]) -> list[str]:
+    """Refused parts of a model's answers in one line; other problems as they are."""
+    parts = ("keywords", "tags", "context", "links", "changes")
+    refused = [part for part in parts if any(each.startswith(f"{part}: ") for each in problems)]
+    others = [each for each in problems if each.split(": ", 1)[0] not in parts]
+    if refused:
+        what = refused[0] if len(refused) == 1 else f"{', '.join(refused[:-1])} and {refused[-1]}"
+        others.append(
+            f"what the model said of {what} did not stand the checks; amem's analyzer filled in"
+        )
+    return others
 
 
 def change_lines(change: Change) -> list[tuple[str, str]]:

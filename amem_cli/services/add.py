@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ def add(ports: VaultPorts, new: NewNote) -> str:
         UsageError: there is no text, a tag or id is impossible.
         SettingsError: the note cannot be written.
     """
-    raw = _text_bytes(new.content)
+    raw = text_bytes(new.content)
     given = parse_note("note.md", raw, ports.names)
     moment = new.created or _given_moment(given) or ports.clock.now()
     fields = _person_fields(new, given)
@@ -72,13 +73,26 @@ def add(ports: VaultPorts, new: NewNote) -> str:
             Change(name, [] if isinstance(value, (list, tuple)) else "", _listed(value))
             for name, value in header.items()
         )
-        event = new_event(ports, "add", by="person", note=note_id, path=path, changes=changes)
+        event = new_event(
+            ports,
+            "add",
+            by="person",
+            note=note_id,
+            path=path,
+            changes=changes,
+            sha=hashlib.sha256(content).hexdigest(),
+        )
         ports.changes.apply([NoteWrite(path, None, content)], [event])
         refresh(ports, [path])
     return path
 
 
-def _text_bytes(content: str) -> bytes:
+def text_bytes(content: str) -> bytes:
+    """A note's text as it is stored: UTF-8 that ends a line.
+
+    Raises:
+        UsageError: there is no text, it is not valid Unicode, or it is larger than 1 MiB.
+    """
     if not content.strip():
         raise UsageError("the note is empty", hint='Give a text: amem add "…", or pipe it in.')
     try:

@@ -10,10 +10,10 @@ from amem_cli.core.errors import AmemError, UsageError
 from amem_cli.core.index_port import NoteSummary
 from amem_cli.core.journal import Event, LinkRecord, ownership
 from amem_cli.core.note import RELATIONS, Note, Relation
-from amem_cli.core.note_file import body_bytes
 from amem_cli.core.resolution import resolve, shortest_target
 from amem_cli.core.tags import normalise_tag
 from amem_cli.core.wikilinks import format_link, parse_link
+from amem_cli.services.add import text_bytes
 from amem_cli.services.recording import FieldValue, NoteDraft, new_event
 from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts
@@ -54,18 +54,10 @@ def update(ports: VaultPorts, note: NoteSummary, edits: FieldEdits) -> tuple[str
         fields = _new_values(draft.note, edits)
         draft.change(fields, new_event(ports, "edit", by="person"))
         changed = [change.field for event in draft.events for change in event.changes]
-        if edits.content is not None and _replace_body(draft, edits.content):
-            changed.append("content")
-            draft.events.append(
-                new_event(
-                    ports,
-                    "edit",
-                    by="person",
-                    note=note.id or "",
-                    path=note.path,
-                    reason="new text",
-                )
-            )
+        if edits.content is not None:
+            event = new_event(ports, "edit", by="person", reason="new text")
+            if draft.replace_body(text_bytes(edits.content), event):
+                changed.append("content")
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, [note.path])
     return tuple(name for name in changed if name not in ("id", "created"))
@@ -102,19 +94,6 @@ def _tag(text: str) -> str:
     if tag is None:
         raise UsageError(f"{text!r} cannot be a tag", hint="Use letters, digits, - _ and /.")
     return tag
-
-
-def _replace_body(draft: NoteDraft, content: str) -> bool:
-    if not content.strip():
-        raise UsageError("the new text is empty", hint="`amem rm` deletes a note.")
-    old = body_bytes(draft.raw)
-    head = draft.raw[: len(draft.raw) - len(old)]
-    new = content.encode("utf-8")
-    new = new if new.endswith(b"\n") else new + b"\n"
-    if new == old:
-        return False
-    draft.raw = head + new
-    return True
 
 
 def link(

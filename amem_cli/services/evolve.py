@@ -116,7 +116,7 @@ class MemoryProcess:
     def _settled(self, content: FileContent, note: Note) -> bool:
         """True for a note that nobody is likely to be editing at this moment."""
         events = self.ports.index.events(note.id or note.path)
-        written = {event.splice.sha_after for event in events if event.splice is not None}
+        written = {event.splice.sha_after if event.splice else event.sha for event in events}
         age = (self.ports.clock.time_ns() - content.state.mtime_ns) / 1e9
         return content.sha in written or not 0 <= age < self.settings.settle_seconds
 

@@ -123,7 +123,7 @@ def _scores(
     words = index.keyword_scores(terms, wide, among)
     if encoder is None:
         return fused({}, words)
-    vector = encoder.encode([query])[0]
+    vector = encoder.encode([query], query=True)[0]
     cosines = index.vector_scores(vector, wide, among)
     if mode == "semantic":
         return ranked({path: max(0.0, cosine) for path, cosine in cosines.items()})

@@ -13,7 +13,7 @@ from amem_cli.core.errors import HeaderRefused, SettingsError
 from amem_cli.core.identity import created_text, new_id
 from amem_cli.core.journal import Change, Event, splice_between
 from amem_cli.core.note import LIST_FIELDS, OWNED_FIELDS, Note
-from amem_cli.core.note_file import edit_header, parse_note
+from amem_cli.core.note_file import body_bytes, edit_header, parse_note
 from amem_cli.core.vault_port import FileContent
 from amem_cli.services.vault_ports import VaultPorts
 
@@ -83,6 +83,17 @@ class NoteDraft:
         self.events.append(
             replace(event, note=self.note.id or "", path=self.path, changes=changes, splice=splice)
         )
+        return True
+
+    def replace_body(self, body: bytes, event: Event) -> bool:
+        """Put another text below the front matter; False where it is the same."""
+        old = body_bytes(self.raw)
+        if body == old:
+            return False
+        raw = self.raw[: len(self.raw) - len(old)] + body
+        splice = splice_between(self.raw, raw, _sha(self.raw), _sha(raw))
+        self.raw = raw
+        self.events.append(replace(event, note=self.note.id or "", path=self.path, splice=splice))
         return True
 
     def edited(self, fields: Mapping[str, FieldValue]) -> bytes:

@@ -45,6 +45,8 @@ TAGS_COMPARED = 40
 NEIGHBOURS_FOR_TAGS = 8
 # Least strength by the evidence at which a model is asked about a note at all.
 PLAUSIBLE = 0.12
+# The same for a model that is not trusted to judge by itself.
+PLAUSIBLE_TO_THE_WEAK = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,8 @@ class Thinker:
             _evolution(each)
             for each in evolution_suggestions(note, suggested, evidence, vocabulary)
         )
-        plausible = self._suggested(note, evidence, len(evidence), PLAUSIBLE)
+        least = PLAUSIBLE if self.trusted else PLAUSIBLE_TO_THE_WEAK
+        plausible = self._suggested(note, evidence, len(evidence), least)
         shown = self._shown(note, free, suggested, plausible)
         if self.model is None or shown is None:
             return Linking(tuple(suggested), offline)

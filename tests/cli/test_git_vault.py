@@ -56,7 +56,7 @@ def test_the_diff_is_what_the_journal_explains(amem: Program) -> None:
     assert outside <= explained
     assert set(paths) <= set(new)
     for path in outside:
-        own = [event for event in events if event["path"] == path and "splice" in event]
+        own = [event for event in events if event.get("path") == path and "splice" in event]
         before = taken_back((vault / path).read_bytes(), own)
         if path in changed:
             assert before == git(vault, "show", f"HEAD:{path}"), path

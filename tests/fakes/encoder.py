@@ -50,7 +50,7 @@ class FakeEncoder:
     def max_tokens(self) -> int:
         return self._max_tokens
 
-    def encode(self, texts: Sequence[str]) -> Vectors:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         self.encoded.extend(texts)
         vectors = np.empty((len(texts), self._dimension), dtype=np.float32)
         for row, text in enumerate(texts):
