@@ -12,7 +12,9 @@ from amem_cli.core.construction import (
     construction_request,
 )
 from amem_cli.core.keyphrases import candidate_phrases
-from amem_cli.core.linking import Candidate, Evolution, check_linking, linking_request
+from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.linking import Evolution, linking_request
+from amem_cli.core.linking_answer import check_linking
 from amem_cli.core.note import MemoryLink, Metadata, Note
 from amem_cli.core.ports import LanguageModel, ModelRequest
 from amem_cli.services.outcome import ModelUse
@@ -147,7 +149,7 @@ class Shown:
             any other note is not believed.
     """
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[LinkCandidate, ...]
     suggested: tuple[MemoryLink, ...]
     plausible: Mapping[str, MemoryLink]
 
@@ -189,7 +191,11 @@ def ask_for_links(
     """
     similar = _Similarity(encode)
     request = linking_request(
-        note, text, shown.candidates, deadline=deadline, allow_evolution=evolve
+        note,
+        shown.candidates,
+        deadline=deadline,
+        allow_evolution=evolve,
+        max_links=max_links,
     )
     use, fault = ModelUse(), ""
     for _ in range(ATTEMPTS):
@@ -204,6 +210,7 @@ def ask_for_links(
                 vocabulary=vocabulary,
                 similarity=similar,
                 max_links=max_links,
+                asked=request.instructions,
             )
             links = _agreed(plan.links, shown, trusted=trusted)[:max_links]
             return AskedLinks(tuple(links), plan.evolutions, use, plan.problems)

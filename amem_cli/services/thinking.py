@@ -27,7 +27,7 @@ from amem_cli.core.construction import CONSTRUCTION_PROMPT
 from amem_cli.core.embedding_text import embedded_text
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.journal import Ownership
-from amem_cli.core.linking import LINKING_PROMPT, Candidate, Evolution
+from amem_cli.core.linking import LINKING_PROMPT, Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.core.passages import split_passages
 from amem_cli.core.ports import Encoder, LanguageModel
@@ -234,7 +234,7 @@ class Thinker:
             return None
         by_path = {each.summary.path: each for each in free}
         candidates = tuple(
-            _candidate(by_path[link.target])
+            by_path[link.target].evidence
             for link in plausible
             if self._may_be_shown(by_path[link.target].summary)
         )[: self.candidates]
@@ -333,17 +333,4 @@ def _evolution(suggestion: EvolutionSuggestion) -> Evolution:
         tags_add=suggestion.tags_add,
         tags_drop=(),
         reason=suggestion.reason,
-    )
-
-
-def _candidate(near: NearNote) -> Candidate:
-    summary = near.summary
-    return Candidate(
-        path=summary.path,
-        title=summary.title,
-        text=plain_text(near.evidence.text),
-        keywords=summary.keywords,
-        tags=summary.tags,
-        context=summary.context,
-        created=summary.created,
     )

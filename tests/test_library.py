@@ -1,0 +1,114 @@
+"""Code written for A-MEM's library runs over a vault: its README's usage example, step by step."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from amem_cli import AgenticMemorySystem
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[AgenticMemorySystem]:
+    with AgenticMemorySystem(
+        vault=tmp_path / "vault", model_name="all-MiniLM-L6-v2", llm_backend="none"
+    ) as system:
+        yield system
+
+
+def test_metadata_is_written_where_none_is_given(memory: AgenticMemorySystem) -> None:
+    note = memory.read(memory.add_note("Deep learning neural networks recognise images of cats."))
+    assert note is not None
+    assert note.content == "Deep learning neural networks recognise images of cats."
+    assert note.keywords and note.tags and note.context
+    assert note.context != "General"
+
+
+def test_given_metadata_is_kept_and_the_rest_is_written(memory: AgenticMemorySystem) -> None:
+    partial = memory.read(
+        memory.add_note("Neural networks learn features from pixels.", keywords=["neural networks"])
+    )
+    assert partial is not None
+    assert partial.keywords == ["neural networks"]
+    assert partial.tags and partial.context
+    manual = memory.read(
+        memory.add_note(
+            content="Machine learning project notes",
+            keywords=["ml", "project"],
+            tags=["work"],
+            context="Software",
+            timestamp="202503021500",
+        )
+    )
+    assert manual is not None
+    assert (manual.keywords, manual.tags, manual.context) == (
+        ["ml", "project"],
+        ["work"],
+        "Software",
+    )
+    assert manual.timestamp == "202503021500"
+
+
+def test_search_finds_with_metadata_and_agentic_search_brings_neighbours(
+    memory: AgenticMemorySystem,
+) -> None:
+    first = memory.add_note("Lamination of croissant dough needs butter at 14 degrees.")
+    second = memory.add_note("The croissant dough tore in lamination: butter at 10 degrees breaks.")
+    for text in ("Walrus colonies rest on ice.", "The train was late again.", "Chess openings."):
+        memory.add_note(text)
+    hits = memory.search("croissant", k=2)
+    assert {hit["id"] for hit in hits} == {first, second}
+    assert set(hits[0]) == {
+        "id", "content", "context", "keywords", "tags", "timestamp", "score", "is_neighbor",
+    }  # fmt: skip
+    assert hits[0]["score"] >= hits[1]["score"]
+    agentic = memory.search_agentic("why did it tear?", k=1)
+    assert [hit["is_neighbor"] for hit in agentic] == [False, True]
+    note = memory.read(second)
+    assert note is not None and note.links == [first]
+    assert note.retrieval_count >= 1 and note.last_accessed
+
+
+def test_update_and_delete(memory: AgenticMemorySystem) -> None:
+    note_id = memory.add_note("Old content about tea.")
+    assert memory.update(note_id, content="New content about coffee beans.", tags=["coffee"])
+    note = memory.read(note_id)
+    assert note is not None
+    assert (note.content, note.tags) == ("New content about coffee beans.", ["coffee"])
+    assert memory.search("coffee", k=1)[0]["id"] == note_id
+    assert memory.delete(note_id)
+    assert memory.read(note_id) is None
+    assert not memory.delete(note_id)
+    assert not memory.update("nothing", content="x")
+
+
+def test_a_note_that_supersedes_another_evolves_it(memory: AgenticMemorySystem) -> None:
+    old = memory.add_note(
+        "The sourdough workshop is on Saturday morning in the old bakery.",
+        title="Sourdough workshop on Saturday morning",
+    )
+    memory.add_note("Winter tyres are in the cellar.")
+    memory.add_note(
+        "A Tuesday evening now replaces the sourdough workshop on Saturday morning in the bakery.",
+        title="Sourdough workshop on Tuesday",
+    )
+    note = memory.read(old)
+    assert note is not None
+    assert "replaced" in note.context
+    assert note.evolution_history[0]["changes"][0]["field"] == "context"
+
+
+def test_another_process_finds_everything(memory: AgenticMemorySystem, tmp_path: Path) -> None:
+    note_id = memory.add_note("Persistent memories survive the process.")
+    code = (
+        "import sys; from amem_cli import AgenticMemorySystem as S\n"
+        "s = S(vault=sys.argv[1], llm_backend='none')\n"
+        "print(s.search('survive', k=1)[0]['id'])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "vault")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == note_id
