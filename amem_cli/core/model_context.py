@@ -126,13 +126,19 @@ def _content_fault(line: str, source: Source, asked: str) -> str:
     own = words(line)
     if own == words(source.title) or fold(line).rstrip(".") == fold(source.title):
         return "only repeats the title"
-    if _share_of_runs(own, f" {' '.join(words(asked))} ", source.spoken, _ECHO_WORDS) > 0:
+    if repeats_instructions(line, asked, source):
         return "repeats the instructions"
     if _share_of_runs(own, source.spoken, "", _COPY_WORDS) > 0.8:
         return COPIES
     if invented := _invented(line, source):
         return f"names what the note does not: {', '.join(invented[:3])}"
     return ""
+
+
+def repeats_instructions(line: str, asked: str, source: Source) -> bool:
+    """Whether five words in a row come from what the model was told, and not from a note."""
+    told = f" {' '.join(words(asked))} "
+    return _share_of_runs(words(line), told, source.spoken, _ECHO_WORDS) > 0
 
 
 def _share_of_runs(own: list[str], place: str, but_not_in: str, length: int) -> float:

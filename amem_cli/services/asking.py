@@ -13,8 +13,7 @@ from amem_cli.core.construction import (
 )
 from amem_cli.core.keyphrases import candidate_phrases
 from amem_cli.core.link_evidence import LinkCandidate
-from amem_cli.core.linking import Evolution, linking_request
-from amem_cli.core.linking_answer import check_linking
+from amem_cli.core.linking import Evolution, check_linking, linking_request
 from amem_cli.core.note import MemoryLink, Metadata, Note
 from amem_cli.core.ports import LanguageModel, ModelRequest
 from amem_cli.services.outcome import ModelUse
@@ -70,7 +69,8 @@ def ask_for_metadata(
     encode: Encode,
     deadline: float,
 ) -> AskedMetadata:
-    """Ask for the missing metadata of a note; what fails is asked once more by itself.
+    """Ask for the missing metadata of a note; what fails is asked once more by itself, unless the
+    fault shows that the model cannot do it.
 
     Args:
         vocabulary: tags of the vault that may fit, the likeliest first.
@@ -111,7 +111,8 @@ def ask_for_metadata(
             faults = [each for each in checked.problems if each.startswith(f"{name}: ")]
             failures[name] = faults[0].split(": ", 1)[1] if faults else "nothing was said"
         wanted = checked.unfilled
-        if not wanted:
+        # Some faults show that the model cannot do it; asking again would only cost.
+        if not checked.worth_retrying:
             break
     return AskedMetadata(metadata, use, {name: failures[name] for name in wanted})
 
@@ -205,13 +206,14 @@ def ask_for_links(
             plan = check_linking(
                 answer,
                 note,
-                text,
                 shown.candidates,
-                vocabulary=vocabulary,
+                floors={},
                 similarity=similar,
+                vocabulary=sorted(vocabulary),
                 max_links=max_links,
-                asked=request.instructions,
             )
+            if not plan.believed:
+                return AskedLinks(shown.suggested[:max_links], None, use, plan.problems)
             links = _agreed(plan.links, shown, trusted=trusted)[:max_links]
             return AskedLinks(tuple(links), plan.evolutions, use, plan.problems)
     problem = f"links: {fault}; the analyzer's stand"

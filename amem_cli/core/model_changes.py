@@ -1,0 +1,160 @@
+"""Decides which of a model's changes of older notes the notes themselves bear out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.model_context import (
+    Similarity,
+    Source,
+    checked_context,
+    repeats_instructions,
+)
+from amem_cli.core.model_labels import checked_keywords, checked_tags
+from amem_cli.core.model_text import clean_line, repeats_itself, subject_stems
+from amem_cli.core.note import Note
+from amem_cli.core.tags import tag_key
+from amem_cli.core.words import fold
+
+MOST_CHANGES = 2
+LONGEST_REASON = 140
+_MOST_LABELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """A change of an older note that the new one calls for.
+
+    Attributes:
+        path: vault-relative path of the older note.
+        context: its new context, or None where it stays.
+    """
+
+    path: str
+    context: str | None = None
+    keywords_add: tuple[str, ...] = ()
+    keywords_drop: tuple[str, ...] = ()
+    tags_add: tuple[str, ...] = ()
+    tags_drop: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def checked_changes(
+    value: object,
+    note: Note,
+    shown: Mapping[str, LinkCandidate],
+    *,
+    asked: str,
+    vocabulary: Sequence[str],
+    similarity: Similarity | None,
+) -> tuple[list[Evolution], list[str]]:
+    """The changes that may be proposed, one a note, and what was refused and why.
+
+    Args:
+        value: the `changes` of an answer; the shape need not be right.
+        note: the new note.
+        shown: the linked older notes by the names under which they were shown.
+        asked: the instructions.
+    """
+    found: dict[str, Evolution] = {}
+    faults: list[str] = []
+    for entry in (value if isinstance(value, list) else [])[:MOST_CHANGES]:
+        name = entry.get("note") if isinstance(entry, dict) else None
+        older = shown.get(name) if isinstance(name, str) else None
+        if older is None or older.path in found:
+            faults.append("changes: a note that is not linked, or twice")
+            continue
+        change, refused = _change(entry, note, older, asked, vocabulary, similarity)
+        faults += [f"changes: {older.path}: {fault}" for fault in refused]
+        if change is not None:
+            found[older.path] = change
+    return list(found.values()), faults
+
+
+def _change(
+    entry: Mapping[str, object],
+    note: Note,
+    older: LinkCandidate,
+    asked: str,
+    vocabulary: Sequence[str],
+    similarity: Similarity | None,
+) -> tuple[Evolution | None, list[str]]:
+    context, fault = _new_context(entry.get("context"), note, older, asked, similarity)
+    both = Source(older.title, f"{older.text}\n{_told_by(note)}")
+    known = (*older.tags, *vocabulary)
+    keywords, no_keywords = checked_keywords(_texts(entry.get("keywords")), both, similarity)
+    tags, no_tags = checked_tags(_texts(entry.get("tags")), both, known, similarity)
+    held_keywords = {fold(keyword) for keyword in older.keywords}
+    held_tags = {tag_key(tag) for tag in older.tags}
+    new_keywords = tuple(one for one in keywords if fold(one) not in held_keywords)
+    new_tags = tuple(one for one in tags if tag_key(one) not in held_tags)
+    dropped = {fold(text).strip().lstrip("#") for text in _texts(entry.get("drop"))}
+    change = Evolution(
+        path=older.path,
+        context=context or None,
+        keywords_add=new_keywords[:_MOST_LABELS],
+        keywords_drop=_among(older.keywords, dropped),
+        tags_add=new_tags[:_MOST_LABELS],
+        tags_drop=_among(older.tags, dropped),
+        reason=checked_reason(entry.get("why"), note, older, asked=asked),
+    )
+    faults = [*([f"context {fault}"] if fault else []), *no_keywords, *no_tags]
+    if not (change.context or change.keywords_add or change.tags_add):
+        # A label is dropped because something new took its place, never for its own sake.
+        return None, [*faults, "nothing new is left"]
+    return change, faults
+
+
+def _new_context(
+    sentence: object, note: Note, older: LinkCandidate, asked: str, similarity: Similarity | None
+) -> tuple[str, str]:
+    """A context of the older note that tells something of the new one, or why there is none."""
+    source = Source(older.title, older.text, said=f"{older.context}\n{_told_by(note)}")
+    context, fault = checked_context(sentence, source, asked=asked, similarity=similarity)
+    if fault:
+        return "", fault
+    if _same_words(context, older.context):
+        return "", "says the same as before"
+    if _same_words(context, note.context):
+        return "", "is the new note's"
+    before = source.stems | subject_stems(older.context)
+    news = subject_stems(_told_by(note)) - before
+    if subject_stems(context).isdisjoint(news):
+        return "", "says nothing new"
+    return context, ""
+
+
+def _same_words(one: str, other: str) -> bool:
+    left, right = subject_stems(one), subject_stems(other)
+    return bool(right) and len(left & right) >= 0.9 * len(left | right)
+
+
+def checked_reason(value: object, note: Note, older: LinkCandidate, *, asked: str) -> str:
+    """A reason that speaks of the new or the older note, on one line, or an empty text."""
+    line = clean_line(value, LONGEST_REASON) if isinstance(value, str) else None
+    if line is None or repeats_itself(line):
+        return ""
+    whole = Source(older.title, older.text, said=f"{_told_about(older)}\n{_told_by(note)}")
+    own = subject_stems(line)
+    if len(own & whole.known) < 2 or repeats_instructions(line, asked, whole):
+        return ""
+    return line
+
+
+def _told_by(note: Note) -> str:
+    return "\n".join((note.title, note.body, note.context, *note.keywords))
+
+
+def _told_about(older: LinkCandidate) -> str:
+    return "\n".join((older.context, *older.keywords))
+
+
+def _among(held: Sequence[str], dropped: Iterable[str]) -> tuple[str, ...]:
+    named = set(dropped)
+    return tuple(one for one in held if fold(one) in named)[:_MOST_LABELS]
+
+
+def _texts(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
