@@ -28,6 +28,7 @@ MOST_PHRASES = 12
 MOST_VOCABULARY = 8
 TEXT_BYTES = 4_000
 _TITLE_BYTES = 160
+_SENTENCE = {"type": "string", "minLength": 40, "maxLength": 200, "x-sentence": True}
 _ANSWER_TOKENS = 280
 
 _INSTRUCTIONS = """\
@@ -116,7 +117,7 @@ def _schema(
 ) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     if "context" in asked:
-        properties["context"] = {"type": "string", "minLength": 20, "maxLength": 200}
+        properties["context"] = _SENTENCE
     if "keywords" in asked:
         if candidates:
             properties["phrases"] = _choices("k", len(candidates), fewest=1)

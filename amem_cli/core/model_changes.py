@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from amem_cli.core.link_evidence import LinkCandidate
 from amem_cli.core.model_context import (
+    JUNK,
     Similarity,
     Source,
     checked_context,
@@ -21,6 +22,10 @@ from amem_cli.core.words import fold
 MOST_CHANGES = 2
 LONGEST_REASON = 140
 _MOST_LABELS = 3
+_NEWS_SIMILARITY = 0.4
+_TALK = subject_stems(
+    "note notes new old older other link linked relation strength reason belongs joins same n1 n2"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +124,20 @@ def _new_context(
         return "", "says the same as before"
     if _same_words(context, note.context):
         return "", "is the new note's"
-    before = source.stems | subject_stems(older.context)
-    news = subject_stems(_told_by(note)) - before
-    if subject_stems(context).isdisjoint(news):
-        return "", "says nothing new"
-    return context, ""
+    return (
+        (context, "")
+        if _tells_news(context, note, source, similarity)
+        else ("", "says nothing new")
+    )
+
+
+def _tells_news(context: str, note: Note, older: Source, similarity: Similarity | None) -> bool:
+    """Whether a context holds a word of the new note only, or is close to it in meaning."""
+    news = subject_stems(_told_by(note)) - older.stems
+    if not subject_stems(context).isdisjoint(news):
+        return True
+    newer = f"{note.title}\n{note.body}"
+    return similarity is not None and similarity(context, newer) >= _NEWS_SIMILARITY
 
 
 def _same_words(one: str, other: str) -> bool:
@@ -133,14 +147,24 @@ def _same_words(one: str, other: str) -> bool:
 
 def checked_reason(value: object, note: Note, older: LinkCandidate, *, asked: str) -> str:
     """A reason that speaks of the new or the older note, on one line, or an empty text."""
+    if is_empty_talk(value, note, older, asked=asked):
+        return ""
+    line = clean_line(str(value), LONGEST_REASON) or ""
+    own = {stem for stem in subject_stems(line) if not stem.isnumeric()}
+    return "" if own.isdisjoint(_both(note, older).known) else line
+
+
+def is_empty_talk(value: object, note: Note, older: LinkCandidate, *, asked: str) -> bool:
+    """Whether a reason is no reason at all: markup, dates, a loop, the instructions once more."""
     line = clean_line(value, LONGEST_REASON) if isinstance(value, str) else None
-    if line is None or repeats_itself(line):
-        return ""
-    whole = Source(older.title, older.text, said=f"{_told_about(older)}\n{_told_by(note)}")
-    own = subject_stems(line)
-    if len(own & whole.known) < 2 or repeats_instructions(line, asked, whole):
-        return ""
-    return line
+    if line is None or not JUNK.isdisjoint(line) or repeats_itself(line):
+        return True
+    telling = {stem for stem in subject_stems(line) if stem.isalpha()} - _TALK
+    return not telling or repeats_instructions(line, asked, _both(note, older))
+
+
+def _both(note: Note, older: LinkCandidate) -> Source:
+    return Source(older.title, older.text, said=f"{_told_about(older)}\n{_told_by(note)}")
 
 
 def _told_by(note: Note) -> str:

@@ -13,11 +13,12 @@ Similarity = Callable[[str, str], float]
 
 LONGEST_CONTEXT = 200
 CUT_OFF = "is cut off"
+FORCED_STOP = 199
 LOOPS = "goes round in a loop"
 COPIES = "copies the note"
 _FEWEST_WORDS = 7
 _ENDS = (".", "!", "?", "…", "。", "！", "？", ".”", ".“", ".»", '."', ".)")
-_JUNK = frozenset("{}[]|\\^~#_=@\t")
+JUNK = frozenset("{}[]|\\^~#_=@\t")
 _CALENDAR = subject_stems(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may"
     " june july august september october november december"
@@ -113,11 +114,12 @@ def _form_fault(line: str) -> str:
         return LOOPS
     if len(line) > LONGEST_CONTEXT:
         return "is too long"
-    if not line.endswith(_ENDS):
+    # A grammar that allows no more characters makes a model stop in the middle of a sentence.
+    if not line.endswith(_ENDS) or line[:-1].endswith((" ", ",", "'")) or len(line) >= FORCED_STOP:
         return CUT_OFF
     if not line[0].isalnum() and line[0] not in "\"'“„«‘(":
         return "does not begin like a sentence"
-    if not _JUNK.isdisjoint(line):
+    if not JUNK.isdisjoint(line):
         return "holds code or markup"
     return ""
 
@@ -171,6 +173,8 @@ def _is_unknown(name: str, source: Source) -> bool:
 
 def _is_about(line: str, source: Source, similarity: Similarity | None) -> bool:
     shared = source.shares(line)
+    if source.said and len(subject_stems(line) & source.known) < 0.25 * len(subject_stems(line)):
+        return False
     if similarity is None:
         return shared >= 0.25
     return shared >= 0.1 and similarity(line, source.whole) >= (0.45 if shared < 0.3 else 0.35)

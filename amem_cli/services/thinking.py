@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 ANALYZER = "amem analyzer"
 TAGS_COMPARED = 40
 NEIGHBOURS_FOR_TAGS = 8
+# What a model that is not trusted is asked of a note; it only counts off the other choices.
+FIELDS_OF_THE_WEAK = frozenset({"context"})
 # Least strength by the evidence at which a model is asked about a note at all.
 PLAUSIBLE = 0.12
 # The same for a model that is not trusted to judge by itself.
@@ -144,27 +146,24 @@ class Thinker:
             if (summary := self.index.summary(path)) is not None
         ]
         analyzed = _Analyzed(self, note, text, vector, neighbours)
-        if self.model is None or not self._may_be_shown(note):
-            metadata = analyzed.metadata(missing)
-            reason = f"{_listing(missing)} were missing"
-            return Construction(metadata, reason=reason)
+        reason = f"{_listing(missing)} were missing"
+        wanted = missing if self.trusted else tuple(set(missing) & FIELDS_OF_THE_WEAK)
+        if self.model is None or not wanted or not self._may_be_shown(note):
+            return Construction(analyzed.metadata(missing), reason=reason)
         asked = ask_for_metadata(
             self.model,
             note=note,
             text=text,
-            missing=missing,
+            missing=wanted,
             vocabulary=analyzed.near_tags(),
             encode=self.encoder.encode,
             deadline=self.deadline,
         )
-        failed = tuple(name for name in missing if not getattr(asked.metadata, name))
-        metadata = _filled_metadata(asked.metadata, analyzed.metadata(failed))
+        unfilled = tuple(name for name in missing if not getattr(asked.metadata, name))
+        metadata = _filled_metadata(asked.metadata, analyzed.metadata(unfilled))
         problems = tuple(
-            f"{name}: {why}; {ANALYZER} wrote it instead"
-            for name, why in asked.failures.items()
-            if name in failed
+            f"{name}: {why}; {ANALYZER} wrote it instead" for name, why in asked.failures.items()
         )
-        reason = f"{_listing(missing)} were missing"
         step = Step(self.model.name, CONSTRUCTION_PROMPT, asked.use)
         return Construction(metadata, step, reason, problems)
 
@@ -197,7 +196,7 @@ class Thinker:
             shown=shown,
             vocabulary=vocabulary,
             encode=self.encoder.encode,
-            evolve=self.evolve,
+            evolve=self.evolve and self.trusted,
             trusted=self.trusted,
             max_links=self.max_links,
             deadline=self.deadline,
