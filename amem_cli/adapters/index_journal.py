@@ -41,7 +41,8 @@ class JournalTables(IndexConnection):
         )
         marks = [(text_hash, "") for text_hash in event.known]
         if event.kind == "process":
-            marks.append((event.text_hash, event.note or event.path))
+            # By the path too: a note whose change was taken back has no id any more.
+            marks += [(event.text_hash, key) for key in (event.note, event.path) if key]
         for text_hash, note in marks:
             self.rows("INSERT OR IGNORE INTO processed VALUES(?, ?)", (text_hash, note))
 

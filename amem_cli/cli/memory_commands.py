@@ -1,4 +1,4 @@
-"""`amem evolve` and `amem history`."""
+"""`amem evolve`, `amem history` and `amem undo`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("evolve")(evolve)
     app.command("history")(history)
+    app.command("undo")(undo)
 
 
 def evolve(
@@ -112,3 +113,25 @@ def history(
         titles = {summary.key: summary.title for summary in index.summaries()}
     document = [event_document(event) for event in events]
     session.output.result(document, lambda console: show_history(console, events, titles))
+
+
+def undo(
+    context: typer.Context,
+    event: Annotated[str, typer.Argument(help="The event's id or its beginning.")],
+) -> None:
+    """Take back a change; taking back a `process` event takes back all that it did.
+
+    Refused where a field was edited since.
+
+    Examples:
+
+        amem undo 000641a2c3f
+    """
+    from amem_cli.services.undo import undo as take_back
+
+    session = session_of(context)
+    with session.workspace() as workspace:
+        undone = take_back(workspace.ports, event)
+    document = {"events": [each.id for each in undone.events], "paths": list(undone.paths)}
+    lines = [f"took back {each.kind} {each.id} in {each.path}" for each in undone.events]
+    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))

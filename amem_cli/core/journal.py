@@ -15,6 +15,7 @@ KINDS = (
     "process",  # the memory process ended for a text; nothing written by this event itself
     "edit",  # a person changed a note through a command
     "remove",  # a note went to the trash
+    "undo",  # a person took an event back
     "release",  # a person changed what the machine had written: it is the person's from now on
 )
 

@@ -188,10 +188,8 @@ def check_linking(
     """
     shown = {f"n{at}": one for at, one in enumerate(_shown_of(note, candidates), 1)}
     found, faults = _links(answer.get("links"), note, shown)
-    if len(found) >= 2 and 2 * sum(not link.reason for link in found) > len(found):
-        return LinkingPlan(
-            problems=(*faults, "links: refused, for want of reasons"), believed=False
-        )
+    if 2 * faults.count(_EMPTY_TALK) > len(found):
+        return LinkingPlan(problems=tuple(faults), believed=False)
     near = {one.path: one.similarity for one in shown.values()}
     kept: list[MemoryLink] = []
     for link in sorted(found, key=lambda one: -one.strength):

@@ -116,7 +116,8 @@ def _new_context(
     sentence: object, note: Note, older: LinkCandidate, asked: str, similarity: Similarity | None
 ) -> tuple[str, str]:
     """A context of the older note that tells something of the new one, or why there is none."""
-    source = Source(older.title, older.text, said=f"{older.context}\n{_told_by(note)}")
+    said = f"{_told_about(older)}\n{_told_by(note)}"
+    source = Source(older.title, older.text, said, older.context)
     context, fault = checked_context(sentence, source, asked=asked, similarity=similarity)
     if fault:
         return "", fault

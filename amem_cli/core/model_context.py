@@ -35,11 +35,13 @@ class Source:
         title, text: of the note.
         said: further text that a sentence about the note may draw on, such as its metadata or
             the newer note that changes it.
+        summary: an earlier context of the note.
     """
 
     title: str
     text: str
     said: str = ""
+    summary: str = ""
 
     @cached_property
     def whole(self) -> str:
@@ -173,8 +175,13 @@ def _is_unknown(name: str, source: Source) -> bool:
 
 def _is_about(line: str, source: Source, similarity: Similarity | None) -> bool:
     shared = source.shares(line)
-    if source.said and len(subject_stems(line) & source.known) < 0.25 * len(subject_stems(line)):
-        return False
+    if source.said:
+        own = subject_stems(line)
+        backed = len(own & source.known) >= 0.2 * len(own)
+        if not backed or similarity is None:
+            return backed and shared >= 0.1
+        places = (source.whole, source.summary)
+        return max(similarity(line, place) for place in places if place) >= 0.4
     if similarity is None:
         return shared >= 0.25
     return shared >= 0.1 and similarity(line, source.whole) >= (0.45 if shared < 0.3 else 0.35)

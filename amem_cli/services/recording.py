@@ -96,6 +96,15 @@ class NoteDraft:
         self.events.append(replace(event, note=self.note.id or "", path=self.path, splice=splice))
         return True
 
+    def restore(self, raw: bytes, event: Event, changes: tuple[Change, ...]) -> None:
+        """Put earlier bytes back."""
+        splice = splice_between(self.raw, raw, _sha(self.raw), _sha(raw))
+        note_id = self.note.id or ""
+        self.raw = raw
+        self.events.append(
+            replace(event, note=note_id, path=self.path, changes=changes, splice=splice)
+        )
+
     def edited(self, fields: Mapping[str, FieldValue]) -> bytes:
         """The bytes with these fields set.
 
