@@ -120,10 +120,18 @@ def value_for(key: str, text: str) -> Any:
         elif kind is str:
             value = text
         else:
-            value = tuple(part.strip() for part in text.split(",") if part.strip())
+            value = _names(text)
     except ValueError:
         raise SettingsError(f"{key} must be a number, not {text!r}") from None
     return checked(key, value)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """A list as a person types it: `a, b`, or as TOML writes it: `["a", "b"]`."""
+    inner = text.strip()
+    if inner.startswith("[") and inner.endswith("]"):
+        inner = inner[1:-1]
+    return tuple(name for part in inner.split(",") if (name := part.strip(" \"'")))
 
 
 def checked(key: str, value: Any, *, place: str = "") -> Any:
@@ -149,7 +157,11 @@ def checked(key: str, value: Any, *, place: str = "") -> Any:
     low, high = _BOUNDS.get(key, (float("-inf"), float("inf")))
     if isinstance(value, (int, float)) and not low <= value <= high:
         raise SettingsError(f"{key}{where} must lie between {low} and {high}, not {value}")
-    if key == "notes_dir" and any(part.startswith(".") for part in str(value).split("/")):
+    outside = ("/", "\\", "~")
+    parts = str(value).split("/")
+    if key == "notes_dir" and (
+        str(value).startswith(outside) or any(part.startswith(".") for part in parts)
+    ):
         raise SettingsError(f"{key}{where} must be a plain folder in the vault, not {value!r}")
     return value
 
@@ -181,6 +193,11 @@ def load(
         changes = {keys()[key]: checked(key, value, place=layer) for key, value in known.items()}
         settings = replace(settings, **changes)
         origin.update(dict.fromkeys(known, layer))
+    names = [getattr(settings, name) for name in keys().values() if name.startswith("properties_")]
+    if len(set(names)) < len(names):
+        raise SettingsError(
+            "two of the properties have the same name", hint="Give each its own under [properties]."
+        )
     return settings, origin
 
 

@@ -282,13 +282,13 @@ class NoteTables(IndexConnection):
         row = self.rows("SELECT count(*) FROM notes").fetchone()
         return int(row[0]) if row else 0
 
-    def tag_counts(self) -> Mapping[str, int]:
-        """How many notes have a tag, by its first spelling."""
+    def tag_counts(self, *, public: bool = False) -> Mapping[str, int]:
+        """How many notes (of those that are not private) have a tag, by its first spelling."""
         sql = (
             "SELECT value, count(DISTINCT note) FROM notes, json_each(notes.tags)"
-            " GROUP BY lower(value) ORDER BY min(note)"
+            " WHERE private <= ? GROUP BY lower(value) ORDER BY min(note)"
         )
-        return {tag: int(count) for tag, count in self.rows(sql)}
+        return {tag: int(count) for tag, count in self.rows(sql, (not public,))}
 
 
 def _listed(values: Sequence[str]) -> str:

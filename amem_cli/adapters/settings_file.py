@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.adapters.atomic_write import create_file, replace_file, sha256
+from amem_cli.core.errors import SettingsError
 
 
 def write_value(path: Path, key: str, value: str | int | float | tuple[str, ...]) -> None:
@@ -17,7 +18,10 @@ def write_value(path: Path, key: str, value: str | int | float | tuple[str, ...]
     import tomlkit
 
     raw = path.read_bytes() if path.exists() else b""
-    document = tomlkit.parse(raw.decode("utf-8"))
+    try:
+        document = tomlkit.parse(raw.decode("utf-8"))
+    except (UnicodeDecodeError, tomlkit.exceptions.ParseError) as error:
+        raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Mend {path}.") from None
     section, _, name = key.rpartition(".")
     table: Any = document.setdefault(section, tomlkit.table()) if section else document
     table[name] = list(value) if isinstance(value, tuple) else value

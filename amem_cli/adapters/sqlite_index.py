@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Title, body, keywords, tags, context.
 _COLUMN_WEIGHTS = "3.0, 1.0, 2.0, 1.0, 1.0"
 _MAX_NEAREST = 4096
+# Passages of one note that get vectors: about 140,000 characters; the rest is found by its words.
+_MAX_EMBEDDED = 200
 
 
 class SqliteIndex(NoteTables, JournalTables):
@@ -53,10 +55,10 @@ class SqliteIndex(NoteTables, JournalTables):
         """Passages without a vector."""
         sql = (
             "SELECT passage, path, text FROM passages JOIN notes USING(note)"
-            " WHERE embedded = 0 ORDER BY passage"
+            " WHERE embedded = 0 AND position < ? ORDER BY passage"
         )
         jobs, summaries = [], {}
-        for passage, path, text in self.rows(sql).fetchall():
+        for passage, path, text in self.rows(sql, (_MAX_EMBEDDED,)).fetchall():
             if path not in summaries:
                 summaries[path] = self.summary(path)
             summary = summaries[path]

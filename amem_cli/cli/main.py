@@ -123,6 +123,10 @@ def run(arguments: Sequence[str] | None = None) -> None:
 def _run(line: list[str]) -> int:
     output = Output(as_json="--json" in line, verbose="--verbose" in line)
     try:
+        for argument in line:
+            if any("\ud800" <= char <= "\udfff" for char in argument):
+                shown = argument.encode("utf-8", "replace").decode()
+                raise UsageError(f"{shown!r} is not valid UTF-8")
         return int(app(line, prog_name="amem", standalone_mode=False) or 0)
     except AmemError as error:
         if output.verbose:

@@ -19,7 +19,7 @@ from amem_cli.core.model_context import (
     checked_context,
 )
 from amem_cli.core.model_labels import checked_keywords, checked_tags
-from amem_cli.core.model_text import FENCE, quote_as_data, quote_line
+from amem_cli.core.model_text import FENCE, quote_as_data, quote_line, texts_of
 from amem_cli.core.note import METADATA_FIELDS, Metadata
 from amem_cli.core.ports import ModelRequest
 
@@ -29,6 +29,7 @@ MOST_VOCABULARY = 8
 TEXT_BYTES = 4_000
 _TITLE_BYTES = 160
 _SENTENCE = {"type": "string", "minLength": 40, "maxLength": 200, "x-sentence": True}
+_ANY_SENTENCE = {"type": "string", "minLength": 20, "maxLength": 200}
 _ANSWER_TOKENS = 280
 
 _INSTRUCTIONS = """\
@@ -117,7 +118,9 @@ def _schema(
 ) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     if "context" in asked:
-        properties["context"] = _SENTENCE
+        # Asked for nothing else, a weak model needs the frame that keeps it to a sentence; a good
+        # one writes "Mr. Voss" and would stumble over it.
+        properties["context"] = _SENTENCE if len(asked) == 1 else _ANY_SENTENCE
     if "keywords" in asked:
         if candidates:
             properties["phrases"] = _choices("k", len(candidates), fewest=1)
@@ -214,8 +217,3 @@ def chosen(numbers: object, letter: str, items: Sequence[str]) -> list[str]:
     """The items that an answer chose by numbers such as `k3`, each once."""
     places = {f"{letter}{at}": item for at, item in enumerate(items, 1)}
     return [places[name] for name in dict.fromkeys(texts_of(numbers)) if name in places]
-
-
-def texts_of(value: object) -> list[str]:
-    """The texts of a list, or nothing."""
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

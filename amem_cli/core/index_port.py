@@ -210,8 +210,8 @@ class MemoryIndex(NoteNames, Protocol):
     def count(self) -> int:
         """Number of notes."""
 
-    def tag_counts(self) -> Mapping[str, int]:
-        """How many notes have a tag, by its first spelling."""
+    def tag_counts(self, *, public: bool = False) -> Mapping[str, int]:
+        """How many notes (of those that are not private) have a tag, by its first spelling."""
 
     def pending(self) -> list[PendingNote]:
         """Notes that the memory process has not finished with, oldest first."""

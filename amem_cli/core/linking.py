@@ -22,7 +22,7 @@ from amem_cli.core.model_changes import (
     is_empty_talk,
 )
 from amem_cli.core.model_context import Similarity
-from amem_cli.core.model_text import FENCE, quote_as_data, quote_line
+from amem_cli.core.model_text import FENCE, MOST_READ, quote_as_data, quote_line
 from amem_cli.core.note import RELATIONS, MemoryLink, Note, Relation
 from amem_cli.core.ports import ModelRequest
 
@@ -219,7 +219,7 @@ def _links(
     found: dict[str, MemoryLink] = {}
     faults: list[str] = []
     told: set[object] = set()
-    for entry in value if isinstance(value, list) else []:
+    for entry in value[:MOST_READ] if isinstance(value, list) else []:
         name = entry.get("note") if isinstance(entry, dict) else None
         candidate = shown.get(name) if isinstance(name, str) else None
         if candidate is None or candidate.path in found:

@@ -14,7 +14,7 @@ from amem_cli.core.model_context import (
     repeats_instructions,
 )
 from amem_cli.core.model_labels import checked_keywords, checked_tags
-from amem_cli.core.model_text import clean_line, repeats_itself, subject_stems
+from amem_cli.core.model_text import clean_line, repeats_itself, subject_stems, texts_of
 from amem_cli.core.note import Note
 from amem_cli.core.tags import tag_key
 from amem_cli.core.words import fold
@@ -89,13 +89,13 @@ def _change(
     context, fault = _new_context(entry.get("context"), note, older, asked, similarity)
     both = Source(older.title, f"{older.text}\n{_told_by(note)}")
     known = (*older.tags, *vocabulary)
-    keywords, no_keywords = checked_keywords(_texts(entry.get("keywords")), both, similarity)
-    tags, no_tags = checked_tags(_texts(entry.get("tags")), both, known, similarity)
+    keywords, no_keywords = checked_keywords(texts_of(entry.get("keywords")), both, similarity)
+    tags, no_tags = checked_tags(texts_of(entry.get("tags")), both, known, similarity)
     held_keywords = {fold(keyword) for keyword in older.keywords}
     held_tags = {tag_key(tag) for tag in older.tags}
     new_keywords = tuple(one for one in keywords if fold(one) not in held_keywords)
     new_tags = tuple(one for one in tags if tag_key(one) not in held_tags)
-    dropped = {fold(text).strip().lstrip("#") for text in _texts(entry.get("drop"))}
+    dropped = {fold(text).strip().lstrip("#") for text in texts_of(entry.get("drop"))}
     change = Evolution(
         path=older.path,
         context=context or None,
@@ -179,7 +179,3 @@ def _told_about(older: LinkCandidate) -> str:
 def _among(held: Sequence[str], dropped: Iterable[str]) -> tuple[str, ...]:
     named = set(dropped)
     return tuple(one for one in held if fold(one) in named)[:_MOST_LABELS]
-
-
-def _texts(value: object) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -30,9 +30,10 @@ _BAR_ANGLE = re.compile(r"([|｜])>")
 _BRACKETED_TOKEN = re.compile(r"\[(?=/?(?:[A-Z_]{2,32}|gMASK)\])")
 _FENCE = re.compile(r'"{3,}')
 _BLANK_LINES = re.compile(r"\n{2,}")
-_LOOP = re.compile(r"(\S{1,8}?)\1{4}")
+_LOOP = re.compile(r"([^\W\d]{1,8}?)\1{4}")
 _NUMBER = re.compile(r"\d+")
 FENCE = '"""'
+MOST_READ = 20
 
 
 def clean_line(text: str, limit: int) -> str | None:
@@ -51,8 +52,7 @@ def clean_line(text: str, limit: int) -> str | None:
     if len(text) > 10 * limit:
         return None
     composed = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
-    line = " ".join("".join(map(_visible, composed)).split())
-    line = _EMPHASIS.sub("", line).strip()
+    line = " ".join(_EMPHASIS.sub("", "".join(map(_visible, composed))).split())
     if not line or len(line) > limit or any(mark in line for mark in _MARKUP):
         return None
     return line
@@ -133,3 +133,9 @@ def repeats_itself(text: str) -> bool:
     if len(spoken) >= 8 and len(set(spoken)) < 0.6 * len(spoken):
         return True
     return _LOOP.search(text[:2_000]) is not None
+
+
+def texts_of(value: object) -> list[str]:
+    """The texts among the first 20 items of a list, or nothing."""
+    items = value[:MOST_READ] if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, str)]

@@ -67,6 +67,7 @@ def ask_for_metadata(
     missing: Sequence[str],
     vocabulary: Sequence[str],
     encode: Encode,
+    trusted: bool,
     deadline: float,
 ) -> AskedMetadata:
     """Ask for the missing metadata of a note; what fails is asked once more by itself, unless the
@@ -96,6 +97,8 @@ def ask_for_metadata(
         use += cost
         if answer is None:
             failures.update(dict.fromkeys(wanted, fault))
+            if not trusted:
+                break
             continue
         checked = check_construction(
             answer,
@@ -199,7 +202,8 @@ def ask_for_links(
         max_links=max_links,
     )
     use, fault = ModelUse(), ""
-    for _ in range(ATTEMPTS):
+    # The bundled model decodes greedily: the same question would get the same answer.
+    for _ in range(ATTEMPTS if trusted else 1):
         answer, fault, cost = ask_once(model, request)
         use += cost
         if answer is not None:

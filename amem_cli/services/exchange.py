@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from amem_cli.core.errors import AmemError, Problem
-from amem_cli.core.identity import is_id, parse_moment
+from amem_cli.core.identity import parse_moment
 from amem_cli.core.index_port import Progress
 from amem_cli.core.wikilinks import format_link, parse_link
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.vault_ports import VaultPorts
 
-FIELDS = ("content", "title", "id", "created", "keywords", "tags", "context", "links")
+# Ids of other programs are kept, so that what refers to them still does.
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +82,8 @@ def read_line(line: str, folder: str) -> NewNote:
     if not content.strip():
         raise ValueError("no “content”")
     note_id = _text(record, "id")
-    if note_id and not is_id(note_id):
-        raise ValueError(f"{note_id!r} is no id of the form YYYYMMDDHHmmss")
+    if note_id and not _ID.fullmatch(note_id):
+        raise ValueError(f"{note_id!r} cannot be an id")
     created = _text(record, "created")
     links = [text if parse_link(text) else format_link(text) for text in _texts(record, "links")]
     return NewNote(

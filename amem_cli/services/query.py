@@ -41,7 +41,7 @@ class Filters:
 
     def admit(self, note: NoteSummary) -> bool:
         """True for a note that may be found."""
-        if self.path and not note.path.startswith(self.path.strip("/")):
+        if self.path and not note.path.startswith(self.path.rstrip("*").strip("/")):
             return False
         own = [tag.casefold() for tag in note.tags]
         for tag in self.tags:

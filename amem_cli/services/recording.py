@@ -39,6 +39,14 @@ class NoteDraft:
             raise SettingsError(
                 f"{self.path} is larger than 2 MiB and is not edited", hint="Split the note."
             )
+        refused = self.note.refused
+        if refused is not None:
+            # Where the header ends is not certain then, so nothing of the file may be replaced.
+            raise HeaderRefused(
+                f"{self.path}:{refused.line}: {refused.message}",
+                line=refused.line,
+                hint=refused.hint,
+            )
 
     @property
     def path(self) -> str:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 ANALYZER = "amem analyzer"
 TAGS_COMPARED = 40
 NEIGHBOURS_FOR_TAGS = 8
+# Notes less alike than this have nothing to say about each other's tags.
+LEAST_LIKENESS_TO_VOTE = 0.3
 # What a model that is not trusted is asked of a note; it only counts off the other choices.
 FIELDS_OF_THE_WEAK = frozenset({"context"})
 # Least strength by the evidence at which a model is asked about a note at all.
@@ -143,7 +145,9 @@ class Thinker:
         neighbours = [
             TaggedNeighbour(summary.tags, similarity)
             for path, similarity in near.items()
-            if (summary := self.index.summary(path)) is not None
+            if similarity >= LEAST_LIKENESS_TO_VOTE
+            and (summary := self.index.summary(path)) is not None
+            and (note.private or not summary.private)
         ]
         analyzed = _Analyzed(self, note, text, vector, neighbours)
         reason = f"{_listing(missing)} were missing"
@@ -157,6 +161,7 @@ class Thinker:
             missing=wanted,
             vocabulary=analyzed.near_tags(),
             encode=self.encoder.encode,
+            trusted=self.trusted,
             deadline=self.deadline,
         )
         unfilled = tuple(name for name in missing if not getattr(asked.metadata, name))
@@ -179,10 +184,15 @@ class Thinker:
             return Linking()
         evidence = [each.evidence for each in free]
         suggested = self._suggested(note, evidence, self.max_links, USUAL_MINIMUM)
-        vocabulary = self.index.tag_counts()
+        vocabulary = self.index.tag_counts(public=not note.private)
+        # What a private note says must not spread into a note that others may read.
+        open_to_change = {
+            each.summary.path for each in free if each.summary.private or not note.private
+        }
         offline = tuple(
             _evolution(each)
             for each in evolution_suggestions(note, suggested, evidence, vocabulary)
+            if each.path in open_to_change
         )
         least = PLAUSIBLE if self.trusted else PLAUSIBLE_TO_THE_WEAK
         plausible = self._suggested(note, evidence, len(evidence), least)
@@ -203,7 +213,11 @@ class Thinker:
         )
         step = Step(self.model.name, LINKING_PROMPT, asked.use)
         sure = {link.target for link in suggested}
-        said = [each for each in asked.evolutions or () if self.trusted or each.path in sure]
+        said = [
+            each
+            for each in asked.evolutions or ()
+            if each.path in open_to_change and (self.trusted or each.path in sure)
+        ]
         if not self.trusted or asked.evolutions is None:
             told = {each.path for each in said}
             said += [each for each in offline if each.path not in told]
@@ -291,7 +305,7 @@ class _Analyzed:
         return sorted(votes, key=lambda tag: (-votes[tag], tag))[:limit]
 
     def _tags(self, keywords: Sequence[str]) -> tuple[str, ...]:
-        counts = self._thinker.index.tag_counts()
+        counts = self._thinker.index.tag_counts(public=not self._note.private)
         common = sorted(counts, key=lambda tag: (-counts[tag], tag))[:TAGS_COMPARED]
         names = [tag.replace("/", " ").replace("-", " ") for tag in common]
         compared: dict[str, Vectors] = {}

@@ -38,8 +38,9 @@ def undo(ports: VaultPorts, prefix: str) -> Undone:
         chosen = [event, *_caused_by(ports, event)]
         chosen = [each for each in chosen if each.changes and each.kind != "add"]
         if not chosen:
+            hints = {"add": "`amem rm` takes back a whole note.", "remove": "It is in .trash/."}
             raise SettingsError(
-                f"event {event.id} changed no field", hint="`amem rm` takes back a whole note."
+                f"event {event.id} changed no field", hint=hints.get(event.kind, "")
             )
         drafts: dict[str, NoteDraft] = {}
         for each in reversed(chosen):
@@ -49,6 +50,8 @@ def undo(ports: VaultPorts, prefix: str) -> Undone:
             _take_back(ports, drafts[path], each)
         writes: list[NoteWrite] = [write for draft in drafts.values() for write in draft.write()]
         events = [each for draft in drafts.values() for each in draft.events]
+        if not events:
+            raise SettingsError(f"nothing of event {event.id} is left to take back")
         ports.changes.apply(writes, events)
         refresh(ports, drafts)
     return Undone(tuple(chosen), tuple(drafts))
@@ -73,7 +76,8 @@ def _caused_by(ports: VaultPorts, event: Event) -> list[Event]:
 
 
 def _path_of(ports: VaultPorts, event: Event) -> str:
-    same = ports.index.find(event.note or event.path)
+    # A note that lost its id by an earlier undo is where it was.
+    same = ports.index.find(event.note or event.path) or ports.index.find(event.path)
     if len(same) != 1:
         raise NotFoundError(f"the note of event {event.id} is gone", hint=event.path)
     return same[0].path

@@ -136,6 +136,16 @@ def test_a_vector_that_is_no_number_is_refused(index: SqliteIndex) -> None:
         index.store_vectors([job.passage], np.array([[np.nan, 0, 0]], dtype=np.float32))
 
 
+def test_a_huge_note_is_embedded_in_part_and_found_by_all_its_words(index: SqliteIndex) -> None:
+    record = a_record("a.md", "text")
+    passages = tuple(f"passage number{number}" for number in range(500))
+    object.__setattr__(record, "passages", passages)
+    index.store(record)
+    index.use_encoder("test", 3)
+    assert len(index.passages_to_embed()) == 200
+    assert list(index.keyword_scores(["number499"], 5)) == ["a.md"]
+
+
 def test_links_are_found_from_both_ends(index: SqliteIndex) -> None:
     index.store(
         a_record("x/a.md", links_in_text=(NoteLink("b", "wikilink"), NoteLink("no", "property")))

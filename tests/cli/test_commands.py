@@ -348,3 +348,48 @@ def test_adopting_a_folder_changes_no_note(amem: Program) -> None:
     assert amem("evolve").out == "nothing is pending\n"
     after = tree_hashes(amem.folder)
     assert {path: after[path] for path in before} == before
+
+
+def test_a_refused_header_is_never_written_over(amem: Program, vault: Path) -> None:
+    for name, header in (("dup.md", "a: 1\na: 2"), ("tab.md", "a:\n\t- x\nprivate: true")):
+        note = write_note(vault, name, f"---\n{header}\n---\nText.\n")
+        before = note.read_bytes()
+        for change in (["--content", "new"], ["--add-tag", "x"], ["--context", "New."]):
+            refused = amem("update", name, *change)
+            assert refused.code == 3, refused.err
+            assert f"{name}:" in refused.err and "hint:" in refused.err
+        assert amem("link", name, "Home").code == 3
+        assert note.read_bytes() == before
+
+
+def test_a_change_is_taken_back_once(amem: Program, vault: Path) -> None:
+    amem("add", "One.", "--title", "One", "--no-wait")
+    amem("link", "One", "Home")
+    event = amem("history", "One", "--json").json[-1]["id"]
+    assert amem("undo", event).code == 0
+    assert "[[Home]]" not in (vault / "notes/One.md").read_text()
+    again = amem("undo", event)
+    assert (again.code, "nothing of event" in again.err) == (3, True)
+    assert amem("undo", "nothing").code == 1
+
+
+def test_settings_are_read_as_they_are_shown(amem: Program, vault: Path) -> None:
+    assert amem("config", "set", "exclude.folders", '["private", "templates"]').code == 0
+    write_note(vault, "private/p.md", "hidden walrus\n")
+    assert amem("search", "walrus", "--mode", "keyword", "--json").json["hits"] == []
+    assert amem("config", "set", "notes_dir", "/tmp/elsewhere").code == 3
+    (vault / ".amem/config.toml").write_text("garbage")
+    assert amem("config", "set", "notes_dir", "notes").code == 3
+
+
+def test_arguments_that_are_no_text_are_wrong_usage(amem: Program, vault: Path) -> None:
+    for line in (["show", "\udcff"], ["add", "t", "--title", "a\udcffb"]):
+        answer = amem(*line)
+        assert (answer.code, "not valid UTF-8" in answer.err) == (2, True)
+
+
+def test_a_folder_may_be_named_as_a_pattern(amem: Program, vault: Path) -> None:
+    write_note(vault, "projects/p.md", "walrus project\n")
+    for path in ("projects", "projects/", "projects/*"):
+        hits = amem("search", "walrus", "--mode", "keyword", "--path", path, "--json").json["hits"]
+        assert [hit["path"] for hit in hits] == ["projects/p.md"]

@@ -281,6 +281,21 @@ def test_private_notes_never_reach_a_model_elsewhere(tmp_path: Path) -> None:
     assert not any("4711" in request.text for request in model.requests)
 
 
+def test_words_of_private_notes_do_not_spread(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    text = f"---\nprivate: true\ntags: [merger-secret]\ncreated: 2001-01-01\n---\n{OLD}\n"
+    write_note(tmp_path, "secret.md", text)
+    write_note(tmp_path, "public.md", f"---\ncreated: 2000-01-01\n---\n{OLD} And more.\n")
+    for name in ("secret.md", "public.md"):
+        os.utime(tmp_path / name, (1, 1))
+    process = process_of(ports, None)
+    process.run("public.md", asked=True)
+    before = (tmp_path / "public.md").read_text()
+    process.run("secret.md", asked=True)
+    assert "merger" not in before
+    assert (tmp_path / "public.md").read_text() == before
+
+
 def test_a_note_without_an_id_gets_one_with_its_first_change(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     note = write_note(tmp_path, "old.md", f"---\n# mine\nsource: x\n---\n{OLD}\r\n")
