@@ -232,7 +232,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     found = {}
     for key, name in keys().items():
         text = environment.get(ENVIRONMENT_PREFIX + name.upper())
-        if text is not None:
+        if text:
             found[key] = value_for(key, text)
     return found
 
