@@ -22,6 +22,7 @@ from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts
 
 MAX_TEXT_BYTES = 1024 * 1024
+ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +68,37 @@ def add(ports: VaultPorts, new: NewNote) -> str:
         header["created"] = given.created or created_text(moment)
         header.update(fields)
         title = " ".join(new.title.split()) or _given_title(given, raw)
+        path = _create(ports, new, raw, header, title)
+        refresh(ports, [path])
+    return path
+
+
+def _create(
+    ports: VaultPorts, new: NewNote, raw: bytes, header: dict[str, FieldValue], title: str
+) -> str:
+    changes = tuple(
+        Change(name, [] if isinstance(value, (list, tuple)) else "", _listed(value))
+        for name, value in header.items()
+    )
+    for _ in range(ATTEMPTS):
         path = _free_path(ports, new.folder, title)
         content = _with_header(ports, raw, header, title, path)
-        changes = tuple(
-            Change(name, [] if isinstance(value, (list, tuple)) else "", _listed(value))
-            for name, value in header.items()
-        )
         event = new_event(
             ports,
             "add",
             by="person",
-            note=note_id,
+            note=str(header["id"]),
             path=path,
             changes=changes,
             sha=hashlib.sha256(content).hexdigest(),
         )
-        ports.changes.apply([NoteWrite(path, None, content)], [event])
-        refresh(ports, [path])
-    return path
+        try:
+            ports.changes.apply([NoteWrite(path, None, content)], [event])
+        except FileExistsError:
+            # Another program took the name in this instant.
+            continue
+        return path
+    raise SettingsError(f"cannot find a free name for {title!r}", hint="Try again.")
 
 
 def text_bytes(content: str) -> bytes:
