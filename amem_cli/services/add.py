@@ -57,7 +57,7 @@ def add(ports: VaultPorts, new: NewNote) -> str:
     """
     raw = text_bytes(new.content)
     given = parse_note("note.md", raw, ports.names)
-    moment = new.created or _given_moment(given) or ports.clock.now()
+    moment = _local(ports, new.created or _given_moment(given) or ports.clock.now())
     fields = _person_fields(new, given)
     with ports.changes.locked():
         note_id = new.id or given.id or ""
@@ -116,6 +116,13 @@ def text_bytes(content: str) -> bytes:
     if len(raw) > MAX_TEXT_BYTES:
         raise UsageError("the text is larger than 1 MiB", hint="Split it into several notes.")
     return raw if raw.endswith(b"\n") else raw + b"\n"
+
+
+def _local(ports: VaultPorts, moment: datetime) -> datetime:
+    """The moment on the user's own clock, as Obsidian's date properties are: without an offset."""
+    if moment.tzinfo is None:
+        return moment
+    return moment.astimezone(ports.clock.now().tzinfo).replace(tzinfo=None)
 
 
 def _given_moment(given: Note) -> datetime | None:

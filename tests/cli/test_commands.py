@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -100,7 +101,9 @@ def test_a_note_is_added_found_shown_and_removed(amem: Program, vault: Path) -> 
     assert shown["id"] == note["id"]
     assert shown["content"].startswith("The walrus")
     text = (vault / note["path"]).read_text()
-    assert text.startswith(f'---\nid: "{note["id"]}"\ncreated: 20')
+    created = re.match(r'---\nid: "(\d{14})"\ncreated: (\S+)\n', text)
+    assert created is not None
+    assert created[1] == note["id"] == re.sub(r"\D", "", created[2])
     assert amem("show", note["id"], "--raw").out == text
     removed = amem("rm", note["id"], "--json").json
     assert removed["path"] == note["path"]
