@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from amem_cli.core.errors import NotFoundError, SettingsError
 
 if TYPE_CHECKING:
-    from amem_cli.core.note_file import PropertyNames
+    from amem_cli.core.note import PropertyNames
 
 CONFIG_NAME = "config.toml"
 ENVIRONMENT_PREFIX = "AMEM_"
@@ -65,7 +65,7 @@ class Settings:
     @property
     def property_names(self) -> PropertyNames:
         """The mapping from fields to property names."""
-        from amem_cli.core.note_file import PropertyNames
+        from amem_cli.core.note import PropertyNames
 
         return PropertyNames(
             id=self.properties_id,

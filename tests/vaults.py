@@ -10,7 +10,7 @@ from amem_cli.adapters.change_store import JournaledChanges
 from amem_cli.adapters.journal_folder import JournalFolder
 from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.adapters.vault_folder import VaultFolder
-from amem_cli.core.note_file import PropertyNames
+from amem_cli.core.note import PropertyNames
 from amem_cli.services.vault_ports import VaultPorts
 
 

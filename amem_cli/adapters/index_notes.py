@@ -11,7 +11,6 @@ from amem_cli.adapters.index_connection import IndexConnection
 from amem_cli.core.errors import Problem
 from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord, NoteSummary
 from amem_cli.core.resolution import alias_key, name_key, resolve
-from amem_cli.core.words import indexable_text
 
 _SUMMARY = (
     "path, id, title, created, modified, keywords, tags, context, aliases, private, text_hash,"
@@ -111,6 +110,8 @@ class NoteTables(IndexConnection):
             )
 
     def _store_words(self, handle: int, record: NoteRecord) -> None:
+        from amem_cli.core.words import indexable_text
+
         note = record.note
         columns = (
             " ".join((note.title, *note.aliases)),

@@ -56,6 +56,18 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class PropertyNames:
+    """The property names under which a vault keeps the program's fields."""
+
+    id: str = "id"
+    created: str = "created"
+    keywords: str = "keywords"
+    tags: str = "tags"
+    context: str = "context"
+    links: str = "links"
+
+
+@dataclass(frozen=True, slots=True)
 class Metadata:
     """What the first step of the memory process writes about a note."""
 

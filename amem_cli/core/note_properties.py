@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from amem_cli.core.errors import Problem
 from amem_cli.core.header import Entry, Header
+from amem_cli.core.note import PropertyNames
 
 _NOT_PRIVATE = ("", "false", "no", "off", "n", "0")
 _BLANKS_OR_COMMAS = re.compile(r"[,\s]+")
 _COMMAS_OR_LINES = re.compile(r"[,\n]")
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\r\n]{1,1000}\]\]")
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyNames:
-    """The property names under which a vault keeps the program's fields."""
-
-    id: str = "id"
-    created: str = "created"
-    keywords: str = "keywords"
-    tags: str = "tags"
-    context: str = "context"
-    links: str = "links"
 
 
 class NoteProperties:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from amem_cli.core.graph import Graph
-from amem_cli.core.index_port import NoteSummary
-from amem_cli.core.journal import Event, to_record
-from amem_cli.core.note import Note
-from amem_cli.services.outcome import Outcome
-from amem_cli.services.query import Hit
-from amem_cli.services.stats import Stats
+if TYPE_CHECKING:
+    from amem_cli.core.graph import Graph
+    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.journal import Event
+    from amem_cli.core.note import Note
+    from amem_cli.services.outcome import Outcome
+    from amem_cli.services.query import Hit
+    from amem_cli.services.stats import Stats
 
 
 def hit_document(hit: Hit) -> dict[str, Any]:
@@ -98,6 +99,8 @@ def note_document(
 
 def event_document(event: Event) -> dict[str, Any]:
     """One journal event, as it stands in the journal."""
+    from amem_cli.core.journal import to_record
+
     return to_record(event)
 
 

@@ -12,8 +12,6 @@ from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.ports import Encoder
 from amem_cli.core.ranking import fused, ranked
 from amem_cli.core.resolution import resolve
-from amem_cli.core.snippets import snippet
-from amem_cli.core.words import search_terms
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
@@ -117,6 +115,8 @@ def _scores(
     limit: int,
     allowed: set[str] | None,
 ) -> dict[str, float]:
+    from amem_cli.core.words import search_terms
+
     among = None if allowed is None else sorted(allowed)
     wide = max(CANDIDATES, limit * 2)
     terms = search_terms(query) if mode != "semantic" else []
@@ -136,6 +136,8 @@ def _scores(
 
 
 def _hit(index: MemoryIndex, path: str, score: float, query: str, via: str | None) -> Hit | None:
+    from amem_cli.core.snippets import snippet
+
     note = index.summary(path)
     if note is None:
         return None

@@ -6,17 +6,17 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
-from amem_cli.core.embedding_text import embedded_text
 from amem_cli.core.errors import AmemError, Problem
 from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord, Progress
-from amem_cli.core.note_file import PropertyNames, body_bytes, parse_note
-from amem_cli.core.passages import split_passages
-from amem_cli.core.ports import Encoder
-from amem_cli.core.tags import merge_tags
-from amem_cli.core.vault_port import FileContent, FileState
-from amem_cli.core.wikilinks import find_hashtags, find_links, parse_link
-from amem_cli.services.vault_ports import VaultPorts
+
+# What reads a note's text is loaded with the first note that changed; most commands meet none.
+if TYPE_CHECKING:
+    from amem_cli.core.note import PropertyNames
+    from amem_cli.core.ports import Encoder
+    from amem_cli.core.vault_port import FileContent, FileState
+    from amem_cli.services.vault_ports import VaultPorts
 
 # A file system may count times in steps of up to two seconds (FAT); a file changed within one
 # step of when it was read cannot be told by its times, as in git's "racy" entries.
@@ -102,6 +102,8 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
     Raises:
         EncoderError: the encoder cannot be loaded or run.
     """
+    from amem_cli.core.embedding_text import embedded_text
+
     jobs = ports.index.passages_to_embed()
     if not jobs and ports.index.encoder() is not None:
         return 0
@@ -121,6 +123,11 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
 
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
     """All that the index stores of a note, from its bytes alone."""
+    from amem_cli.core.note_file import parse_note
+    from amem_cli.core.passages import split_passages
+    from amem_cli.core.tags import merge_tags
+    from amem_cli.core.wikilinks import find_hashtags
+
     state = content.state
     note = parse_note(state.path, content.raw, names)
     if content.cut:
@@ -147,10 +154,14 @@ def text_hash(raw: bytes) -> str:
 
     The machine's own writing never changes it, so no change of the machine's causes work.
     """
+    from amem_cli.core.note_file import body_bytes
+
     return hashlib.sha256(body_bytes(raw)).hexdigest()[:24]
 
 
 def _links(body: str, properties: Sequence[str]) -> tuple[NoteLink, ...]:
+    from amem_cli.core.wikilinks import find_links, parse_link
+
     links = [
         NoteLink(link.target, "wikilink", link.style == "markdown") for link in find_links(body)
     ]

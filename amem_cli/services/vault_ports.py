@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from amem_cli.core.changes import ChangeStore, Clock
-from amem_cli.core.errors import Problem
-from amem_cli.core.index_port import MemoryIndex
-from amem_cli.core.journal import Event
-from amem_cli.core.note_file import PropertyNames
-from amem_cli.core.vault_port import Vault
+if TYPE_CHECKING:
+    from amem_cli.core.changes import ChangeStore, Clock
+    from amem_cli.core.errors import Problem
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.journal import Event
+    from amem_cli.core.note import PropertyNames
+    from amem_cli.core.vault_port import Vault
 
 
 class Journal(Protocol):

@@ -8,9 +8,8 @@ import frontmatter
 import pytest
 
 from amem_cli.core.errors import HeaderRefused
-from amem_cli.core.note import Note
+from amem_cli.core.note import Note, PropertyNames
 from amem_cli.core.note_file import (
-    PropertyNames,
     body_bytes,
     compose_note,
     edit_header,
