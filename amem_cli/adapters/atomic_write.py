@@ -56,8 +56,37 @@ def replace_file(path: Path, content: bytes, *, expected: str) -> None:
     except OSError as error:
         raise _failed(path, error) from error
     finally:
-        with suppress(OSError):
+        _discard(temporary, {expected, sha256(content)})
+
+
+def _discard(temporary: Path, known: set[str]) -> None:
+    """Delete a temporary file, unless it came to hold a save of somebody else's.
+
+    That happens where an editor saves twice around a failed exchange; the file is left then, and
+    the next scan moves it to the trash.
+    """
+    with suppress(OSError):
+        if sha256(temporary.read_bytes()) in known:
             temporary.unlink()
+
+
+def move_file(source: Path, target: Path) -> None:
+    """Move a file to a name that is free, in one step where the system can.
+
+    Raises:
+        FileExistsError: the name is taken.
+        SettingsError: the file cannot be moved.
+    """
+    try:
+        if not _rename2(source, target, _RENAME_NOREPLACE):
+            if target.exists():
+                raise FileExistsError(target)
+            source.rename(target)
+        sync_folder(source.parent)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise _failed(source, error) from error
 
 
 def create_file(path: Path, content: bytes) -> None:

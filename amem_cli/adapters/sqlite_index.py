@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.adapters.index_connection import delete_index
 from amem_cli.adapters.index_journal import JournalTables
 from amem_cli.adapters.index_notes import NoteTables
 from amem_cli.adapters.index_schema import VECTOR_TABLE
@@ -26,12 +24,6 @@ _MAX_EMBEDDED = 200
 
 class SqliteIndex(NoteTables, JournalTables):
     """The index file; see `amem_cli.core.index_port.MemoryIndex` for what each call promises."""
-
-    @classmethod
-    def rebuilt(cls, path: Path) -> SqliteIndex:
-        """An empty index in place of whatever is at `path`."""
-        delete_index(path)
-        return cls(path)
 
     def use_encoder(self, model_id: str, dimension: int) -> bool:
         """Prepare for vectors of this model; True where vectors of another model were dropped."""

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 from amem_cli.adapters.atomic_write import (
     TEMPORARY_PREFIX,
     create_file,
+    move_file,
     replace_file,
-    sync_folder,
 )
 from amem_cli.core.errors import NotFoundError, Problem, SettingsError, UnsafePath
 from amem_cli.core.filenames import conflict_copy
@@ -175,17 +175,10 @@ class VaultFolder:
             suffix = "" if number == 1 else f" {number}"
             target = trash / f"{source.stem}{suffix}{source.suffix}"
             try:
-                os.link(source, target)
+                # One step: a link and an unlink would delete what an editor saves between them.
+                move_file(source, target)
             except FileExistsError:
                 continue
-            except OSError:
-                # A file system without hard links: a plain rename is the best there is.
-                if target.exists():
-                    continue
-                source.rename(target)
-            else:
-                source.unlink()
-            sync_folder(source.parent)
             return f"{TRASH}/{target.name}"
         raise SettingsError("the trash is full of notes of this name", hint="Empty .trash/.")
 

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
-
-KINDS = (
-    "baseline",  # the notes a vault had when it was adopted
-    "add",  # the program created a note
-    "construct",  # metadata written for a note
-    "link",  # links added to a note by the machine
-    "evolve",  # an older note's metadata changed because of a newer one
-    "process",  # the memory process ended for a text; nothing written by this event itself
-    "edit",  # a person changed a note through a command
-    "remove",  # a note went to the trash
-    "undo",  # a person took an event back
-    "release",  # a person changed what the machine had written: it is the person's from now on
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +60,10 @@ class Event:
     Attributes:
         id: unique, sorts by time.
         time: ISO 8601 with offset.
+        kind: `baseline` (the notes a vault had when it was made), `add`, `process` (the memory
+            process ended for a text), `construct`, `link`, `evolve`, `edit` (a person's change by
+            a command), `remove`, `undo`, or `release` (a person changed what the machine had
+            written; it is the person's from then on).
         by: `machine`, or `person` for a change made through a command.
         note: id of the note; empty where the event is about no single note.
         trigger: id or path of the note whose addition or change caused the event.
@@ -229,13 +220,3 @@ def _common_prefix(left: bytes, right: bytes) -> int:
         else:
             high = middle - 1
     return low
-
-
-def processed_hashes(events: Sequence[Event]) -> set[str]:
-    """Text hashes that the process has finished with, or that were there before the machine."""
-    done: set[str] = set()
-    for event in events:
-        done.update(event.known)
-        if event.kind == "process" and event.text_hash:
-            done.add(event.text_hash)
-    return done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,8 +86,3 @@ def _evidence(
 def older(notes: Iterable[NearNote], created: str) -> list[NearNote]:
     """Those that were there first; a note without a date counts as old."""
     return [note for note in notes if not note.summary.created or note.summary.created <= created]
-
-
-def tags_near(notes: Sequence[NearNote]) -> list[tuple[tuple[str, ...], float]]:
-    """Tags of the near notes with their similarity."""
-    return [(note.summary.tags, note.evidence.similarity) for note in notes]
