@@ -32,11 +32,12 @@ class Settings:
         llm_context_tokens: context window that the model is loaded with.
         llm_memory_mb: memory limit of the model's process.
         llm_deadline_seconds: longest time for one answer.
-        evolution_mode: `auto` or `off`.
+        evolution_mode: `auto`, `review` (changes of older notes wait for a person) or `off`.
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
         evolution_max_links: most links that the machine adds to one note.
         evolution_candidates: how many near notes the model is shown.
         exclude_folders: folders whose notes are no memories.
+        git_commit: `off`, or `batch`: each batch of machine changes is one commit.
         properties_*: names of the properties in the front matter.
     """
 
@@ -55,6 +56,7 @@ class Settings:
     evolution_max_links: int = 5
     evolution_candidates: int = 8
     exclude_folders: tuple[str, ...] = ("templates",)
+    git_commit: str = "off"
     properties_id: str = "id"
     properties_created: str = "created"
     properties_keywords: str = "keywords"
@@ -79,7 +81,8 @@ class Settings:
 
 _CHOICES = {
     "llm.backend": ("llama.cpp", "openai", "ollama", "none"),
-    "evolution.mode": ("auto", "off"),
+    "evolution.mode": ("auto", "review", "off"),
+    "git.commit": ("off", "batch"),
 }
 _BOUNDS = {
     "llm.threads": (1, 256),
@@ -90,7 +93,7 @@ _BOUNDS = {
     "evolution.max_links": (0, 20),
     "evolution.candidates": (1, 30),
 }
-_SECTIONS = ("encoder", "llm", "evolution", "exclude", "properties")
+_SECTIONS = ("encoder", "llm", "evolution", "exclude", "git", "properties")
 
 
 def key_of(name: str) -> str:
