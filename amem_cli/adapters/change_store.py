@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,22 @@ if TYPE_CHECKING:
 LOCK_SECONDS = 60.0
 
 
-class JournaledChanges:
-    """The change store of one vault."""
+Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
-    def __init__(self, vault: VaultFolder, journal: JournalFolder) -> None:
+
+class JournaledChanges:
+    """The change store of one vault.
+
+    Args:
+        applied: told of every change that was made whole, also of one that a killed process began.
+    """
+
+    def __init__(
+        self, vault: VaultFolder, journal: JournalFolder, *, applied: Applied | None = None
+    ) -> None:
         self._vault = vault
         self._journal = journal
+        self._applied = applied
         self._intents = vault.state_folder / "intents"
         self._lock: FileLock | None = None
 
@@ -68,6 +78,7 @@ class JournaledChanges:
         with self.locked():
             if not writes:
                 self._journal.append(events)
+                self._tell(writes, events)
                 return
             intent = self._keep_intent(writes, events)
             done: list[NoteWrite] = []
@@ -81,6 +92,11 @@ class JournaledChanges:
                 self._drop(intent)
                 raise
             self._drop(intent)
+            self._tell(writes, events)
+
+    def _tell(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+        if self._applied is not None:
+            self._applied(writes, events)
 
     def recover(self) -> list[Problem]:
         """Finish or take back what a killed process left half done.
@@ -113,6 +129,7 @@ class JournaledChanges:
                     if state == "before":
                         self._write(write)
                 self._append_missing(events)
+                self._tell(writes, events)
                 return []
             except (AmemError, FileExistsError):
                 states = [(write, self._state(write)) for write in writes]
