@@ -143,7 +143,7 @@ class JournaledChanges:
         ]
 
     def _append_missing(self, events: Sequence[Event]) -> None:
-        known = {event.id for _, _, found in self._journal.read_new({}, []) for event in found}
+        known = {event.id for file in self._journal.read_new({}, []).files for event in file.events}
         self._journal.append([event for event in events if event.id not in known])
 
     def _state(self, write: NoteWrite) -> str:

@@ -46,6 +46,11 @@ class JournalTables(IndexConnection):
         for text_hash, note in marks:
             self.rows("INSERT OR IGNORE INTO processed VALUES(?, ?)", (text_hash, note))
 
+    def forget_events(self) -> None:
+        """Forget the whole journal, as before it is mirrored anew."""
+        for table in ("events", "processed", "journals"):
+            self.rows(f"DELETE FROM {table}")  # noqa: S608
+
     def journal_positions(self) -> Mapping[str, str]:
         """The stored position by journal file."""
         return dict(self.rows("SELECT name, position FROM journals").fetchall())

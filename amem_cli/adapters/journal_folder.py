@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from amem_cli.adapters.atomic_write import sync_folder
 from amem_cli.core.errors import Problem, SettingsError
-from amem_cli.core.journal import Event, from_record, to_record
+from amem_cli.core.journal import Event, JournalFile, JournalNews, from_record, to_record
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
 
@@ -54,37 +54,55 @@ class JournalFolder:
                 hint="Check space and permissions of .amem/journal.",
             ) from error
 
-    def read_new(
-        self, positions: Mapping[str, str], problems: list[Problem]
-    ) -> list[tuple[str, str, list[Event]]]:
-        """Events beyond the known positions, by file: (file name, new position, events).
+    def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
+        """Events beyond the known positions."""
+        paths = list(self._files())
+        told: list[Problem] = []
+        try:
+            if not positions.keys() <= {path.name for path in paths}:
+                raise _KnownPartChanged
+            news = JournalNews(self._all_news(paths, positions, told))
+        except _KnownPartChanged:
+            told = []
+            news = JournalNews(self._all_news(paths, {}, told), restarted=True)
+        problems.extend(told)
+        return news
 
-        A file whose known part changed, as a merge does, is given whole again.
-        """
-        found = []
+    def _files(self) -> Iterator[Path]:
         for path in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else []:
-            if path.is_symlink() or not path.is_file():
-                continue
-            known = positions.get(path.name, "")
-            size, mtime, offset, digest = _position(known)
-            status = path.stat()
-            if (status.st_size, status.st_mtime_ns) == (size, mtime):
-                continue
-            data = path.read_bytes()
-            start = offset if hashlib.sha256(data[:offset]).hexdigest() == digest else 0
-            end = data.rfind(b"\n") + 1
-            events = self._read(path.name, data[:end], start, problems)
-            if end < len(data):
-                line = data.count(b"\n") + 1
-                problems.append(
-                    Problem(
-                        f".amem/journal/{path.name}", line, "the last line is torn; it was skipped"
-                    )
-                )
-            digest = hashlib.sha256(data[:end]).hexdigest()
-            position = f"{status.st_size} {status.st_mtime_ns} {end} {digest}"
-            found.append((path.name, position, events))
-        return found
+            if not path.is_symlink() and path.is_file():
+                yield path
+
+    def _all_news(
+        self, paths: Sequence[Path], positions: Mapping[str, str], problems: list[Problem]
+    ) -> tuple[JournalFile, ...]:
+        found = []
+        for path in paths:
+            try:
+                news = self._news(path, positions.get(path.name, ""), problems)
+            except OSError as error:
+                place = f".amem/journal/{path.name}"
+                problems.append(Problem(place, 0, f"cannot be read: {error.strerror}"))
+            else:
+                found += [news] if news else []
+        return tuple(found)
+
+    def _news(self, path: Path, known: str, problems: list[Problem]) -> JournalFile | None:
+        state, offset, digest = _position(known)
+        status = path.stat()
+        now = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        if now == state:
+            return None
+        data = path.read_bytes()
+        if known and hashlib.sha256(data[:offset]).hexdigest() != digest:
+            raise _KnownPartChanged
+        end = data.rfind(b"\n") + 1
+        events = self._read(path.name, data[:end], offset, problems)
+        if end < len(data):
+            place, line = f".amem/journal/{path.name}", data.count(b"\n") + 1
+            problems.append(Problem(place, line, "the last line is torn; it was skipped"))
+        position = f"{now}|{end}|{hashlib.sha256(data[:end]).hexdigest()}"
+        return JournalFile(path.name, position, tuple(events))
 
     def _read(self, name: str, data: bytes, start: int, problems: list[Problem]) -> list[Event]:
         events = []
@@ -105,11 +123,15 @@ class JournalFolder:
         return events
 
 
-def _position(text: str) -> tuple[int, int, int, str]:
-    parts = text.split(" ")
-    if len(parts) != 4:
-        return -1, -1, 0, ""
-    return int(parts[0]), int(parts[1]), int(parts[2]), parts[3]
+class _KnownPartChanged(Exception):
+    """A file is not a continuation of what was known of it."""
+
+
+def _position(text: str) -> tuple[str, int, str]:
+    parts = text.split("|")
+    if len(parts) != 3 or not parts[1].isdecimal():
+        return "", 0, ""
+    return parts[0], int(parts[1]), parts[2]
 
 
 def _line_break_after(size: int, path: Path) -> bytes:

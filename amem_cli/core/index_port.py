@@ -136,6 +136,9 @@ class MemoryIndex(NoteNames, Protocol):
     def store_events(self, journal: str, position: str, events: Sequence[Event]) -> None:
         """Mirror journal events; `position` says up to where the journal file is known."""
 
+    def forget_events(self) -> None:
+        """Forget the whole journal, as before it is mirrored anew."""
+
     def journal_positions(self) -> Mapping[str, str]:
         """The stored position by journal file."""
 

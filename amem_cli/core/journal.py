@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from amem_cli.core.note import LIST_FIELDS
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -62,8 +64,8 @@ class Event:
         time: ISO 8601 with offset.
         kind: `baseline` (the notes a vault had when it was made), `add`, `process` (the memory
             process ended for a text), `construct`, `link`, `evolve`, `edit` (a person's change by
-            a command), `remove`, `undo`, or `release` (a person changed what the machine had
-            written; it is the person's from then on).
+            a command), `remove`, `undo`, `reject` (a person turned a proposal down), or `release`
+            (a person changed what the machine had written; it is the person's from then on).
         by: `machine`, or `person` for a change made through a command.
         note: id of the note; empty where the event is about no single note.
         trigger: id or path of the note whose addition or change caused the event.
@@ -72,6 +74,8 @@ class Event:
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
         known: text hashes that need no process (`baseline`).
         seconds: wall time of the model calls behind the event.
+        review: `accepted` or `edited` where a person decided on a proposal.
+        proposed: what a rejected proposal would have changed.
     """
 
     id: str
@@ -96,7 +100,13 @@ class Event:
     sha: str = ""
     text_hash: str = ""
     known: tuple[str, ...] = ()
+    review: str = ""
+    proposed: tuple[Change, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+_TEXTS = {item.name for item in fields(Event) if item.type == "str"}
+_NUMBERS = {item.name for item in fields(Event) if item.type in ("int", "float")}
 
 
 def to_record(event: Event) -> dict[str, Any]:
@@ -120,18 +130,87 @@ def from_record(record: Mapping[str, Any]) -> Event:
     values = {name: record[name] for name in record if name in known}
     try:
         for name in ("id", "time", "kind"):
+            if not values[name]:
+                raise ValueError(f"{name} is empty")
+        for name in _TEXTS & set(values):
             if not isinstance(values[name], str):
                 raise ValueError(f"{name} is not text")
-        values["changes"] = tuple(Change(**item) for item in values.get("changes", ()))
-        values["links"] = tuple(LinkRecord(**item) for item in values.get("links", ()))
+        for name in _NUMBERS & set(values):
+            if isinstance(values[name], bool) or not isinstance(values[name], (int, float)):
+                raise ValueError(f"{name} is not a number")
+        for name in ("changes", "proposed"):
+            values[name] = tuple(_change(item) for item in values.get(name, ()))
+        values["links"] = tuple(_link_record(item) for item in values.get("links", ()))
         if values.get("splice") is not None:
-            values["splice"] = Splice(**values["splice"])
+            values["splice"] = _splice(values["splice"])
         for name in ("problems", "known"):
             values[name] = tuple(str(item) for item in values.get(name, ()))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not an event: {error}") from None
     values["extra"] = {name: record[name] for name in record if name not in known}
     return Event(**values)
+
+
+def _change(item: Mapping[str, Any]) -> Change:
+    change = Change(**item)
+    if not isinstance(change.field, str):
+        raise ValueError("a change names no field")
+    for value in (change.before, change.after):
+        texts = value if isinstance(value, list) else [value]
+        if change.field in LIST_FIELDS and not isinstance(value, list):
+            raise ValueError(f"{change.field} is not a list")
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"{change.field} holds something that is not text")
+    return change
+
+
+def _link_record(item: Mapping[str, Any]) -> LinkRecord:
+    link = LinkRecord(**item)
+    if isinstance(link.strength, bool) or not isinstance(link.strength, (int, float)):
+        raise ValueError("a link's strength is not a number")
+    if not all(isinstance(getattr(link, name), str) for name in _LINK_TEXTS):
+        raise ValueError("a link's field is not text")
+    return link
+
+
+def _splice(item: Mapping[str, Any]) -> Splice:
+    splice = Splice(**item)
+    texts = (splice.removed, splice.inserted, splice.sha_before, splice.sha_after)
+    if type(splice.offset) is not int or splice.offset < 0:
+        raise ValueError("a splice's offset is no position")
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a splice's field is not text")
+    return splice
+
+
+_LINK_TEXTS = ("target", "path", "text", "relation", "reason", "by")
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFile:
+    """What a journal file holds beyond what was known of it.
+
+    Attributes:
+        name: the file's name.
+        position: says up to where the file is known once the events are stored.
+    """
+
+    name: str
+    position: str
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalNews:
+    """What the journal's files say that is not known yet.
+
+    Attributes:
+        restarted: a part that was known has changed or is gone, as git does when it goes back;
+            what was known is to be forgotten, the files are given whole.
+    """
+
+    files: tuple[JournalFile, ...] = ()
+    restarted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,10 @@ def check_index(ports: VaultPorts) -> list[str]:
         else:
             differences += _stored_differences(ports, path, note_record(content, 0, ports.names))
     news = ports.journal.read_new(ports.index.journal_positions(), problems)
+    if news.restarted:
+        differences.append(".amem/journal: not the journal that was indexed")
     differences += [
-        f".amem/journal/{name}: events not in the index" for name, _, new in news if new
+        f".amem/journal/{file.name}: events not in the index" for file in news.files if file.events
     ]
     return sorted(differences)
 

@@ -173,11 +173,15 @@ def _links(body: str, properties: Sequence[str]) -> tuple[NoteLink, ...]:
 
 
 def _mirror_journal(ports: VaultPorts, problems: list[Problem]) -> None:
-    news = ports.journal.read_new(ports.index.journal_positions(), problems)
-    if news:
+    found: list[Problem] = []
+    news = ports.journal.read_new(ports.index.journal_positions(), found)
+    problems.extend(found)
+    if news.files or news.restarted:
         with ports.index.changing():
-            for name, position, events in news:
-                ports.index.store_events(name, position, events)
+            if news.restarted:
+                ports.index.forget_events()
+            for file in news.files:
+                ports.index.store_events(file.name, file.position, file.events)
 
 
 def _trusted(state: FileState, known: KnownFile | None) -> bool:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from amem_cli.core.changes import ChangeStore, Clock
     from amem_cli.core.errors import Problem
     from amem_cli.core.index_port import MemoryIndex
-    from amem_cli.core.journal import Event
+    from amem_cli.core.journal import JournalNews
     from amem_cli.core.note import PropertyNames
     from amem_cli.core.vault_port import Vault
 
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 class Journal(Protocol):
     """The journal's files."""
 
-    def read_new(
-        self, positions: Mapping[str, str], problems: list[Problem]
-    ) -> list[tuple[str, str, list[Event]]]:
-        """Events beyond the known positions, by file: (file name, new position, events)."""
+    def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
+        """Events beyond the known positions, by the file's name."""
 
 
 @dataclass(frozen=True, slots=True)

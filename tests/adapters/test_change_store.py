@@ -16,7 +16,7 @@ from amem_cli.adapters.journal_folder import JournalFolder
 from amem_cli.adapters.vault_folder import VaultFolder
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import Problem, WriteConflict
-from amem_cli.core.journal import Event
+from amem_cli.core.journal import Event, JournalNews
 
 
 def store_of(root: Path) -> tuple[JournaledChanges, JournalFolder]:
@@ -27,7 +27,7 @@ def store_of(root: Path) -> tuple[JournaledChanges, JournalFolder]:
 
 
 def events_of(journal: JournalFolder) -> list[str]:
-    return [event.id for _, _, found in journal.read_new({}, []) for event in found]
+    return [event.id for file in journal.read_new({}, []).files for event in file.events]
 
 
 def an_event(name: str) -> Event:
@@ -133,21 +133,38 @@ def test_a_torn_journal_line_is_skipped_and_the_next_one_is_whole(tmp_path: Path
     with path.open("ab") as stream:
         stream.write(b'{"id": "e2", "ti')
     problems: list[Problem] = []
-    (_, position, events), *_ = journal.read_new({}, problems)
-    assert [event.id for event in events] == ["e1"]
+    known = journal.read_new({}, problems).files[0]
+    assert [event.id for event in known.events] == ["e1"]
     assert "torn" in problems[0].message
     journal.append([an_event("e3")])
-    (_, _, later), *_ = journal.read_new({path.name: position}, problems)
-    assert [event.id for event in later] == ["e3"]
+    later = journal.read_new({path.name: known.position}, problems)
+    assert [event.id for event in later.files[0].events] == ["e3"]
+    assert not later.restarted
 
 
 def test_a_merged_journal_is_read_again(tmp_path: Path) -> None:
     _, journal = store_of(tmp_path)
     journal.append([an_event("e1"), an_event("e3")])
-    (name, position, _), *_ = journal.read_new({}, [])
-    path = tmp_path / ".amem/journal" / name
+    known = journal.read_new({}, []).files[0]
+    path = tmp_path / ".amem/journal" / known.name
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[0].replace(b"e1", b"e2") + lines[1])
-    (_, _, events), *_ = journal.read_new({name: position}, [])
-    assert [event.id for event in events] == ["e1", "e2", "e3"]
-    assert journal.read_new({name: journal.read_new({}, [])[0][1]}, []) == []
+    news = journal.read_new({known.name: known.position}, [])
+    assert news.restarted
+    assert [event.id for event in news.files[0].events] == ["e1", "e2", "e3"]
+    assert journal.read_new({known.name: news.files[0].position}, []) == JournalNews()
+
+
+def test_a_journal_that_went_back_or_away_is_given_whole(tmp_path: Path) -> None:
+    _, journal = store_of(tmp_path)
+    journal.append([an_event("e1")])
+    path = next((tmp_path / ".amem/journal").iterdir())
+    earlier = path.read_bytes()
+    journal.append([an_event("e2")])
+    known = journal.read_new({}, []).files[0]
+    path.write_bytes(earlier)
+    news = journal.read_new({known.name: known.position}, [])
+    assert news.restarted
+    assert [event.id for event in news.files[0].events] == ["e1"]
+    path.unlink()
+    assert journal.read_new({known.name: known.position}, []) == JournalNews(restarted=True)
