@@ -77,7 +77,23 @@ def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncR
         with ports.index.changing():
             for path in removed:
                 ports.index.forget(path)
+    _release(ports, [*changed, *(new for _, new in moved)], problems)
     return SyncReport(tuple(added), tuple(changed), removed, tuple(moved), tuple(problems))
+
+
+def _release(ports: VaultPorts, paths: Sequence[str], problems: list[Problem]) -> None:
+    """Let the journal know what a person changed of the machine's own."""
+    if not paths or not ports.index.journal_positions():
+        return
+    from amem_cli.services.release import release_edited
+
+    try:
+        released = release_edited(ports, paths)
+    except AmemError as error:
+        problems.append(Problem(".amem/journal", 0, error.message, error.hint))
+        return
+    if released:
+        _mirror_journal(ports, problems)
 
 
 def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:

@@ -1,0 +1,107 @@
+"""Notices what a person changed of the machine's own, and records that it is theirs from then on.
+
+A keyword that the machine wrote, that the person deleted and typed again later, is the person's;
+the journal can tell only if it says that it was gone in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from amem_cli.core.errors import AmemError
+from amem_cli.core.journal import Change, Event, LinkRecord, Ownership, ownership
+from amem_cli.core.note import Note
+from amem_cli.core.note_file import parse_note
+from amem_cli.core.resolution import resolve
+from amem_cli.core.wikilinks import parse_link
+from amem_cli.services.recording import new_event
+from amem_cli.services.vault_ports import VaultPorts
+
+
+def release_edited(ports: VaultPorts, paths: Iterable[str]) -> list[Event]:
+    """Record for each note what of the machine's own is no longer there.
+
+    A note that cannot be read, or whose front matter is refused, is left for later: it may be in
+    the middle of a merge or of a save.
+
+    Returns:
+        The events recorded, one a note.
+
+    Raises:
+        SettingsError: the journal cannot be written.
+    """
+    events = [event for path in paths if (event := _release_of(ports, path)) is not None]
+    if events:
+        ports.changes.apply([], events)
+    return events
+
+
+def missing_of_own(ports: VaultPorts, note: Note) -> tuple[Change, ...]:
+    """What the journal calls the machine's own in a note and the note no longer holds."""
+    if note.id is None or note.refused is not None:
+        return ()
+    events = ports.index.events(note.id)
+    if not any(event.by == "machine" for event in events):
+        return ()
+    owned = ownership(events)
+    changes = []
+    for name, own, present in (
+        ("keywords", owned.keywords, note.keywords),
+        ("tags", owned.tags, note.tags),
+    ):
+        gone = sorted(own - set(present))
+        if gone:
+            changes.append(Change(name, gone, []))
+    if owned.context and note.context != owned.context:
+        changes.append(Change("context", owned.context, note.context))
+    lost = _lost_links(ports, note, owned)
+    if lost:
+        changes.append(Change("links", lost, []))
+    return tuple(changes)
+
+
+def _release_of(ports: VaultPorts, path: str) -> Event | None:
+    summary = ports.index.summary(path)
+    if summary is None or summary.id is None or not ports.index.events(summary.id, limit=1):
+        return None
+    try:
+        content = ports.vault.read(path)
+    except AmemError:
+        return None
+    note = parse_note(path, content.raw, ports.names)
+    if content.cut or note.id != summary.id:
+        return None
+    changes = missing_of_own(ports, note)
+    if not changes:
+        return None
+    return new_event(
+        ports,
+        "release",
+        by="person",
+        note=note.id,
+        path=path,
+        changes=changes,
+        reason="edited by hand; it is yours from now on",
+    )
+
+
+def _lost_links(ports: VaultPorts, note: Note, owned: Ownership) -> list[str]:
+    texts = set(note.links)
+    if all(record.text in texts for record in owned.links.values()):
+        return []
+    reached = _reached(ports, note.path, note.links)
+    return [
+        record.text
+        for record in owned.links.values()
+        if record.text not in texts and not _leads(ports, record, reached)
+    ]
+
+
+def _reached(ports: VaultPorts, source: str, links: Sequence[str]) -> set[str | None]:
+    parsed = [parse_link(text) for text in links]
+    return {resolve(link.target, source, ports.index) for link in parsed if link is not None}
+
+
+def _leads(ports: VaultPorts, record: LinkRecord, reached: set[str | None]) -> bool:
+    """Whether a link still leads where the record says, as after a rename."""
+    return any(summary.path in reached for summary in ports.index.find(record.target))
