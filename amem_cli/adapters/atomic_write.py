@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
-import sys
+import zlib
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
+from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.core.errors import SettingsError, WriteConflict
 
 TEMPORARY_PREFIX = ".amem-"
 TEMPORARY_SUFFIX = ".tmp"
+ABANDONED_NS = 3600 * 10**9
 
-_AT_FDCWD = -100
-_RENAME_NOREPLACE = 1
-_RENAME_EXCHANGE = 2
+_WRITER = re.compile(r"\.amem-([0-9a-f]{8})-([0-9a-f]{1,12})-[0-9a-f]+\.tmp")
 
 
 def sha256(data: bytes) -> str:
@@ -30,6 +31,24 @@ def sha256(data: bytes) -> str:
 def replace_file(path: Path, content: bytes, *, expected: str) -> None:
     """Put `content` in place of a regular file that still has the hash `expected`.
 
+    Raises: see `replace_in`.
+    """
+    with _opened(path) as folder:
+        replace_in(folder, path.name, content, expected=expected)
+
+
+def create_file(path: Path, content: bytes) -> None:
+    """Create a file that does not exist yet; it appears whole.
+
+    Raises: see `create_in`.
+    """
+    with _opened(path) as folder:
+        create_in(folder, path.name, content)
+
+
+def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) -> None:
+    """Put `content` in place of a regular file that still has the hash `expected`.
+
     The new file is exchanged with the old one, and what came out is compared again, so that a save
     that happens between the check and the exchange is put back and not lost.
 
@@ -37,157 +56,196 @@ def replace_file(path: Path, content: bytes, *, expected: str) -> None:
         WriteConflict: the file is gone or is not the one expected; it is as it was found.
         SettingsError: the file cannot be written (permission, link, disk).
     """
+    temporary = ""
     try:
-        before = path.lstat()
-    except FileNotFoundError:
-        raise WriteConflict(f"{path.name} was moved or deleted meanwhile") from None
-    _refuse_odd_file(path, before)
-    temporary = _write_temporary(path.parent, content, mode=stat.S_IMODE(before.st_mode))
-    try:
-        if sha256(_read(path)) != expected:
-            raise WriteConflict(f"{path.name} changed meanwhile")
-        if _rename2(temporary, path, _RENAME_EXCHANGE):
-            if sha256(_read(temporary)) != expected:
-                _rename2(temporary, path, _RENAME_EXCHANGE)
-                raise WriteConflict(f"{path.name} changed meanwhile")
+        # A link or a pipe is told as what it is, and is not opened.
+        _refuse_odd_file(name, folder.lstat(name))
+        source = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(source, "rb") as stream:
+            _refuse_odd_file(name, os.fstat(source))
+            _require(name, stream.read(), expected)
+            temporary = _write_temporary(folder, content, like=source)
+        _require(name, _read(folder, name), expected)
+        if folder.exchange(temporary, name):
+            _confirm_exchange(folder, temporary, name, expected)
         else:
-            temporary.replace(path)
-        sync_folder(path.parent)
+            folder.replace(temporary, name)
+        folder.sync()
+    except FileNotFoundError:
+        raise WriteConflict(f"{name} was moved or deleted meanwhile") from None
     except OSError as error:
-        raise _failed(path, error) from error
+        raise write_failure(name, error) from error
     finally:
-        _discard(temporary, {expected, sha256(content)})
+        _discard(folder, temporary, {expected, sha256(content)})
 
 
-def _discard(temporary: Path, known: set[str]) -> None:
-    """Delete a temporary file, unless it came to hold a save of somebody else's.
-
-    That happens where an editor saves twice around a failed exchange; the file is left then, and
-    the next scan moves it to the trash.
-    """
-    with suppress(OSError):
-        if sha256(temporary.read_bytes()) in known:
-            temporary.unlink()
-
-
-def move_file(source: Path, target: Path) -> None:
-    """Move a file to a name that is free, in one step where the system can.
-
-    Raises:
-        FileExistsError: the name is taken.
-        SettingsError: the file cannot be moved.
-    """
-    try:
-        if not _rename2(source, target, _RENAME_NOREPLACE):
-            if target.exists():
-                raise FileExistsError(target)
-            source.rename(target)
-        sync_folder(source.parent)
-    except FileExistsError:
-        raise
-    except OSError as error:
-        raise _failed(source, error) from error
-
-
-def create_file(path: Path, content: bytes) -> None:
+def create_in(folder: OpenFolder, name: str, content: bytes) -> None:
     """Create a file that does not exist yet; it appears whole.
 
     Raises:
         FileExistsError: the name is taken.
         SettingsError: the file cannot be written.
     """
-    temporary = _write_temporary(path.parent, content, mode=0o666 & ~_umask())
+    temporary = ""
     try:
-        if not _rename2(temporary, path, _RENAME_NOREPLACE):
-            os.link(temporary, path)
-        sync_folder(path.parent)
+        temporary = _write_temporary(folder, content)
+        folder.move(temporary, folder, name)
+        temporary = ""
+        folder.sync()
     except FileExistsError:
         raise
     except OSError as error:
-        raise _failed(path, error) from error
+        raise write_failure(name, error) from error
     finally:
-        with suppress(OSError):
-            temporary.unlink()
+        if temporary:
+            with suppress(OSError):
+                folder.unlink(temporary)
+
+
+def write_failure(name: str, error: OSError) -> SettingsError:
+    """What to tell where the system does not let a file be written."""
+    hint = {
+        errno.ENOSPC: "The disk is full; free some space and try again.",
+        errno.EDQUOT: "Your quota on this disk is used up; free some space and try again.",
+        errno.EROFS: "The file system is read-only.",
+        errno.EACCES: "Check the permissions of the folder.",
+        errno.EPERM: "Check the permissions of the file and the folder.",
+        errno.ENAMETOOLONG: "Give it a shorter name.",
+        errno.EMFILE: "Too many files are open; raise the limit (ulimit -n).",
+        errno.EFBIG: "The limit on a file's size is reached (ulimit -f).",
+    }.get(error.errno or 0, "Check the disk and the permissions of the folder.")
+    return SettingsError(f"cannot write {name}: {error.strerror or error}", hint=hint)
+
+
+def is_abandoned(name: str, modified_ns: int, now_ns: int) -> bool:
+    """Whether a temporary file's writer is gone, or has had time enough in any case."""
+    writer = _WRITER.fullmatch(name)
+    if writer and writer[1] == _machine() and not _is_alive(int(writer[2], 16)):
+        return True
+    return now_ns - modified_ns > ABANDONED_NS
 
 
 def sync_folder(folder: Path) -> None:
     """Make a rename in `folder` durable, where the system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with suppress(OSError), OpenFolder(folder) as opened:
+        opened.sync()
 
 
-def _write_temporary(folder: Path, content: bytes, *, mode: int) -> Path:
-    path = folder / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+def _opened(path: Path) -> OpenFolder:
     try:
-        handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
+        return OpenFolder(path.parent)
     except OSError as error:
-        raise _failed(path, error) from error
+        raise write_failure(path.name, error) from error
+
+
+def _confirm_exchange(folder: OpenFolder, came_out: str, name: str, expected: str) -> None:
+    """Put back what came out of an exchange where it is not what was expected."""
+    try:
+        _require(name, _read(folder, came_out), expected)
+    except BaseException:
+        folder.exchange(came_out, name)
+        raise
+
+
+def _discard(folder: OpenFolder, temporary: str, known: set[str]) -> None:
+    """Delete a temporary file, unless it came to hold a save of somebody else's.
+
+    That happens where an editor saves twice around a failed exchange; the file is left then, and
+    a later scan moves it to the trash.
+    """
+    if temporary:
+        with suppress(OSError, SettingsError):
+            if sha256(_read(folder, temporary)) in known:
+                folder.unlink(temporary)
+
+
+def _write_temporary(folder: OpenFolder, content: bytes, *, like: int | None = None) -> str:
+    """Write a file durably under a name that no scan takes for a note's; returns the name.
+
+    Args:
+        like: handle of the file whose mode, owner and attributes the new one gets.
+    """
+    token = f"{_machine()}-{os.getpid():x}-{secrets.token_hex(6)}"
+    name = f"{TEMPORARY_PREFIX}{token}{TEMPORARY_SUFFIX}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    handle = folder.open(name, flags, 0o666 if like is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
-            if hasattr(os, "fchmod"):
-                os.fchmod(stream.fileno(), mode)
-            os.fsync(stream.fileno())
-    except OSError as error:
+            if like is not None:
+                _take_attributes(handle, like)
+            os.fsync(handle)
+    except BaseException:
         with suppress(OSError):
-            path.unlink()
-        raise _failed(path, error) from error
-    return path
+            folder.unlink(name)
+        raise
+    return name
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise WriteConflict(f"{path.name} was moved or deleted meanwhile") from None
+def _take_attributes(new: int, old: int) -> None:
+    """Give a file the owner, labels and mode of another, as far as this user may."""
+    if not hasattr(os, "fchmod"):
+        return
+    before, now = os.fstat(old), os.fstat(new)
+    for user, group in ((before.st_uid, -1), (-1, before.st_gid)):
+        if (user, group) not in ((now.st_uid, -1), (-1, now.st_gid)):
+            with suppress(OSError):
+                os.fchown(new, user, group)
+    if hasattr(os, "listxattr"):
+        with suppress(OSError):
+            for name in os.listxattr(old):
+                if name.startswith("user.") or name == "system.posix_acl_access":
+                    os.setxattr(new, name, os.getxattr(old, name))
+    # Changing the owner may clear bits of the mode.
+    os.fchmod(new, stat.S_IMODE(before.st_mode))
 
 
-def _refuse_odd_file(path: Path, status: os.stat_result) -> None:
+def _read(folder: OpenFolder, name: str) -> bytes:
+    handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as stream:
+        _refuse_odd_file(name, os.fstat(handle))
+        return stream.read()
+
+
+def _require(name: str, raw: bytes, expected: str) -> None:
+    if sha256(raw) != expected:
+        raise WriteConflict(f"{name} changed meanwhile")
+
+
+def _refuse_odd_file(name: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise SettingsError(
-            f"{path.name} is not a regular file", hint="amem does not write through links."
+            f"{name} is not a regular file", hint="amem does not write through links."
         )
     if status.st_nlink > 1:
         raise SettingsError(
-            f"{path.name} is hard-linked elsewhere",
+            f"{name} is hard-linked elsewhere",
             hint="Writing would split the link; make it a file of its own first.",
         )
     if not status.st_mode & stat.S_IWUSR:
-        raise SettingsError(f"{path.name} is read-only", hint="Allow writing it, if amem may.")
+        raise SettingsError(f"{name} is read-only", hint="Allow writing it, if amem may.")
 
 
-def _failed(path: Path, error: OSError) -> SettingsError:
-    hint = {
-        errno.ENOSPC: "The disk is full; free some space and try again.",
-        errno.EROFS: "The file system is read-only.",
-        errno.EACCES: "Check the permissions of the folder.",
-    }.get(error.errno or 0, "Check the disk and the permissions of the folder.")
-    return SettingsError(f"cannot write {path.name}: {error.strerror or error}", hint=hint)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _rename2(source: Path, target: Path, flags: int) -> bool:
-    """Rename with flags; False where the system or file system has no such call."""
-    if not sys.platform.startswith("linux"):
-        return False
+@cache
+def _machine() -> str:
+    """Eight digits that tell this machine's processes from those that share its folders."""
     try:
-        call = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
-        return False
-    if call(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flags) == 0:
+        numbering = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
+    except OSError:
+        numbering = 0
+    node = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+    return f"{zlib.crc32(f'{node} {numbering}'.encode()):08x}"
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":
+        # Asking there would end the process.
         return True
-    code = ctypes.get_errno()
-    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
         return False
-    raise OSError(code, os.strerror(code), str(target))
+    except (OSError, OverflowError):
+        return True
+    return True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -11,19 +13,24 @@ from pathlib import Path, PurePosixPath
 
 from amem_cli.adapters.atomic_write import (
     TEMPORARY_PREFIX,
-    create_file,
-    move_file,
-    replace_file,
+    create_in,
+    is_abandoned,
+    replace_in,
+    sha256,
+    write_failure,
 )
-from amem_cli.core.errors import NotFoundError, Problem, SettingsError, UnsafePath
-from amem_cli.core.filenames import conflict_copy
+from amem_cli.adapters.open_folder import OpenFolder
+from amem_cli.core.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
+from amem_cli.core.filenames import conflict_copy, with_suffix
 from amem_cli.core.vault_port import FileContent, FileState
 
 NOTE_SUFFIX = ".md"
 MAX_NOTE_BYTES = 2 * 1024 * 1024
 TRASH = ".trash"
-ABANDONED_NS = 3600 * 10**9
 STATE_FOLDER = ".amem"
+INTENTS = "intents"
+
+_DRIVE = re.compile(r"[A-Za-z]?:")
 
 
 class VaultFolder:
@@ -45,73 +52,82 @@ class VaultFolder:
     def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
         """All notes, in no particular order; what cannot be a note is told in `problems`."""
         found = problems if problems is not None else []
+        self._sweep_intents()
         folders = [""]
         while folders:
             folder = folders.pop()
+            states: list[FileState] = []
             try:
-                entries = os.scandir(self.root / folder)
-            except OSError as error:
-                found.append(Problem(folder, 0, f"cannot be read: {error.strerror}"))
-                continue
-            with entries:
-                for entry in entries:
-                    path = f"{folder}/{entry.name}" if folder else entry.name
-                    if entry.name.startswith(TEMPORARY_PREFIX):
-                        self._rescue(entry)
-                    if entry.name.startswith(".") or self.is_excluded(path):
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(path)
-                    elif entry.name.endswith(NOTE_SUFFIX):
-                        state = self._entry_state(entry, path, found)
-                        if state is not None:
-                            yield state
+                with self._enter(folder) as opened, opened.entries() as entries:
+                    for entry in entries:
+                        self._take_entry(opened, folder, entry, folders, states, found)
+            except (OSError, UnsafePath) as error:
+                reason = error.strerror if isinstance(error, OSError) else "it became a link"
+                found.append(Problem(_shown(folder) or ".", 0, f"cannot be read: {reason}"))
+            yield from states
+
+    def _take_entry(
+        self,
+        opened: OpenFolder,
+        folder: str,
+        entry: os.DirEntry[str],
+        folders: list[str],
+        states: list[FileState],
+        problems: list[Problem],
+    ) -> None:
+        """Put what a folder holds under a name where it belongs."""
+        path = f"{folder}/{entry.name}" if folder else entry.name
+        if entry.name.startswith(TEMPORARY_PREFIX):
+            self._rescue(opened, entry, path, problems)
+        if entry.name.startswith(".") or self.is_excluded(path):
+            return
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(path)
+        elif entry.name.endswith(NOTE_SUFFIX):
+            state = self._entry_state(entry, path, problems)
+            if state is not None:
+                states.append(state)
 
     def _entry_state(
         self, entry: os.DirEntry[str], path: str, problems: list[Problem]
     ) -> FileState | None:
-        try:
-            path.encode("utf-8")
-        except UnicodeEncodeError:
-            shown = path.encode("utf-8", "backslashreplace").decode("ascii", "replace")
-            problems.append(Problem(shown, 0, "the file name is not UTF-8", "Rename the file."))
-            return None
-        if entry.is_symlink():
-            problems.append(Problem(path, 0, "is a symbolic link and was left out"))
-            return None
-        if conflict_copy(entry.name):
-            problems.append(
-                Problem(path, 0, "is a conflict copy", "Merge it into the note and delete it.")
-            )
-            return None
-        try:
-            status = entry.stat(follow_symlinks=False)
-        except OSError:
-            return None
-        if not stat.S_ISREG(status.st_mode):
-            problems.append(Problem(path, 0, "is not a regular file and was left out"))
-            return None
-        return _file_state(path, status)
+        problem = _odd_name(path)
+        if problem is None and entry.is_symlink():
+            problem = Problem(path, 0, "is a symbolic link and was left out")
+        if problem is None and conflict_copy(entry.name):
+            hint = "Merge it into the note and delete it."
+            problem = Problem(path, 0, "is a conflict copy", hint)
+        if problem is None:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError:
+                return None
+            if stat.S_ISREG(status.st_mode):
+                return _file_state(path, status)
+            problem = Problem(path, 0, "is not a regular file and was left out")
+        problems.append(problem)
+        return None
 
     def locate(self, path: str) -> Path:
         """The absolute path of a note or of a place for one.
 
+        For programs that open files themselves, as an editor; what this class reads and writes
+        goes through folders held open.
+
         Raises:
             UnsafePath: the path leaves the vault, follows a link, or enters a dot folder.
         """
-        pure = PurePosixPath(path)
-        odd = "\\" in path or "\0" in path or pure.is_absolute() or not pure.parts
-        if odd or any(part.startswith(".") for part in pure.parts) or ":" in pure.parts[0][:2]:
-            raise UnsafePath(f"{path!r} is not a place for notes", hint="Name a path in the vault.")
-        full = self.root.joinpath(*pure.parts)
-        if full.parent.resolve() != full.parent or full.is_symlink():
-            raise UnsafePath(f"{path!r} goes through a link", hint="Use the real path.")
-        return full
+        parts = _parts(path)
+        with suppress(OSError), self._enter(path.rpartition("/")[0]) as folder:
+            if folder.is_link(parts[-1]):
+                raise _through_link(path)
+        return self.root.joinpath(*parts)
 
     def exists(self, path: str) -> bool:
         """True where a regular file is at `path`."""
         try:
-            return stat.S_ISREG(self.locate(path).lstat().st_mode)
+            with self._folder_of(path) as folder:
+                return stat.S_ISREG(folder.lstat(_parts(path)[-1]).st_mode)
         except (OSError, UnsafePath):
             return False
 
@@ -122,19 +138,13 @@ class VaultFolder:
             NotFoundError: there is no such regular file.
             UnsafePath: see `locate`.
         """
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
-            handle = os.open(self.locate(path), flags | getattr(os, "O_BINARY", 0))
+            with self._folder_of(path) as folder:
+                status, raw = _read_regular(folder, _parts(path)[-1])
         except OSError as error:
             raise NotFoundError(f"cannot read {path}: {error.strerror}") from None
-        with os.fdopen(handle, "rb") as stream:
-            status = os.fstat(stream.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise NotFoundError(f"{path} is not a regular file")
-            try:
-                raw = stream.read(MAX_NOTE_BYTES)
-            except OSError as error:
-                raise NotFoundError(f"cannot read {path}: {error.strerror}") from None
+        if raw is None:
+            raise NotFoundError(f"{path} is not a regular file")
         return FileContent(_file_state(path, status), raw, status.st_size > MAX_NOTE_BYTES)
 
     def write(self, path: str, content: bytes, *, expected: str | None) -> None:
@@ -148,52 +158,171 @@ class VaultFolder:
             FileExistsError: a note to be created is there already.
             SettingsError: the note cannot be written.
         """
-        target = self.locate(path)
+        name = _parts(path)[-1]
         if expected is None:
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise SettingsError(f"cannot make the folder of {path}: {error.strerror}") from None
-            create_file(target, content)
+            with self._made_folder_of(path) as folder:
+                create_in(folder, name, content)
             return
-        if target.stat(follow_symlinks=False).st_size > MAX_NOTE_BYTES:
-            raise SettingsError(f"{path} is larger than 2 MiB", hint="Split the note.")
-        replace_file(target, content, expected=expected)
+        try:
+            with self._folder_of(path) as folder:
+                if folder.lstat(name).st_size > MAX_NOTE_BYTES:
+                    raise SettingsError(f"{path} is larger than 2 MiB", hint="Split the note.")
+                replace_in(folder, name, content, expected=expected)
+        except (FileNotFoundError, NotADirectoryError):
+            raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
+        except OSError as error:
+            raise write_failure(path, error) from error
 
     def move_to_trash(self, path: str) -> str:
         """Move a note to `.trash/`, as Obsidian does.
 
         Returns:
             Its path there, relative to the vault.
+
+        Raises:
+            WriteConflict: there is no such note any more.
+            SettingsError: it cannot be moved.
         """
-        source = self.locate(path)
-        trash = self.root / TRASH
-        trash.mkdir(exist_ok=True)
-        if trash.is_symlink():
-            raise UnsafePath(f"{TRASH} is a link", hint="Replace it by a folder.")
-        for number in range(1, 10_000):
-            suffix = "" if number == 1 else f" {number}"
-            target = trash / f"{source.stem}{suffix}{source.suffix}"
-            try:
-                # One step: a link and an unlink would delete what an editor saves between them.
-                move_file(source, target)
-            except FileExistsError:
-                continue
-            return f"{TRASH}/{target.name}"
+        name = _parts(path)[-1]
+        try:
+            with self._folder_of(path) as folder, self._trash() as trash:
+                folder.lstat(name)
+                for number in range(1, 10_000):
+                    target = name if number == 1 else with_suffix(name, number)
+                    try:
+                        # One step: a link and an unlink would delete what an editor saves between.
+                        folder.move(name, trash, target)
+                    except FileExistsError:
+                        continue
+                    folder.sync()
+                    return f"{TRASH}/{target}"
+        except FileNotFoundError:
+            raise WriteConflict(f"{path} was moved or deleted meanwhile") from None
+        except OSError as error:
+            raise write_failure(path, error) from error
         raise SettingsError("the trash is full of notes of this name", hint="Empty .trash/.")
 
-    def _rescue(self, entry: os.DirEntry[str]) -> None:
+    def read_trashed(self, path: str, sha: str) -> bytes | None:
+        """A note that was moved to `.trash/` from `path`, if it is there with this hash."""
+        name = _parts(path)[-1]
+        beginning = name.removesuffix(NOTE_SUFFIX)[:40]
+        with suppress(OSError, UnsafePath), self._enter(TRASH) as trash:
+            with trash.entries() as entries:
+                names = [entry.name for entry in entries if entry.name.startswith(beginning)]
+            for each in sorted(names):
+                _, raw = _read_regular(trash, each)
+                if raw is not None and sha256(raw) == sha:
+                    return raw
+        return None
+
+    def _enter(self, folder: str, *, make: bool = False) -> OpenFolder:
+        """Open a folder of the vault, going down name by name and through no link.
+
+        Raises:
+            UnsafePath: a link is in the way.
+            OSError: there is no such folder, or it cannot be opened or made.
+        """
+        opened = OpenFolder(self.root)
+        try:
+            for name in PurePosixPath(folder).parts:
+                if make:
+                    opened.make(name)
+                opened.enter(name)
+        except OSError as error:
+            opened.close()
+            if error.errno == errno.ELOOP:
+                raise _through_link(folder) from None
+            raise
+        return opened
+
+    def _folder_of(self, path: str) -> OpenFolder:
+        _parts(path)
+        return self._enter(path.rpartition("/")[0])
+
+    def _made_folder_of(self, path: str) -> OpenFolder:
+        folder = path.rpartition("/")[0]
+        if _DRIVE.match(path):
+            raise UnsafePath(f"{path!r} is not a place for notes", hint="Name a path in the vault.")
+        try:
+            return self._enter(folder, make=True)
+        except OSError as error:
+            raise SettingsError(
+                f"cannot make the folder of {path}: {error.strerror}",
+                hint="Check the permissions and the disk.",
+            ) from None
+
+    def _trash(self) -> OpenFolder:
+        try:
+            return self._enter(TRASH, make=True)
+        except UnsafePath:
+            raise UnsafePath(f"{TRASH} is a link", hint="Replace it by a folder.") from None
+
+    def _rescue(
+        self, folder: OpenFolder, entry: os.DirEntry[str], path: str, problems: list[Problem]
+    ) -> None:
         """Move what a killed write left behind to the trash: it may be somebody's last save."""
-        with suppress(OSError):
+        with suppress(OSError, UnsafePath):
             status = entry.stat(follow_symlinks=False)
-            if time.time_ns() - status.st_mtime_ns > ABANDONED_NS and stat.S_ISREG(status.st_mode):
-                trash = self.root / TRASH
-                trash.mkdir(exist_ok=True)
-                if trash.is_symlink():
-                    return
-                Path(entry.path).rename(
-                    trash / f"recovered-{entry.name[len(TEMPORARY_PREFIX) :]}.md"
-                )
+            if stat.S_ISREG(status.st_mode) and is_abandoned(
+                entry.name, status.st_mtime_ns, time.time_ns()
+            ):
+                name = f"recovered-{entry.name[len(TEMPORARY_PREFIX) :]}{NOTE_SUFFIX}"
+                with self._trash() as trash:
+                    folder.move(entry.name, trash, name)
+                problems.append(Problem(path, 0, f"was left by a cut write; now {TRASH}/{name}"))
+
+    def _sweep_intents(self) -> None:
+        """Delete intents that a killed process did not finish writing; nothing came of them."""
+        with suppress(OSError, UnsafePath), self._enter(f"{STATE_FOLDER}/{INTENTS}") as folder:
+            with folder.entries() as entries:
+                left = [entry for entry in entries if entry.name.startswith(TEMPORARY_PREFIX)]
+            for entry in left:
+                modified = folder.lstat(entry.name).st_mtime_ns
+                if is_abandoned(entry.name, modified, time.time_ns()):
+                    folder.unlink(entry.name)
+
+
+def _read_regular(folder: OpenFolder, name: str) -> tuple[os.stat_result, bytes | None]:
+    """The first 2 MiB of a file; None for what is no regular file, which is not waited for."""
+    handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as stream:
+        status = os.fstat(handle)
+        is_file = stat.S_ISREG(status.st_mode)
+        return status, stream.read(MAX_NOTE_BYTES) if is_file else None
+
+
+def _shown(path: str) -> str:
+    """The path as valid Unicode; bytes that are none are shown as escapes."""
+    return path.encode("utf-8", "backslashreplace").decode("ascii", "replace")
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """The names that a vault-relative path goes through.
+
+    Raises:
+        UnsafePath: the path leaves the vault or enters a dot folder.
+    """
+    pure = PurePosixPath(path)
+    odd = "\\" in path or "\0" in path or pure.is_absolute() or not pure.parts
+    drive = os.name == "nt" and ":" in path
+    if odd or drive or any(part.startswith(".") for part in pure.parts):
+        raise UnsafePath(f"{path!r} is not a place for notes", hint="Name a path in the vault.")
+    return pure.parts
+
+
+def _through_link(path: str) -> UnsafePath:
+    return UnsafePath(f"{path!r} goes through a link", hint="Use the real path.")
+
+
+def _odd_name(path: str) -> Problem | None:
+    """Why a file cannot be a note for its name alone."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return Problem(_shown(path), 0, "the file name is not UTF-8", "Rename the file.")
+    if "\\" in path:
+        return Problem(path, 0, "a backslash is in the name or its folder's", "Rename it.")
+    return None
 
 
 def _file_state(path: str, status: os.stat_result) -> FileState:

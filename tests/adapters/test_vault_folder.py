@@ -58,7 +58,6 @@ def test_odd_files_are_reported_and_left_out(tmp_path: Path) -> None:
         ".obsidian/x.md",
         ".git/hooks/x",
         "a\0b.md",
-        "C:x.md",
         "a\\b.md",
         "",
         "notes/../.amem/x.md",
@@ -70,6 +69,16 @@ def test_paths_out_of_the_vault_are_refused(tmp_path: Path, path: str) -> None:
         vault.locate(path)
     with pytest.raises(UnsafePath):
         vault.write(path, b"x", expected=None)
+
+
+def test_a_name_that_is_a_drive_elsewhere_is_read_and_never_made(tmp_path: Path) -> None:
+    vault = VaultFolder(tmp_path)
+    with pytest.raises(UnsafePath):
+        vault.write("C:x.md", b"x", expected=None)
+    (tmp_path / "A: introduction.md").write_bytes(b"one")
+    assert scanned(vault) == {"A: introduction.md"}
+    vault.write("A: introduction.md", b"two", expected=sha256(b"one"))
+    assert vault.read("A: introduction.md").raw == b"two"
 
 
 def test_a_linked_folder_is_not_written_through(tmp_path: Path) -> None:
