@@ -6,15 +6,18 @@ import base64
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.atomic_write import create_file, sha256, sync_folder
 from amem_cli.adapters.journal_folder import JournalFolder
+from amem_cli.adapters.review_folder import ReviewFolder
 from amem_cli.adapters.vault_folder import VaultFolder
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import AmemError, Problem, SettingsError, WriteConflict
 from amem_cli.core.journal import Event, from_record, to_record
+from amem_cli.core.proposals import Proposal, proposal_from_record, proposal_record
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -23,6 +26,16 @@ LOCK_SECONDS = 60.0
 
 
 Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """All that one change is made of."""
+
+    writes: tuple[NoteWrite, ...]
+    events: tuple[Event, ...]
+    proposed: tuple[Proposal, ...]
+    decided: tuple[str, ...]
 
 
 class JournaledChanges:
@@ -38,6 +51,7 @@ class JournaledChanges:
         self._vault = vault
         self._journal = journal
         self._applied = applied
+        self._review = ReviewFolder(vault.state_folder / "review")
         self._intents = vault.state_folder / "intents"
         self._lock: FileLock | None = None
 
@@ -68,31 +82,48 @@ class JournaledChanges:
         finally:
             lock.release()
 
-    def apply(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        """Write notes and record events, as a whole or not at all, also across a kill.
+    def apply(
+        self,
+        writes: Sequence[NoteWrite],
+        events: Sequence[Event],
+        *,
+        proposed: Sequence[Proposal] = (),
+        decided: Sequence[str] = (),
+    ) -> None:
+        """Write notes, record events and keep or drop proposals, as a whole or not at all.
 
         Raises:
             WriteConflict: a note changed since it was read; nothing was written.
             SettingsError: a note or the journal cannot be written; nothing was written.
         """
+        step = _Step(tuple(writes), tuple(events), tuple(proposed), tuple(decided))
         with self.locked():
-            if not writes:
+            if not (writes or proposed or decided):
                 self._journal.append(events)
-                self._tell(writes, events)
-                return
-            intent = self._keep_intent(writes, events)
-            done: list[NoteWrite] = []
-            try:
-                for write in writes:
-                    self._write(write)
-                    done.append(write)
-                self._journal.append(events)
-            except (AmemError, FileExistsError):
-                self._take_back(done)
-                self._drop(intent)
-                raise
-            self._drop(intent)
+            else:
+                self._whole(step)
             self._tell(writes, events)
+
+    def _whole(self, step: _Step) -> None:
+        intent = self._keep_intent(step)
+        done: list[NoteWrite] = []
+        try:
+            for write in step.writes:
+                self._write(write)
+                done.append(write)
+            self._review.keep(step.proposed)
+            self._journal.append(step.events)
+        except (AmemError, FileExistsError):
+            self._review.drop([proposal.id for proposal in step.proposed])
+            self._take_back(done)
+            self._drop(intent)
+            raise
+        self._review.drop(step.decided)
+        self._drop(intent)
+
+    def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
+        """Proposals that no person has decided on, oldest first."""
+        return self._review.waiting(problems)
 
     def _tell(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         if self._applied is not None:
@@ -110,29 +141,31 @@ class JournaledChanges:
         with self.locked():
             for path in sorted(self._intents.glob("*.json")):
                 try:
-                    writes, events = _read_intent(path)
+                    step = _read_intent(path)
                 except (OSError, ValueError, KeyError, TypeError) as error:
                     problems.append(
                         Problem(f".amem/intents/{path.name}", 0, f"unreadable: {error}")
                     )
                     path.rename(path.with_suffix(".unreadable"))
                     continue
-                problems.extend(self._settle(writes, events))
+                problems.extend(self._settle(step))
                 self._drop(path)
         return problems
 
-    def _settle(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> list[Problem]:
-        states = [(write, self._state(write)) for write in writes]
+    def _settle(self, step: _Step) -> list[Problem]:
+        states = [(write, self._state(write)) for write in step.writes]
         if all(state != "other" for _, state in states):
             try:
                 for write, state in states:
                     if state == "before":
                         self._write(write)
-                self._append_missing(events)
-                self._tell(writes, events)
+                self._review.keep(step.proposed)
+                self._append_missing(step.events)
+                self._review.drop(step.decided)
+                self._tell(step.writes, step.events)
                 return []
             except (AmemError, FileExistsError):
-                states = [(write, self._state(write)) for write in writes]
+                states = [(write, self._state(write)) for write in step.writes]
         self._take_back([write for write, state in states if state == "after"])
         return [
             Problem(
@@ -175,13 +208,15 @@ class JournaledChanges:
                 else:
                     self._vault.write(write.path, write.before, expected=sha256(write.after))
 
-    def _keep_intent(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> Path:
+    def _keep_intent(self, step: _Step) -> Path:
         record = {
             "writes": [
                 {"path": write.path, "before": _packed(write.before), "after": _packed(write.after)}
-                for write in writes
+                for write in step.writes
             ],
-            "events": [to_record(event) for event in events],
+            "events": [to_record(event) for event in step.events],
+            "proposed": [proposal_record(proposal) for proposal in step.proposed],
+            "decided": list(step.decided),
         }
         content = json.dumps(record, ensure_ascii=False).encode()
         path = self._intents / f"{sha256(content)[:24]}.json"
@@ -208,10 +243,15 @@ def _unpacked(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text, validate=True)
 
 
-def _read_intent(path: Path) -> tuple[list[NoteWrite], list[Event]]:
+def _read_intent(path: Path) -> _Step:
     record: dict[str, Any] = json.loads(path.read_bytes())
     writes = []
     for item in record["writes"]:
         before, after = _unpacked(item["before"]), _unpacked(item["after"])
         writes.append(NoteWrite(str(item["path"]), before, after))
-    return writes, [from_record(item) for item in record["events"]]
+    return _Step(
+        tuple(writes),
+        tuple(from_record(item) for item in record["events"]),
+        tuple(proposal_from_record(item) for item in record.get("proposed", ())),
+        tuple(str(item) for item in record.get("decided", ())),
+    )

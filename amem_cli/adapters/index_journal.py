@@ -70,6 +70,19 @@ class JournalTables(IndexConnection):
             for row in self.rows(sql, (prefix, prefix + "\U0010ffff"))
         ]
 
+    def events_caused_by(self, event: str) -> list[Event]:
+        """Events whose cause is this event, oldest first."""
+        sql = "SELECT record FROM events WHERE record ->> '$.cause' = ? ORDER BY event"
+        return [from_record(json.loads(row[0])) for row in self.rows(sql, (event,))]
+
+    def events_triggered_by(self, note: str) -> list[Event]:
+        """Events of other notes that the change of a note (id or path) triggered, oldest first."""
+        sql = (
+            "SELECT record FROM events WHERE record ->> '$.trigger' = ?1 AND note != ?1"
+            " ORDER BY event"
+        )
+        return [from_record(json.loads(row[0])) for row in self.rows(sql, (note,))]
+
     def model_totals(self) -> Mapping[str, float]:
         """Sums over all memory processes: calls, prompt_tokens, answer_tokens, seconds, notes."""
         sql = (

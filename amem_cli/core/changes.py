@@ -10,6 +10,7 @@ from typing import Protocol
 
 from amem_cli.core.errors import Problem
 from amem_cli.core.journal import Event
+from amem_cli.core.proposals import Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,29 @@ class ChangeStore(Protocol):
     def locked(self) -> AbstractContextManager[object]:
         """Hold the vault against other writers of this program; may be nested."""
 
-    def apply(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        """Write notes and record events, as a whole or not at all, also across a kill.
+    def apply(
+        self,
+        writes: Sequence[NoteWrite],
+        events: Sequence[Event],
+        *,
+        proposed: Sequence[Proposal] = (),
+        decided: Sequence[str] = (),
+    ) -> None:
+        """Write notes, record events and keep or drop proposals, as a whole or not at all.
+
+        That holds across a kill as well.
+
+        Args:
+            proposed: changes that wait for a person from now on.
+            decided: ids of proposals that wait no longer.
 
         Raises:
             WriteConflict: a note changed since it was read; nothing was written.
             SettingsError: a note or the journal cannot be written; nothing was written.
         """
+
+    def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
+        """Proposals that no person has decided on, oldest first."""
 
     def recover(self) -> list[Problem]:
         """Finish or take back what a killed process left half done."""

@@ -148,6 +148,12 @@ class MemoryIndex(NoteNames, Protocol):
     def event(self, prefix: str) -> list[Event]:
         """Events whose id begins with `prefix`, at most a few."""
 
+    def events_caused_by(self, event: str) -> list[Event]:
+        """Events whose cause is this event, oldest first."""
+
+    def events_triggered_by(self, note: str) -> list[Event]:
+        """Events of other notes that the change of a note (id or path) triggered, oldest first."""
+
     def model_totals(self) -> Mapping[str, float]:
         """Sums over all memory processes: calls, prompt_tokens, answer_tokens, seconds, notes."""
 

@@ -139,7 +139,7 @@ def from_record(record: Mapping[str, Any]) -> Event:
             if isinstance(values[name], bool) or not isinstance(values[name], (int, float)):
                 raise ValueError(f"{name} is not a number")
         for name in ("changes", "proposed"):
-            values[name] = tuple(_change(item) for item in values.get(name, ()))
+            values[name] = tuple(change_from_record(item) for item in values.get(name, ()))
         values["links"] = tuple(_link_record(item) for item in values.get("links", ()))
         if values.get("splice") is not None:
             values["splice"] = _splice(values["splice"])
@@ -151,7 +151,12 @@ def from_record(record: Mapping[str, Any]) -> Event:
     return Event(**values)
 
 
-def _change(item: Mapping[str, Any]) -> Change:
+def change_from_record(item: Mapping[str, Any]) -> Change:
+    """Read one change.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
     change = Change(**item)
     if not isinstance(change.field, str):
         raise ValueError("a change names no field")

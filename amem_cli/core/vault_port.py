@@ -58,3 +58,6 @@ class Vault(Protocol):
 
     def move_to_trash(self, path: str) -> str:
         """Move a note to `.trash/`; returns its path there."""
+
+    def read_trashed(self, path: str, sha: str) -> bytes | None:
+        """A note that was moved to `.trash/` from `path`, if it is there with this hash."""

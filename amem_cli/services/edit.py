@@ -175,8 +175,15 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
     """
     with ports.changes.locked():
         sources = dict.fromkeys(source for source, _ in ports.index.links_to(note.path))
+        content = ports.vault.read(note.path)
         root = new_event(
-            ports, "remove", by="person", note=note.id or "", path=note.path, reason="removed"
+            ports,
+            "remove",
+            by="person",
+            note=note.id or "",
+            path=note.path,
+            sha=content.sha,
+            reason="removed",
         )
         writes: list[NoteWrite] = []
         events: list[Event] = [root]
@@ -187,7 +194,7 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
                 writes.extend(draft.write())
                 events.extend(draft.events)
                 unlinked.append(source)
-        writes.append(NoteWrite(note.path, ports.vault.read(note.path).raw, None))
+        writes.append(NoteWrite(note.path, content.raw, None))
         # Who still links to the note can only be told while its name resolves.
         ports.changes.apply(writes, events)
         refresh(ports, unlinked)

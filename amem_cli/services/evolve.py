@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from amem_cli.core.changes import event_id
 from amem_cli.core.errors import AmemError, HeaderRefused, ModelError, WriteConflict
 from amem_cli.core.index_port import Progress
 from amem_cli.core.journal import Event, LinkRecord, Ownership, ownership
@@ -12,11 +13,12 @@ from amem_cli.core.linking import Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
+from amem_cli.core.proposals import Proposal, rejected_before
 from amem_cli.core.resolution import resolve, shortest_target
 from amem_cli.core.vault_port import FileContent
 from amem_cli.core.wikilinks import format_link, parse_link
 from amem_cli.services.outcome import EvolvedNote, MadeLink, Outcome
-from amem_cli.services.recording import FieldValue, NoteDraft, new_event
+from amem_cli.services.recording import FieldValue, NoteDraft, change_of, new_event
 from amem_cli.services.sync import embed_missing, refresh, text_hash
 from amem_cli.services.thinking import Step, Thinker, Thought
 from amem_cli.services.vault_ports import VaultPorts
@@ -31,6 +33,7 @@ class ProcessSettings:
 
     Attributes:
         evolve: older notes may change.
+        review: what would change in them waits for a person.
         settle_seconds: a note that a person edited is left in peace for so long.
         max_links: most links that the machine adds to a note.
         candidates: how many near notes the model is shown.
@@ -39,6 +42,7 @@ class ProcessSettings:
     """
 
     evolve: bool = True
+    review: bool = False
     settle_seconds: float = 60.0
     max_links: int = 5
     candidates: int = 8
@@ -134,9 +138,8 @@ class MemoryProcess:
             outcome = plan.made()
             if dry_run:
                 return outcome
-            self.ports.changes.apply(
-                [write for draft in plan.drafts for write in draft.write()], plan.events()
-            )
+            writes = [write for draft in plan.drafts for write in draft.write()]
+            self.ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
             refresh(self.ports, [draft.path for draft in plan.drafts])
         return replace(outcome, id=plan.note.note.id)
 
@@ -150,6 +153,7 @@ class _Plan:
         self._thought = thought
         self.note = NoteDraft(process.ports, content)
         self.drafts = [self.note]
+        self.proposed: list[Proposal] = []
         before = self.note.note
         self._trigger = before.id or before.path
         self._root = new_event(
@@ -190,6 +194,7 @@ class _Plan:
             written=written,
             links=tuple(links),
             evolved=tuple(evolved),
+            proposed=tuple(self.proposed),
             problems=self._thought.problems,
             model=self._thought.model,
             use=self._thought.use,
@@ -267,9 +272,12 @@ class _Plan:
             content = self._ports.vault.read(change.path)
             draft = NoteDraft(self._ports, content)
             note = draft.note
-            if note.refused is not None or not self._process._settled(content, note):
-                return None
             fields = evolved_fields(note, change, self._process._owned(note))
+            if self._process.settings.review:
+                self._propose(note, change, fields)
+                return None
+            if not self._process._settled(content, note):
+                return None
             event = self._event("evolve", self._thought.linking.step, reason=change.reason)
             taken = [each.note.id for each in self.drafts if each.note.id]
             if not draft.change(fields, event, taken=taken):
@@ -280,6 +288,29 @@ class _Plan:
         self.drafts.append(draft)
         changes = draft.events[0].changes
         return EvolvedNote(draft.note.id, note.path, note.title, changes, change.reason)
+
+
+    def _propose(self, note: Note, evolution: Evolution, fields: Mapping[str, FieldValue]) -> None:
+        history = self._ports.index.events(note.id or note.path)
+        step = self._thought.linking.step
+        for name, value in fields.items():
+            change = change_of(note, name, value)
+            if rejected_before(change, history):
+                continue
+            self.proposed.append(
+                Proposal(
+                    id=event_id(self._ports.clock),
+                    time=self._ports.clock.now().isoformat(timespec="seconds"),
+                    note=note.id or "",
+                    path=note.path,
+                    trigger=self._trigger,
+                    cause=self._root.id,
+                    change=change,
+                    reason=evolution.reason,
+                    model=step.model,
+                    prompt=step.prompt,
+                )
+            )
 
 
 def evolved_fields(note: Note, change: Evolution, owned: Ownership) -> dict[str, FieldValue]:

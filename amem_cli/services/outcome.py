@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from amem_cli.core.journal import Change
 from amem_cli.core.note import Metadata, Relation
+from amem_cli.core.proposals import Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Outcome:
     Attributes:
         metadata: as it stands in the note now.
         written: names of the fields that the machine filled.
+        proposed: changes of older notes that wait for a person.
         pending: the model's part is still to be done.
         failed: the model gave no answer.
         problems: what went wrong or was replaced, one line each.
@@ -77,6 +79,7 @@ class Outcome:
     written: tuple[str, ...] = ()
     links: tuple[MadeLink, ...] = ()
     evolved: tuple[EvolvedNote, ...] = ()
+    proposed: tuple[Proposal, ...] = ()
     pending: bool = False
     failed: bool = False
     problems: tuple[str, ...] = ()

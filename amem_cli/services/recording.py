@@ -83,9 +83,7 @@ class NoteDraft:
             fields = {**self._identity(taken), **fields}
         ordered = {name: fields[name] for name in OWNED_FIELDS if name in fields}
         raw = self.edited(ordered)
-        changes = tuple(
-            Change(name, _value(before, name), _plain(value)) for name, value in ordered.items()
-        )
+        changes = tuple(change_of(before, name, value) for name, value in ordered.items())
         splice = splice_between(self.raw, raw, _sha(self.raw), _sha(raw))
         self.raw = raw
         self.events.append(
@@ -150,6 +148,11 @@ def new_event(ports: VaultPorts, kind: str, **values: Any) -> Event:
     """An event that happens now."""
     now = ports.clock.now().isoformat(timespec="seconds")
     return Event(id=event_id(ports.clock), time=now, kind=kind, **values)
+
+
+def change_of(note: Note, name: str, value: FieldValue) -> Change:
+    """A field of a note as it is, and as it would be."""
+    return Change(name, _value(note, name), _plain(value))
 
 
 def _value(note: Note, name: str) -> str | list[str]:

@@ -1,123 +1,175 @@
-"""Takes back a change of the machine's, and what followed from it."""
+"""Takes back changes: one event, what built on it, or all that the machine did since a moment."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
-from amem_cli.core.changes import NoteWrite
-from amem_cli.core.errors import NotFoundError, SettingsError
-from amem_cli.core.journal import Change, Event, Splice
-from amem_cli.core.note import LIST_FIELDS
-from amem_cli.services.recording import FieldValue, NoteDraft, new_event
+from amem_cli.core.errors import NotFoundError, SettingsError, UsageError
+from amem_cli.core.identity import parse_moment
+from amem_cli.core.journal import Event
+from amem_cli.core.reversal import undone_events
+from amem_cli.services.reversal_drafts import Reversal
 from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts
+
+REVERSIBLE = ("construct", "link", "evolve", "edit", "undo")
+_HINTS = {
+    "add": "`amem rm` takes back a whole note.",
+    "reject": "A proposal that was turned down changed nothing.",
+    "release": "It only records what you edited.",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What was taken back, by the paths of the notes."""
+    """What was taken back, the newest first.
+
+    Attributes:
+        paths: the notes that changed.
+        kept: what was left as it is, and why, one line each.
+    """
 
     events: tuple[Event, ...]
     paths: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
 
-def undo(ports: VaultPorts, prefix: str) -> Undone:
-    """Reverse an event and those that it caused, in all notes or in none.
+def undo(
+    ports: VaultPorts, prefix: str, *, cascade: bool = False, keep_edits: bool = False
+) -> Undone:
+    """Reverse an event; a `process` with all that it did, a `remove` with the links it cost.
 
-    A note that is as the event left it gets its exact bytes back. Where it was edited since, the
-    fields are put back one by one, and a field that somebody changed since is refused.
+    A note that is as the event left it gets its exact bytes back. Where other parts of it changed
+    since, the event's own fields are put back.
+
+    Args:
+        cascade: also take back later changes of the machine's that built on the event.
+        keep_edits: take back what nobody edited since, and leave the rest.
 
     Raises:
-        NotFoundError: no event, or more than one, begins with this id.
-        SettingsError: the event changed nothing, or a field was edited since.
+        NotFoundError: no event, or more than one, begins with this id; or its note is gone.
+        SettingsError: nothing was changed: the event has nothing to take back, was taken back
+            already, or a field was edited or built on since.
     """
     with ports.changes.locked():
         event = _event(ports, prefix)
-        chosen = [event, *_caused_by(ports, event)]
-        chosen = [each for each in chosen if each.changes and each.kind != "add"]
-        if not chosen:
-            hints = {"add": "`amem rm` takes back a whole note.", "remove": "It is in .trash/."}
+        undone = undone_events(ports.index.events(event.note or event.path))
+        if event.id in undone:
             raise SettingsError(
-                f"event {event.id} changed no field", hint=hints.get(event.kind, "")
+                f"event {event.id} was taken back already",
+                hint=f"amem undo {undone[event.id]} brings it back.",
             )
-        drafts: dict[str, NoteDraft] = {}
-        for each in reversed(chosen):
-            path = _path_of(ports, each)
-            if path not in drafts:
-                drafts[path] = NoteDraft(ports, ports.vault.read(path))
-            _take_back(ports, drafts[path], each)
-        writes: list[NoteWrite] = [write for draft in drafts.values() for write in draft.write()]
-        events = [each for draft in drafts.values() for each in draft.events]
-        if not events:
-            raise SettingsError(f"nothing of event {event.id} is left to take back")
-        ports.changes.apply(writes, events)
-        refresh(ports, drafts)
-    return Undone(tuple(chosen), tuple(drafts))
+        chosen = [event, *_consequences(ports, event)]
+        chosen = [each for each in chosen if each.kind in (*REVERSIBLE, "remove")]
+        if not any(each.changes or each.splice or each.kind == "remove" for each in chosen):
+            raise SettingsError(
+                f"event {event.id} changed nothing", hint=_HINTS.get(event.kind, "")
+            )
+        return _take_back(ports, chosen, cascade=cascade, keep_edits=keep_edits)
+
+
+def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Undone:
+    """Reverse all that the machine did since a moment, in all notes or in none.
+
+    Args:
+        since: an ISO 8601 date or time, or the beginning of an event's id, which is included.
+        keep_edits: take back what nobody edited since, and leave the rest.
+
+    Raises:
+        UsageError: `since` is neither.
+        SettingsError: nothing was changed; see `undo`.
+    """
+    with ports.changes.locked():
+        first = _first_event(ports, since)
+        events = ports.index.events()
+        undone = undone_events(events)
+        removals = {event.id for event in events if event.kind == "remove"}
+        chosen = [
+            event
+            for event in events
+            if first(event)
+            and event.by == "machine"
+            and event.kind in ("construct", "link", "evolve")
+            and event.changes
+            and event.id not in undone
+            and event.cause not in removals
+        ]
+        if not chosen:
+            raise SettingsError(f"amem changed nothing since {since}", hint="See `amem history`.")
+        return _take_back(ports, chosen, cascade=True, keep_edits=keep_edits)
+
+
+def _first_event(ports: VaultPorts, since: str) -> _Since:
+    # An id begins with zeros until the year 2540; no date does.
+    if since.startswith("00"):
+        return _Since(event=_event(ports, since).id)
+    try:
+        moment = parse_moment(since)
+    except ValueError:
+        raise UsageError(
+            f"--since {since!r} is neither a date nor an event",
+            hint="Write it as 2026-03-02, as 2026-03-02T15:00, or as an id of `amem history`.",
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=ports.clock.now().tzinfo)
+    return _Since(moment=moment)
+
+
+@dataclass(frozen=True, slots=True)
+class _Since:
+    event: str = ""
+    moment: datetime | None = None
+
+    def __call__(self, event: Event) -> bool:
+        if self.moment is None:
+            return event.id >= self.event
+        try:
+            time = datetime.fromisoformat(event.time)
+        except ValueError:
+            return False
+        return (time if time.tzinfo else time.replace(tzinfo=self.moment.tzinfo)) >= self.moment
 
 
 def _event(ports: VaultPorts, prefix: str) -> Event:
     found = ports.index.event(prefix) if prefix else []
-    if len(found) != 1:
+    exact = [event for event in found if event.id == prefix]
+    if len(exact or found) != 1:
         what = "no event" if not found else "more than one event"
         raise NotFoundError(f"{what} {prefix!r}", hint="`amem history` shows their ids.")
-    return found[0]
+    return (exact or found)[0]
 
 
-def _caused_by(ports: VaultPorts, event: Event) -> list[Event]:
-    causes = {event.id}
+def _consequences(ports: VaultPorts, event: Event) -> list[Event]:
+    """What a process or a removal did, without what was taken back already."""
+    if event.kind not in ("process", "remove"):
+        return []
+    caused = ports.index.events_caused_by(event.id)
     found = []
-    for each in ports.index.events():
-        if each.cause in causes and each.kind in ("process", "construct", "link", "evolve"):
-            causes.add(each.id)
-            found.append(each)
-    return found if event.kind == "process" else []
+    for each in caused:
+        if each.by == "machine" and each.kind in ("construct", "link", "evolve"):
+            history = ports.index.events(each.note or each.path)
+            found += [] if each.id in undone_events(history) else [each]
+    return found
 
 
-def _path_of(ports: VaultPorts, event: Event) -> str:
-    # A note that lost its id by an earlier undo is where it was.
-    same = ports.index.find(event.note or event.path) or ports.index.find(event.path)
-    if len(same) != 1:
-        raise NotFoundError(f"the note of event {event.id} is gone", hint=event.path)
-    return same[0].path
-
-
-def _take_back(ports: VaultPorts, draft: NoteDraft, event: Event) -> None:
-    record = new_event(ports, "undo", by="person", cause=event.id, reason=f"took back {event.id}")
-    splice = event.splice
-    if splice is not None and hashlib.sha256(draft.raw).hexdigest() == splice.sha_after:
-        draft.restore(_before(draft.raw, splice), record, tuple(map(_reversed, event.changes)))
-        return
-    fields: dict[str, FieldValue] = {}
-    for change in event.changes:
-        if change.field in ("id", "created"):
-            continue
-        fields[change.field] = _restored(draft, change)
-    draft.change(fields, record)
-
-
-def _before(raw: bytes, splice: Splice) -> bytes:
-    inserted = splice.inserted.encode()
-    return raw[: splice.offset] + splice.removed.encode() + raw[splice.offset + len(inserted) :]
-
-
-def _reversed(change: Change) -> Change:
-    return Change(change.field, change.after, change.before)
-
-
-def _restored(draft: NoteDraft, change: Change) -> FieldValue:
-    """The field's value without what the event did to it."""
-    present = getattr(draft.note, change.field)
-    if change.field not in LIST_FIELDS:
-        if present != change.after:
-            raise SettingsError(
-                f"{change.field} of {draft.path} was edited since",
-                hint="Change it by hand, or with `amem update`.",
-            )
-        return str(change.before)
-    before: Sequence[str] = change.before
-    added = [item for item in change.after if item not in before]
-    gone = [item for item in before if item not in change.after]
-    kept = [item for item in present if item not in added]
-    return [*kept, *(item for item in gone if item not in kept)]
+def _take_back(
+    ports: VaultPorts, chosen: Iterable[Event], *, cascade: bool, keep_edits: bool
+) -> Undone:
+    events = {event.id: event for event in chosen}
+    while True:
+        plan = Reversal(ports, list(events.values()), keep_edits=keep_edits)
+        plan.draft()
+        if not (cascade and plan.built_on):
+            break
+        events |= plan.built_on
+    plan.refuse()
+    writes, records = plan.writes(), plan.events()
+    if not records:
+        hint = "Everything in question was edited since." if plan.kept else ""
+        raise SettingsError("nothing is left to take back", hint=hint)
+    ports.changes.apply(writes, records)
+    refresh(ports, [write.path for write in writes])
+    paths = tuple(dict.fromkeys(write.path for write in writes))
+    return Undone(tuple(plan.reversed), paths, tuple(plan.kept))

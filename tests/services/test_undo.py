@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.core.errors import NotFoundError, SettingsError
+from amem_cli.core.errors import NotFoundError, SettingsError, UsageError
+from amem_cli.core.journal import Event, LinkRecord, ownership
+from amem_cli.core.note import Note
+from amem_cli.core.note_file import parse_note
 from amem_cli.services.add import NewNote, add
-from amem_cli.services.edit import FieldEdits, update
+from amem_cli.services.edit import FieldEdits, remove, update
 from amem_cli.services.evolve import MemoryProcess
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.undo import undo
+from amem_cli.services.recording import NoteDraft, new_event
+from amem_cli.services.sync import embed_missing, refresh, synchronise
+from amem_cli.services.undo import undo, undo_since
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, tree_hashes, write_note
@@ -41,23 +45,219 @@ def test_the_exact_bytes_come_back(tmp_path: Path) -> None:
     assert ports.index.pending() == []
 
 
-def test_other_edits_stay_and_edited_fields_are_refused(tmp_path: Path) -> None:
+def own(ports: VaultPorts, path: str) -> Note:
+    return parse_note(path, ports.vault.read(path).raw, ports.names)
+
+
+def events(ports: VaultPorts, kind: str) -> list[Event]:
+    return [event for event in ports.index.events() if event.kind == kind]
+
+
+def machine_sets(ports: VaultPorts, path: str, **fields: str | list[str]) -> str:
+    """The machine changes a note; returns the event's id."""
+    draft = NoteDraft(ports, ports.vault.read(path))
+    draft.change(fields, new_event(ports, "evolve", reason="because"))
+    ports.changes.apply(draft.write(), draft.events)
+    refresh(ports, [path])
+    return draft.events[-1].id
+
+
+def type_into(root: Path, path: str, old: str, new: str) -> None:
+    text = (root / path).read_bytes().decode()
+    assert old in text
+    (root / path).write_bytes(text.replace(old, new).encode())
+
+
+def test_a_field_that_was_edited_since_is_refused_and_nothing_changes(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Croissant dough tears in lamination.", title="Dough"))
     root = remember(ports, path)
     summary = ports.index.summary(path)
     assert summary is not None
     update(ports, summary, FieldEdits(add_keywords=["my own"]))
-    undo(ports, root)
-    summary = ports.index.summary(path)
-    assert summary is not None
-    assert (summary.keywords, summary.context) == (("my own",), "")
-    root = remember(ports, path)
-    update(ports, summary, FieldEdits(context="My own sentence."))
     before = tree_hashes(tmp_path)
-    with pytest.raises(SettingsError, match="context of"):
+    with pytest.raises(SettingsError, match=r"keywords of notes/Dough\.md was edited since"):
         undo(ports, root)
     assert tree_hashes(tmp_path) == before
+
+
+def test_on_request_all_but_the_edits_is_taken_back(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Croissant dough tears in lamination.", title="Dough"))
+    root = remember(ports, path)
+    type_into(tmp_path, path, f"context: {own(ports, path).context}", "context: My own sentence.")
+    type_into(tmp_path, path, "keywords:\n", "keywords:\n  - my own\n")
+    synchronise(ports)
+    undone = undo(ports, root, keep_edits=True)
+    note = own(ports, path)
+    assert (note.keywords, note.tags, note.context) == (("my own",), (), "My own sentence.")
+    assert undone.kept == ("context of notes/Dough.md stays as you edited it",)
+
+
+def test_an_edit_of_the_text_is_no_obstacle_and_stays(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "a.md", "---\nid: '1'\n# mine\ntags:   [ one ]\n---\nDough.\r\n")
+    synchronise(ports)
+    event = machine_sets(ports, "a.md", tags=["one", "two"], context="Dough it is.")
+    type_into(tmp_path, "a.md", "Dough.\r\n", "Dough and butter.\r\n")
+    synchronise(ports)
+    undo(ports, event)
+    assert (tmp_path / "a.md").read_bytes() == (
+        b"---\nid: '1'\n# mine\ntags:   [ one ]\n---\nDough and butter.\r\n"
+    )
+
+
+def test_what_built_on_a_change_is_taken_back_on_request(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Dough.", title="Dough"))
+    before = tree_hashes(tmp_path)
+    first = machine_sets(ports, path, context="One.")
+    second = machine_sets(ports, path, context="Two.")
+    with pytest.raises(SettingsError, match=f"changed again by event {second}"):
+        undo(ports, first)
+    undone = undo(ports, first, cascade=True)
+    assert [event.id for event in undone.events] == [second, first]
+    assert tree_hashes(tmp_path) == before
+
+
+def test_later_additions_to_the_same_list_stay(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Dough.", title="Dough"))
+    first = machine_sets(ports, path, tags=["one"])
+    machine_sets(ports, path, tags=["one", "two"])
+    undo(ports, first)
+    assert own(ports, path).tags == ("two",)
+
+
+def test_all_since_a_moment_is_taken_back_to_the_byte(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    one = add(ports, NewNote("Croissant dough tears in lamination.", title="Dough"))
+    two = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
+    machine_sets(ports, one, tags=["kept"])
+    before = tree_hashes(tmp_path)
+    first = machine_sets(ports, two, tags=["butter"])
+    machine_sets(ports, one, context="One.", tags=["kept", "dough"])
+    machine_sets(ports, one, context="Two.")
+    undone = undo_since(ports, first)
+    assert set(undone.paths) == {one, two}
+    assert tree_hashes(tmp_path) == before
+    with pytest.raises(SettingsError, match="changed nothing"):
+        undo_since(ports, first)
+
+
+def test_since_takes_dates_and_never_a_persons_own_changes(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Dough.", title="Dough", tags=["mine"]))
+    machine_sets(ports, path, tags=["mine", "its"])
+    undo_since(ports, "2030-03-02T14:00")
+    assert own(ports, path).tags == ("mine",)
+    with pytest.raises(SettingsError):
+        undo_since(ports, "2031-01-01")
+    with pytest.raises(UsageError):
+        undo_since(ports, "last week")
+
+
+def test_one_edited_field_keeps_all_since_from_being_taken_back(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    one = add(ports, NewNote("Dough.", title="Dough"))
+    two = add(ports, NewNote("Butter.", title="Butter"))
+    first = machine_sets(ports, one, context="One.")
+    machine_sets(ports, two, context="Two.")
+    type_into(tmp_path, two, "Two.", "Mine.")
+    synchronise(ports)
+    before = tree_hashes(tmp_path)
+    with pytest.raises(SettingsError, match=r"context of notes/Butter\.md"):
+        undo_since(ports, first)
+    assert tree_hashes(tmp_path) == before
+    undone = undo_since(ports, first, keep_edits=True)
+    assert undone.paths == (one,)
+    assert own(ports, two).context == "Mine."
+
+
+def test_what_was_taken_back_can_be_brought_back(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Dough.", title="Dough"))
+    event = machine_sets(ports, path, context="One.")
+    after = tree_hashes(tmp_path)
+    undo(ports, event)
+    with pytest.raises(SettingsError, match="taken back already"):
+        undo(ports, event)
+    undo(ports, events(ports, "undo")[-1].id)
+    assert tree_hashes(tmp_path) == after
+    undo(ports, event)
+    assert own(ports, path).context == ""
+
+
+def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    target = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
+    source = add(ports, NewNote("Dough.", title="Dough"))
+    summary = ports.index.summary(target)
+    assert summary is not None and summary.id is not None
+    draft = NoteDraft(ports, ports.vault.read(source))
+    record = LinkRecord(summary.id, target, "[[Butter]]", "supports", 0.5, "both are butter")
+    draft.change({"links": ["[[Butter]]"]}, new_event(ports, "link", links=(record,)))
+    ports.changes.apply(draft.write(), draft.events)
+    refresh(ports, [source])
+    before = tree_hashes(tmp_path)
+    remove(ports, summary)
+    assert own(ports, source).links == ()
+    undo(ports, events(ports, "remove")[-1].id)
+    found = tree_hashes(tmp_path)
+    assert {path: found[path] for path in before} == before
+    links = ownership(ports.index.events(draft.note.id)).links
+    assert links == {summary.id: record}
+
+
+def test_a_removed_note_that_the_trash_no_longer_holds_stays_away(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Butter.", title="Butter"))
+    summary = ports.index.summary(path)
+    assert summary is not None
+    remove(ports, summary)
+    event = events(ports, "remove")[-1].id
+    (tmp_path / ".trash/Butter.md").write_text("something else", encoding="utf-8")
+    with pytest.raises(SettingsError, match="no longer in the trash"):
+        undo(ports, event)
+    assert not (tmp_path / path).exists()
+
+
+def test_a_link_is_taken_back_after_its_target_was_renamed(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    target = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
+    source = add(ports, NewNote("Dough.", title="Dough"))
+    summary = ports.index.summary(target)
+    assert summary is not None and summary.id is not None
+    draft = NoteDraft(ports, ports.vault.read(source))
+    record = LinkRecord(summary.id, target, "[[Butter]]", "supports", 0.5, "both are butter")
+    draft.change({"links": ["[[Butter]]"]}, new_event(ports, "link", links=(record,)))
+    ports.changes.apply(draft.write(), draft.events)
+    refresh(ports, [source])
+    (tmp_path / target).rename(tmp_path / "notes/Cultured.md")
+    type_into(tmp_path, source, "[[Butter]]", "[[Cultured]]")
+    synchronise(ports)
+    undo(ports, draft.events[0].id)
+    assert own(ports, source).links == ()
+    undo(ports, events(ports, "undo")[-1].id)
+    assert own(ports, source).links == ("[[Cultured]]",)
+
+
+def test_a_new_text_is_taken_back_unless_it_was_edited_again(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Dough.", title="Dough"))
+    before = tree_hashes(tmp_path)
+    summary = ports.index.summary(path)
+    assert summary is not None
+    update(ports, summary, FieldEdits(content="Butter."))
+    event = events(ports, "edit")[-1].id
+    undo(ports, event)
+    assert tree_hashes(tmp_path) == before
+    update(ports, summary, FieldEdits(content="Butter."))
+    event = events(ports, "edit")[-1].id
+    type_into(tmp_path, path, "Butter.", "Butter and flour.")
+    synchronise(ports)
+    with pytest.raises(SettingsError, match="the text of"):
+        undo(ports, event)
 
 
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:

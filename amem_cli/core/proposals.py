@@ -1,0 +1,101 @@
+"""Changes of older notes that wait for a person's decision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from amem_cli.core.journal import Change, Event, Ownership, change_from_record
+from amem_cli.core.note import METADATA_FIELDS, Note
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One field of one older note that the machine would change.
+
+    Attributes:
+        id: unique, sorts by time; letters and digits only.
+        time: ISO 8601 with offset.
+        note: id of the note; empty where it has none.
+        path: where the note was.
+        trigger: id or path of the note because of which it is proposed.
+        cause: id of the `process` event.
+        change: the field as it was, and as it would be.
+    """
+
+    id: str
+    time: str
+    note: str
+    path: str
+    trigger: str
+    cause: str
+    change: Change
+    reason: str = ""
+    model: str = ""
+    prompt: str = ""
+
+    @property
+    def key(self) -> str:
+        """How the journal names the note."""
+        return self.note or self.path
+
+
+def proposal_record(proposal: Proposal) -> dict[str, Any]:
+    """The JSON object of a proposal."""
+    return asdict(proposal)
+
+
+def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
+    """Read a proposal; it may come from a vault that somebody else filled.
+
+    Raises:
+        ValueError: it is none, or holds what no check of the program would let pass.
+    """
+    try:
+        values = {item.name: record.get(item.name, "") for item in fields(Proposal)}
+        values["change"] = change_from_record(record["change"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a proposal: {error}") from None
+    if not all(isinstance(value, str) for name, value in values.items() if name != "change"):
+        raise ValueError("a field is not text")
+    proposal = Proposal(**values)
+    if not (proposal.id.isascii() and proposal.id.isalnum()):
+        raise ValueError("the id is not plain")
+    if proposal.change.field not in METADATA_FIELDS:
+        raise ValueError(f"{proposal.change.field!r} cannot be proposed")
+    return proposal
+
+
+def value_today(change: Change, note: Note, owned: Ownership) -> str | list[str] | None:
+    """What accepting a proposal makes of the note as it is now.
+
+    Args:
+        owned: what in the note is the machine's own; nothing else is replaced or dropped.
+
+    Returns:
+        None where the proposal no longer fits: a person wrote the context, or nothing is new.
+    """
+    if change.field == "context":
+        context = str(change.after)
+        free = owned.may_replace_context(note.context)
+        return context if free and context != note.context else None
+    present: tuple[str, ...] = getattr(note, change.field)
+    own = owned.keywords if change.field == "keywords" else owned.tags
+    dropped = {item for item in change.before if item not in change.after and item in own}
+    kept = [item for item in present if item not in dropped]
+    known = {item.casefold() for item in present}
+    after = [item for item in change.after if item not in change.before]
+    result = [*kept, *(item for item in after if item.casefold() not in known)]
+    return result if result != list(present) else None
+
+
+def rejected_before(change: Change, events: list[Event]) -> bool:
+    """Whether a person turned this very change of the note down."""
+    return any(
+        (past.field, past.after) == (change.field, change.after)
+        for event in events
+        if event.kind == "reject"
+        for past in event.proposed
+    )
+

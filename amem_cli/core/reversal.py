@@ -1,0 +1,116 @@
+"""Decides whether a recorded change can be taken back without harming what came after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from amem_cli.core.journal import Change, Event
+from amem_cli.core.note import LIST_FIELDS
+
+IDENTITY = ("id", "created")
+Key = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why one field of an event cannot simply be put back.
+
+    Attributes:
+        field: a field's name.
+        event: id of the later event that built on it; empty where a person edited it.
+    """
+
+    field: str
+    event: str = ""
+
+
+def undone_events(events: Iterable[Event]) -> dict[str, str]:
+    """Ids of events that are taken back, with the ids of the `undo` events that did it.
+
+    Taking back an `undo` makes the event count again.
+    """
+    found: dict[str, str] = {}
+    void: set[str] = set()
+    for event in sorted(events, key=lambda each: each.id, reverse=True):
+        if event.kind == "undo" and event.id not in void:
+            found[event.cause] = event.id
+            void.add(event.cause)
+    return found
+
+
+def obstacles(
+    event: Event,
+    history: Sequence[Event],
+    chosen: Collection[str],
+    present: Mapping[str, Any],
+    key: Key,
+) -> list[Obstacle]:
+    """What stands in the way of taking back `event`, field by field.
+
+    Args:
+        history: all events of the same note, oldest first.
+        chosen: ids of the events that are taken back together; those newer than `event` already
+            are.
+        present: the note's values by field as they are now.
+        key: what a link's text stands for, so that a renamed target is no edit.
+    """
+    undone = undone_events(history)
+    gone = {*undone, *undone.values()} - {event.id}
+    later = [
+        each
+        for each in history
+        if each.id > event.id and each.id not in gone and each.id not in chosen
+    ]
+    found = []
+    for change in event.changes:
+        if change.field not in IDENTITY:
+            obstacle = _obstacle(change, later, present.get(change.field), key)
+            found += [obstacle] if obstacle else []
+    return found
+
+
+def _obstacle(change: Change, later: Sequence[Event], present: Any, key: Key) -> Obstacle | None:
+    same = key if change.field == "links" else str
+    value = _comparable(change.after, same)
+    built_on = ""
+    for event in later:
+        for other in event.changes:
+            if other.field != change.field:
+                continue
+            if event.by == "person" or _comparable(other.before, same) != value:
+                return Obstacle(change.field)
+            value = _comparable(other.after, same)
+            if change.field not in LIST_FIELDS or _touched(change, same) & _touched(other, same):
+                built_on = built_on or event.id
+    if _comparable(present, same) != value:
+        return Obstacle(change.field)
+    return Obstacle(change.field, built_on) if built_on else None
+
+
+def _comparable(value: Any, same: Key) -> Any:
+    """A list without its order: whoever sorts a list has not changed what is in it."""
+    return frozenset(same(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def _touched(change: Change, same: Key) -> frozenset[str]:
+    before: frozenset[str] = _comparable(change.before, same)
+    after: frozenset[str] = _comparable(change.after, same)
+    return before ^ after
+
+
+def without(change: Change, present: Sequence[str], key: Key) -> list[str]:
+    """A list as it is now without what the change did to it."""
+    same = key if change.field == "links" else str
+    before = {same(item) for item in change.before}
+    after = {same(item) for item in change.after}
+    kept = [item for item in present if not (same(item) in after and same(item) not in before)]
+    have = {same(item) for item in kept}
+    gone = [item for item in change.before if same(item) not in after and same(item) not in have]
+    return [*kept, *gone]
+
+
+def reversed_change(change: Change) -> Change:
+    """The change that leads back."""
+    return Change(change.field, change.after, change.before)

@@ -1,0 +1,243 @@
+"""Drafts that take back a set of events, the newest first, in all notes at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from amem_cli.core.changes import NoteWrite
+from amem_cli.core.errors import NotFoundError, SettingsError
+from amem_cli.core.journal import Event, LinkRecord, Splice, ownership
+from amem_cli.core.note import LIST_FIELDS, OWNED_FIELDS, Note
+from amem_cli.core.note_file import body_bytes, parse_note
+from amem_cli.core.resolution import resolve, shortest_target
+from amem_cli.core.reversal import IDENTITY, obstacles, reversed_change, without
+from amem_cli.core.wikilinks import format_link, parse_link
+from amem_cli.services.recording import FieldValue, NoteDraft, new_event
+from amem_cli.services.vault_ports import VaultPorts
+
+
+@dataclass(slots=True)
+class Reversal:
+    """All drafts that take back a set of events, the newest first.
+
+    Attributes:
+        built_on: later events of the machine's that stand in the way, by id.
+        conflicts: why events cannot be taken back.
+    """
+
+    ports: VaultPorts
+    chosen: list[Event]
+    keep_edits: bool
+    drafts: dict[str, NoteDraft] = field(default_factory=dict)
+    restored: dict[str, tuple[bytes, Event]] = field(default_factory=dict)
+    built_on: dict[str, Event] = field(default_factory=dict)
+    conflicts: list[SettingsError] = field(default_factory=list)
+    reversed: list[Event] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+    def draft(self) -> None:
+        """Try every event."""
+        for event in sorted(self.chosen, key=lambda each: each.id, reverse=True):
+            try:
+                if event.kind == "remove":
+                    self._restore_note(event)
+                else:
+                    self._reverse(event)
+            except NotFoundError as error:
+                if len(self.chosen) == 1:
+                    raise
+                self.kept.append(error.message)
+            except SettingsError as error:
+                self.conflicts.append(error)
+
+    def refuse(self) -> None:
+        """Raise what stands in the way, if anything does."""
+        if self.conflicts:
+            first = self.conflicts[0]
+            more = f", and {len(self.conflicts) - 1} more" if len(self.conflicts) > 1 else ""
+            raise SettingsError(first.message + more, hint=first.hint)
+
+    def writes(self) -> list[NoteWrite]:
+        """New bytes of the notes."""
+        writes = [NoteWrite(path, None, raw) for path, (raw, _) in self.restored.items()]
+        return [*writes, *(write for draft in self.drafts.values() for write in draft.write())]
+
+    def events(self) -> list[Event]:
+        """The `undo` events."""
+        first = [event for _, event in self.restored.values()]
+        return [*first, *(event for draft in self.drafts.values() for event in draft.events)]
+
+    def _restore_note(self, event: Event) -> None:
+        raw = self.ports.vault.read_trashed(event.path, event.sha) if event.sha else None
+        if raw is None:
+            raise SettingsError(f"{event.path} is no longer in the trash as it was removed")
+        if self.ports.vault.exists(event.path):
+            raise SettingsError(f"{event.path} exists again", hint="Look for the old in .trash/.")
+        record = self._record(event)
+        self.restored[event.path] = (raw, replace(record, note=event.note, path=event.path))
+        self.reversed.append(event)
+
+    def _record(self, event: Event) -> Event:
+        reason = f"took back: {event.reason}" if event.reason else f"took back {event.kind}"
+        return new_event(
+            self.ports,
+            "undo",
+            by="person",
+            cause=event.id,
+            reason=reason,
+            trigger=event.trigger,
+        )
+
+    def _reverse(self, event: Event) -> None:
+        path = _path_of(self.ports, event)
+        draft = self.drafts.get(path) or NoteDraft(self.ports, self.ports.vault.read(path))
+        history = self.ports.index.events(event.note or event.path)
+        key = _link_key(self.ports, path, history)
+        record = replace(self._record(event), links=self._links_again(event, history))
+        if self._exactly(draft, event, record):
+            pass
+        elif not event.changes:
+            raise SettingsError(
+                f"the text of {path} was edited since", hint="Change it back by hand."
+            )
+        else:
+            fields = self._fields(draft, event, history, key)
+            if not self._in_place(draft, event, record):
+                draft.change(fields, record)
+        if draft.events:
+            self.drafts[path] = draft
+            self.reversed.append(event)
+
+    def _exactly(self, draft: NoteDraft, event: Event, record: Event) -> bool:
+        splice = event.splice
+        if splice is None or hashlib.sha256(draft.raw).hexdigest() != splice.sha_after:
+            return False
+        before = _before(draft.raw, splice)
+        if before is None or hashlib.sha256(before).hexdigest() != splice.sha_before:
+            return False
+        draft.restore(before, record, tuple(map(reversed_change, event.changes)))
+        return True
+
+    def _in_place(self, draft: NoteDraft, event: Event, record: Event) -> bool:
+        """Put the old bytes of the front matter back where only the text was edited since."""
+        if event.splice is None or any(change.field in IDENTITY for change in event.changes):
+            return False
+        before = _before(draft.raw, event.splice)
+        if before is None or body_bytes(before) != body_bytes(draft.raw):
+            return False
+        old, now = parse_note(draft.path, before, self.ports.names), draft.note
+        wanted = {change.field: change.before for change in event.changes}
+        if old.refused is not None or _values(old) != {**_values(now), **wanted}:
+            return False
+        draft.restore(before, record, tuple(map(reversed_change, event.changes)))
+        return True
+
+    def _fields(
+        self, draft: NoteDraft, event: Event, history: Sequence[Event], key: _LinkKey
+    ) -> dict[str, FieldValue]:
+        """Values that take the event back, or a conflict."""
+        present = {name: getattr(draft.note, name) for name in OWNED_FIELDS}
+        ids = {each.id for each in self.chosen}
+        blocked = {each.field: each for each in obstacles(event, history, ids, present, key)}
+        fields: dict[str, FieldValue] = {}
+        for change in event.changes:
+            if change.field in IDENTITY or change.field not in present:
+                continue
+            obstacle = blocked.get(change.field)
+            if obstacle is not None and obstacle.event:
+                later = next(each for each in history if each.id == obstacle.event)
+                self.built_on[later.id] = later
+                raise SettingsError(
+                    f"{change.field} of {draft.path} was changed again by event {later.id}",
+                    hint="--cascade takes that back as well.",
+                )
+            if obstacle is not None and not self.keep_edits:
+                raise SettingsError(
+                    f"{change.field} of {draft.path} was edited since",
+                    hint="--keep-edits takes back the rest and leaves your edits.",
+                )
+            if change.field in LIST_FIELDS:
+                values = without(change, present[change.field], key)
+                fields[change.field] = [key.written(text) for text in values]
+            elif obstacle is None:
+                fields[change.field] = str(change.before)
+            else:
+                self.kept.append(f"{change.field} of {draft.path} stays as you edited it")
+        return fields
+
+    def _links_again(self, event: Event, history: Sequence[Event]) -> tuple[LinkRecord, ...]:
+        """Records of the links that come back, so that their reasons come back with them."""
+        gone: set[str] = set()
+        for change in event.changes:
+            if change.field == "links":
+                gone = set(change.before) - set(change.after)
+        if not gone:
+            return ()
+        if event.kind == "undo":
+            return _once_more(event, history)
+        known = ownership(each for each in history if each.id < event.id).links.values()
+        return tuple(record for record in known if record.text in gone)
+
+
+def _once_more(event: Event, history: Sequence[Event]) -> tuple[LinkRecord, ...]:
+    """The links of an event that was taken back; who wants them again has made them theirs."""
+    first = next((each for each in history if each.id == event.cause), None)
+    links = first.links if first is not None else ()
+    return tuple(replace(record, by="person") for record in links)
+
+
+def _values(note: Note) -> dict[str, object]:
+    values = {name: getattr(note, name) for name in OWNED_FIELDS}
+    return {name: list(value) if name in LIST_FIELDS else value for name, value in values.items()}
+
+
+def _path_of(ports: VaultPorts, event: Event) -> str:
+    # A note that lost its id by an earlier undo is where it was.
+    same = ports.index.find(event.note or event.path) or ports.index.find(event.path)
+    if len(same) != 1:
+        raise NotFoundError(f"the note of event {event.id} is gone", hint=event.path)
+    return same[0].path
+
+
+def _before(raw: bytes, splice: Splice) -> bytes | None:
+    """The bytes with the splice taken back, where its text stands at its place."""
+    inserted = splice.inserted.encode("utf-8", "surrogatepass")
+    end = splice.offset + len(inserted)
+    if raw[splice.offset : end] != inserted:
+        return None
+    return raw[: splice.offset] + splice.removed.encode("utf-8", "surrogatepass") + raw[end:]
+
+
+@dataclass(frozen=True, slots=True)
+class _LinkKey:
+    """What a link's text stands for: the path of its note, wherever that is now."""
+
+    ports: VaultPorts
+    source: str
+    targets: dict[str, str]
+
+    def __call__(self, text: str) -> str:
+        return self._leads_to(text) or self.targets.get(text) or text
+
+    def written(self, text: str) -> str:
+        """The text as it has to be written today."""
+        path = self.targets.get(text)
+        if path is None or self._leads_to(text) is not None:
+            return text
+        return format_link(shortest_target(path, self.ports.index))
+
+    def _leads_to(self, text: str) -> str | None:
+        parsed = parse_link(text)
+        return resolve(parsed.target, self.source, self.ports.index) if parsed else None
+
+
+def _link_key(ports: VaultPorts, source: str, history: Sequence[Event]) -> _LinkKey:
+    targets: dict[str, str] = {}
+    for event in history:
+        for record in event.links:
+            same = ports.index.find(record.target)
+            if len(same) == 1:
+                targets[record.text] = same[0].path
+    return _LinkKey(ports, source, targets)

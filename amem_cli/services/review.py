@@ -1,0 +1,265 @@
+"""Lets a person decide on the changes of older notes that the machine proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from amem_cli.core.errors import AmemError, NotFoundError, Problem, UsageError
+from amem_cli.core.journal import Change, Event, ownership
+from amem_cli.core.model_text import clean_line
+from amem_cli.core.note import Note
+from amem_cli.core.note_file import parse_note
+from amem_cli.core.proposals import Proposal, value_today
+from amem_cli.core.tags import normalise_tag
+from amem_cli.services.recording import FieldValue, NoteDraft, change_of, new_event
+from amem_cli.services.sync import refresh
+from amem_cli.services.vault_ports import VaultPorts
+
+LONGEST_CONTEXT = 400
+LONGEST_KEYWORD = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A proposal beside the note as it is today.
+
+    Attributes:
+        path: where the note is now; where it was if it is gone.
+        change: what accepting would do today; None where the proposal no longer fits.
+        outdated: why it no longer fits, or empty.
+        because: title of the note that gave rise to it.
+    """
+
+    proposal: Proposal
+    path: str
+    title: str
+    because: str
+    change: Change | None
+    outdated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What became of proposals.
+
+    Attributes:
+        outdated: those that no longer fit and were dropped.
+        problems: those that could not be carried out and still wait.
+    """
+
+    accepted: tuple[Waiting, ...] = ()
+    rejected: tuple[Waiting, ...] = ()
+    outdated: tuple[Waiting, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    def __add__(self, other: Decisions) -> Decisions:
+        return Decisions(
+            self.accepted + other.accepted,
+            self.rejected + other.rejected,
+            self.outdated + other.outdated,
+            self.problems + other.problems,
+        )
+
+
+def waiting(
+    ports: VaultPorts, note: str = "", *, problems: list[Problem] | None = None
+) -> list[Waiting]:
+    """Proposals by note and time.
+
+    Args:
+        note: id or path: only proposals for this note, and those that it gave rise to.
+        problems: told of proposals that cannot be read.
+    """
+    found = [_as_of_today(ports, proposal) for proposal in ports.changes.waiting(problems)]
+    if note:
+        found = [
+            each
+            for each in found
+            if note in (each.proposal.note, each.path, each.proposal.path, each.proposal.trigger)
+        ]
+    return sorted(found, key=lambda each: (each.path, each.proposal.id))
+
+
+def chosen(ports: VaultPorts, prefixes: Sequence[str]) -> list[Waiting]:
+    """The proposals that the user named by their ids or the beginnings of these.
+
+    Raises:
+        NotFoundError: no proposal, or more than one, begins so.
+    """
+    present = waiting(ports)
+    found: dict[str, Waiting] = {}
+    for prefix in prefixes:
+        same = [each for each in present if prefix and each.proposal.id.startswith(prefix)]
+        if len(same) != 1:
+            what = "more than one proposal begins with" if same else "no proposal waits as"
+            raise NotFoundError(f"{what} {prefix!r}", hint="`amem review` shows their ids.")
+        found[same[0].proposal.id] = same[0]
+    return list(found.values())
+
+
+def accept(
+    ports: VaultPorts,
+    proposals: Sequence[Waiting],
+    *,
+    edited: Mapping[str, FieldValue] | None = None,
+) -> Decisions:
+    """Carry proposals out, note by note; one that fails stops no other.
+
+    Args:
+        edited: values that the person put in place of the proposed ones, by proposal id; they are
+            the person's own from then on.
+
+    Raises:
+        UsageError: an edited value cannot stand in its field.
+    """
+    values = {
+        each.proposal.id: _checked(each.proposal.change, edited[each.proposal.id])
+        for each in proposals
+        if edited and each.proposal.id in edited
+    }
+    by_note: dict[str, list[Waiting]] = {}
+    for each in proposals:
+        by_note.setdefault(each.path, []).append(each)
+    total = Decisions()
+    for path, group in by_note.items():
+        try:
+            total += _accept_in_note(ports, path, group, values)
+        except AmemError as error:
+            problem = Problem(path, 0, error.message, error.hint)
+            total += Decisions(problems=(problem,))
+    return total
+
+
+def reject(ports: VaultPorts, proposals: Sequence[Waiting]) -> Decisions:
+    """Turn proposals down; the same change of the same note is not proposed again."""
+    events = [_rejection(ports, each, "turned down") for each in proposals]
+    ports.changes.apply([], events, decided=[each.proposal.id for each in proposals])
+    refresh(ports, [])
+    return Decisions(rejected=tuple(proposals))
+
+
+def _accept_in_note(
+    ports: VaultPorts, path: str, group: Sequence[Waiting], values: Mapping[str, FieldValue]
+) -> Decisions:
+    with ports.changes.locked():
+        # The note may have changed since the proposals were shown.
+        group = [_as_of_today(ports, each.proposal) for each in group]
+        outdated = [each for each in group if each.change is None]
+        fitting = [each for each in group if each.change is not None]
+        drafts = [NoteDraft(ports, ports.vault.read(path))] if fitting else []
+        accepted = []
+        for each in fitting:
+            value = values.get(each.proposal.id)
+            if _carry_out(ports, drafts[0], each.proposal, value):
+                accepted.append(each)
+            else:
+                outdated.append(replace(each, change=None, outdated="nothing in it is new"))
+        writes = [write for draft in drafts for write in draft.write()]
+        events = [event for draft in drafts for event in draft.events]
+        events += [_rejection(ports, each, each.outdated) for each in outdated]
+        ports.changes.apply(writes, events, decided=[each.proposal.id for each in group])
+        refresh(ports, [write.path for write in writes])
+    return Decisions(accepted=tuple(accepted), outdated=tuple(outdated))
+
+
+def _carry_out(
+    ports: VaultPorts, draft: NoteDraft, proposal: Proposal, value: FieldValue | None
+) -> bool:
+    change = proposal.change
+    history = [*ports.index.events(proposal.key), *draft.events]
+    today = value_today(change, draft.note, ownership(history)) if value is None else value
+    if today is None:
+        return False
+    event = new_event(
+        ports,
+        "evolve",
+        by="machine" if value is None else "person",
+        trigger=proposal.trigger,
+        cause=proposal.cause,
+        reason=proposal.reason,
+        model=proposal.model,
+        prompt=proposal.prompt,
+        review="accepted" if value is None else "edited",
+    )
+    return draft.change({change.field: today}, event)
+
+
+def _rejection(ports: VaultPorts, each: Waiting, reason: str) -> Event:
+    proposal = each.proposal
+    return new_event(
+        ports,
+        "reject",
+        by="person",
+        note=proposal.note,
+        path=each.path,
+        trigger=proposal.trigger,
+        cause=proposal.cause,
+        reason=reason,
+        model=proposal.model,
+        prompt=proposal.prompt,
+        proposed=(proposal.change,),
+    )
+
+
+def _as_of_today(ports: VaultPorts, proposal: Proposal) -> Waiting:
+    because = _title(ports, proposal.trigger)
+    same = ports.index.find(proposal.note) if proposal.note else []
+    summary = same[0] if len(same) == 1 else ports.index.summary(proposal.path)
+    if summary is None:
+        return Waiting(proposal, proposal.path, proposal.path, because, None, "the note is gone")
+    found = Waiting(proposal, summary.path, summary.title, because, None)
+    try:
+        note = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
+    except AmemError as error:
+        return replace(found, outdated=error.message)
+    if note.refused is not None:
+        return replace(found, outdated=f"its front matter: {note.refused.message}")
+    return _fitted(ports, found, note)
+
+
+def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
+    change = found.proposal.change
+    try:
+        _checked(change, change.after)
+    except UsageError as error:
+        return replace(found, outdated=error.message)
+    owned = ownership(ports.index.events(found.proposal.key))
+    value = value_today(change, note, owned)
+    if value is None:
+        same = change.field == "context" and note.context != change.after
+        why = "you wrote its context since" if same else "nothing in it is new"
+        return replace(found, outdated=why)
+    return replace(found, change=change_of(note, change.field, value))
+
+
+def _title(ports: VaultPorts, key: str) -> str:
+    same = ports.index.find(key) if key else []
+    return same[0].title if len(same) == 1 else key
+
+
+def _checked(change: Change, value: FieldValue) -> FieldValue:
+    """A value that may stand in the field: one clean line each, tags by Obsidian's rules.
+
+    What was there before is nobody's to judge.
+
+    Raises:
+        UsageError: it may not.
+    """
+    if change.field == "context":
+        line = clean_line(value, LONGEST_CONTEXT) if isinstance(value, str) else None
+        if line is None:
+            raise UsageError(
+                "this cannot be a context", hint="One plain sentence, without markup or links."
+            )
+        return line
+    checked = []
+    for item in [] if isinstance(value, str) else value:
+        one: str | None = item
+        if item not in change.before:
+            tag = change.field == "tags"
+            one = normalise_tag(item) if tag else clean_line(item, LONGEST_KEYWORD)
+        if one is None:
+            raise UsageError(f"{item!r} cannot stand in {change.field}")
+        checked.append(one)
+    return list(dict.fromkeys(checked))
