@@ -15,8 +15,9 @@ from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import LanguageModel, ModelRequest
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import unlink
-from amem_cli.services.evolve import MemoryProcess, ProcessSettings, evolve_many
+from amem_cli.services.evolve import MemoryProcess, evolve_many
 from amem_cli.services.lookup import note_named
+from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder

@@ -13,8 +13,9 @@ from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import FieldEdits, update
-from amem_cli.services.evolve import MemoryProcess, ProcessSettings
+from amem_cli.services.evolve import MemoryProcess
 from amem_cli.services.outcome import Outcome
+from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.review import accept, chosen, reject, waiting
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.undo import undo
