@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
-settings.register_profile("quick", max_examples=60, deadline=None)
-settings.register_profile("deep", max_examples=5000, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+from tests.hypothesis_profiles import load_profile
+
+load_profile()
 
 
 @pytest.fixture(scope="session")

@@ -243,6 +243,9 @@ def _relation(value: object) -> Relation:
 
 
 def _strength(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return _USUAL_STRENGTH
-    return round(min(1.0, max(_WEAKEST, float(value))), 1)
+    # An integer may be too long for a float, so it is compared before it is converted.
+    if not abs(value) < math.inf:
+        return _USUAL_STRENGTH
+    return round(float(min(1, max(_WEAKEST, value))), 1)

@@ -49,14 +49,15 @@ def split_passages(
         No passage for a text of blanks.
     """
     maximum = max(_UNSPACED_LENGTH, max_chars)
+    target = min(target_chars, maximum)
     if _length(text, 0, len(text)) <= maximum:
         return _passage(text, 0, len(text))
     passages: list[Passage] = []
     start = end = size = 0
     for block_start, block_end in _blocks(text, maximum):
         block = _length(text, block_start, block_end)
-        is_full = size + block > (maximum if size < target_chars // 2 else target_chars)
-        starts_chapter = size > target_chars // 3 and _HEADING.match(text, block_start) is not None
+        is_full = size + block > (maximum if size < target // 2 else target)
+        starts_chapter = size > target // 3 and _HEADING.match(text, block_start) is not None
         if size and (is_full or starts_chapter):
             passages += _passage(text, start, end)
             start, size = block_start, 0

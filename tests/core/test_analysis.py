@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.core.analysis import (
@@ -210,7 +210,6 @@ def assert_clean(context: str) -> None:
     assert not any(mark in context for mark in ("[[", "{{", "---", "\n", "\r", "\x00"))
 
 
-@settings(deadline=None)
 @given(st.text(max_size=40), st.text(max_size=600))
 def test_context_is_clean_for_any_text(title: str, text: str) -> None:
     context = context_sentence(title, text, encode)

@@ -7,11 +7,12 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.core.answer_schema import AnswerRejected, read_answer, to_gbnf, to_json_schema
 from tests.fakes.language_model import random_value
+from tests.hypothesis_profiles import examples
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -97,7 +98,7 @@ def test_the_published_schema_means_the_same(schema: dict[str, Any], seed: int) 
 
 
 @given(SCHEMAS, st.integers(), st.data())
-@settings(max_examples=200)
+@examples(3)
 def test_a_mutated_answer_is_read_or_rejected_and_never_crashes(
     schema: dict[str, Any], seed: int, data: st.DataObject
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.core.keyphrases import candidate_phrases, extract_keywords
@@ -54,7 +54,6 @@ def test_nothing_meaningful_has_no_keywords(text: str) -> None:
     assert candidate_phrases(text, 5) == []
 
 
-@settings(deadline=None)
 @given(st.text(max_size=400))
 def test_keywords_stand_in_the_text(text: str) -> None:
     for phrase in [*extract_keywords(text, encode), *candidate_phrases(text, 10)]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.core.errors import HeaderRefused
 from amem_cli.core.note import LIST_FIELDS
 from amem_cli.core.note_file import body_bytes, compose_note, edit_header, parse_note
+from tests.hypothesis_profiles import examples
 
 KEPT = (
     "title: T # why",
@@ -82,7 +83,7 @@ def documents(draw: st.DrawFn) -> tuple[bytes, list[bytes]]:
     return raw, [mark + fence, *(piece for piece, stays in pieces if stays), fence + body]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(2.5)
 @given(documents(), changes)
 def test_an_edit_changes_the_properties_and_nothing_else(
     document: tuple[bytes, list[bytes]], wanted: dict[str, str | list[str]]
@@ -108,7 +109,7 @@ def test_an_edit_changes_the_properties_and_nothing_else(
     assert parse_note("n.md", edited).refused is None
 
 
-@settings(max_examples=150, deadline=None)
+@examples(2.5)
 @given(changes, st.text(st.characters(codec="utf-8")))
 def test_a_new_note_says_what_was_meant(wanted: dict[str, str | list[str]], body: str) -> None:
     raw = compose_note(wanted, body)
@@ -118,7 +119,7 @@ def test_a_new_note_says_what_was_meant(wanted: dict[str, str | list[str]], body
     assert parse_note("n.md", raw).body == body
 
 
-@settings(max_examples=300, deadline=None)
+@examples(5)
 @given(
     st.one_of(
         st.binary(max_size=200),
