@@ -89,7 +89,7 @@ def create_in(folder: OpenFolder, name: str, content: bytes) -> None:
     temporary = ""
     try:
         temporary = _write_temporary(folder, content)
-        folder.move(temporary, folder, name)
+        folder.name_own(temporary, name)
         temporary = ""
         folder.sync()
     except FileExistsError:

@@ -20,6 +20,7 @@ _BY_HANDLE = (
     and hasattr(os, "O_DIRECTORY")
 )
 _PLAIN = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_SECOND_NAME = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EMLINK)
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 
@@ -120,6 +121,32 @@ class OpenFolder:
         """Exchange two names in one step; False where the system cannot."""
         return _rename2(self, one, self, other, _RENAME_EXCHANGE)
 
+    def name_own(self, temporary: str, name: str) -> None:
+        """Give a file that nobody else knows its name; the name must be free.
+
+        Raises:
+            FileExistsError: the name is taken.
+            OSError: the file cannot be named so.
+        """
+        if _rename2(self, temporary, self, name, _RENAME_NOREPLACE):
+            return
+        try:
+            os.link(
+                self._place(temporary),
+                self._place(name),
+                src_dir_fd=self._handle,
+                dst_dir_fd=self._handle,
+                follow_symlinks=False,
+            )
+        except FileExistsError:
+            raise
+        except OSError as error:
+            if error.errno not in _NO_SECOND_NAME:
+                raise
+            self._claim_and_move(temporary, self, name)
+        else:
+            self.unlink(temporary)
+
     def move(self, source: str, to: OpenFolder, target: str) -> None:
         """Move a file to a name that is free, in one step where the system can.
 
@@ -127,21 +154,21 @@ class OpenFolder:
             FileExistsError: the name is taken.
             OSError: the file cannot be moved.
         """
-        if _rename2(self, source, to, target, _RENAME_NOREPLACE):
-            return
-        handles = {"src_dir_fd": self._handle, "dst_dir_fd": to._handle}
+        if not _rename2(self, source, to, target, _RENAME_NOREPLACE):
+            self._claim_and_move(source, to, target)
+
+    def _claim_and_move(self, source: str, to: OpenFolder, target: str) -> None:
+        os.close(to.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
-            os.link(self._place(source), to._place(target), follow_symlinks=False, **handles)
-        except FileExistsError:
+            os.replace(
+                self._place(source),
+                to._place(target),
+                src_dir_fd=self._handle,
+                dst_dir_fd=to._handle,
+            )
+        except OSError:
+            to.unlink(target)
             raise
-        except OSError as error:
-            if error.errno not in (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EMLINK):
-                raise
-            # No second name can be had on this file system: claim the new one, then take it.
-            os.close(to.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-            os.replace(self._place(source), to._place(target), **handles)  # noqa: PTH105
-        else:
-            self.unlink(source)
 
     def sync(self) -> None:
         """Make renames in this folder durable, where the system can."""

@@ -322,6 +322,8 @@ def _odd_name(path: str) -> Problem | None:
         return Problem(_shown(path), 0, "the file name is not UTF-8", "Rename the file.")
     if "\\" in path:
         return Problem(path, 0, "a backslash is in the name or its folder's", "Rename it.")
+    if any(character < " " or "\x7f" <= character <= "\x9f" for character in path):
+        return Problem(path, 0, "a control character is in the name or its folder's", "Rename it.")
     return None
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,12 +27,14 @@ from amem_cli.cli import (
 from amem_cli.cli.session import Session
 from amem_cli.core.errors import (
     EXIT_BUG,
+    EXIT_FIXABLE,
     EXIT_INTERRUPTED,
     EXIT_USAGE,
     AmemError,
+    SettingsError,
     UsageError,
 )
-from amem_cli.rendering.output import Output
+from amem_cli.rendering.output import Output, silence
 
 app = typer.Typer(
     name="amem",
@@ -53,6 +58,7 @@ for group in (
 ):
     group.register(app)
 
+_STREAM_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _FLAGS = ("--json", "--quiet", "--verbose", "--no-color")
 
 
@@ -105,19 +111,78 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run one command line and end the process with its exit code."""
+    if arguments is None:
+        _use_utf8()
+    _open_closed_streams()
+    _end_on_signals()
+    line = global_options_first(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _finished(_run(line))
+    except BrokenPipeError:
+        # The reader of a pipe has had enough, as with `| head`.
+        silence(sys.stdout)
+        code = 0
+    except KeyboardInterrupt:
+        silence(sys.stdout)
+        code = EXIT_INTERRUPTED
+    signal.signal(signal.SIGINT, _end_at_once)
+    sys.exit(code)
+
+
+def _use_utf8() -> None:
+    """Start again in UTF-8 mode where the locale would garble the names of notes."""
+    if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1":
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
+
+
+def _open_closed_streams() -> None:
+    """Streams that the caller closed lead nowhere; text that a terminal cannot show is escaped."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-    line = global_options_first(sys.argv[1:] if arguments is None else arguments)
+
+
+def _end_on_signals() -> None:
+    """Let the signals that end a process end it as Ctrl-C does: files closed, locks released."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # Under nohup the second is ignored, and that stays so.
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    signal.signal(number, _end_at_once)
+    raise KeyboardInterrupt
+
+
+def _end_at_once(number: int, frame: object) -> None:
+    os._exit(EXIT_INTERRUPTED)
+
+
+def _finished(code: int) -> int:
+    """The exit code, once all that was printed has gone out."""
     try:
-        code = _run(line)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of a pipe has had enough, as with `| head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    sys.exit(code)
+        raise
+    except OSError as error:
+        return _output_lost(error)
+    return code
+
+
+def _output_lost(error: OSError) -> int:
+    silence(sys.stdout)
+    message = f"cannot write the output: {error.strerror}"
+    Output().error(SettingsError(message, hint="Check the disk that it goes to."))
+    return EXIT_FIXABLE
 
 
 def _run(line: list[str]) -> int:
@@ -139,14 +204,17 @@ def _run(line: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
+        # What fails to be written to a file is told by name; only a stream has none.
+        if isinstance(error, OSError) and error.filename is None and error.errno in _STREAM_FULL:
+            return _output_lost(error)
         return _other(error, output)
 
 
-def raise_context(error: AmemError) -> None:
-    """Show where an understood error came from."""
-    import traceback
+def raise_context(error: BaseException) -> None:
+    """Show where an error came from."""
+    from amem_cli.cli.crash_log import traceback_of
 
-    traceback.print_exception(error, file=sys.stderr)
+    sys.stderr.write(traceback_of(error))
 
 
 def _other(error: Exception, output: Output) -> int:
@@ -162,12 +230,11 @@ def _other(error: Exception, output: Output) -> int:
         output.error(UsageError(text[0].lower() + text[1:], hint=f"{path} --help"))
         return EXIT_USAGE
     from amem_cli.cli.crash_log import keep_traceback
+    from amem_cli.core.redaction import redacted
 
     place = keep_traceback(error)
     if output.verbose:
-        import traceback
-
-        traceback.print_exception(error, file=sys.stderr)
-    message = f"a bug in amem: {type(error).__name__}: {error}"
+        raise_context(error)
+    message = redacted(f"a bug in amem: {type(error).__name__}: {error}", os.environ)
     output.error(AmemError(message, hint=f"Please report it with {place}."))
     return EXIT_BUG

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from amem_cli.core.errors import AmemError, Problem
 
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
     from amem_cli.core.index_port import Progress
 
-_BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# What turns the direction of writing, and the line breaks that are no control characters.
+_STEERING = frozenset(
+    "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    "\u206a\u206b\u206c\u206d\u206e\u206f"
+)
 
 
 def printable(text: str) -> str:
@@ -25,10 +30,15 @@ def printable(text: str) -> str:
         return text
     return "".join(
         char
-        if char in "\n\t" or not (unicodedata.category(char) in ("Cc", "Cs") or char in _BIDI)
+        if char in "\n\t" or not (unicodedata.category(char) in ("Cc", "Cs") or char in _STEERING)
         else "\N{REPLACEMENT CHARACTER}"
         for char in text
     )
+
+
+def on_one_line(text: str) -> str:
+    """Printable text in which a line break is made visible too, as in a file's name."""
+    return printable(text).replace("\n", "\N{REPLACEMENT CHARACTER}")
 
 
 class Output:
@@ -93,13 +103,14 @@ class Output:
     def notice(self, text: str) -> None:
         """Something that the user may want to know, on stderr."""
         if not self.quiet:
-            sys.stderr.write(_encodable(printable(text), sys.stderr.encoding) + "\n")
+            _say(text)
 
     def problems(self, problems: list[Problem] | tuple[Problem, ...], limit: int = 10) -> None:
         """Notices of what is wrong in notes, at most a few unless verbose."""
         shown = problems if self.verbose else problems[:limit]
         for problem in shown:
-            place = f"{problem.path}:{problem.line}" if problem.line else problem.path
+            path = on_one_line(problem.path)
+            place = f"{path}:{problem.line}" if problem.line else path
             hint = f" {problem.hint}" if problem.hint else ""
             self.notice(f"! {place}: {problem.message}.{hint}")
         if len(shown) < len(problems):
@@ -111,7 +122,7 @@ class Output:
             document = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
             self.json_line(document, indent=2)
         text = f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
-        sys.stderr.write(_encodable(printable(text), sys.stderr.encoding) + "\n")
+        _say(text)
 
     @contextlib.contextmanager
     def progress(self, label: str) -> Iterator[Progress | None]:
@@ -140,12 +151,28 @@ class Output:
             yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+def _say(text: str) -> None:
+    """Write to stderr; a terminal or pipe that is gone changes nothing of what was done."""
+    try:
+        sys.stderr.write(_encodable(printable(text), sys.stderr.encoding) + "\n")
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Let what is still written to a stream that failed go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
 def _plain(text: str) -> bool:
-    return not any(char in _BIDI or "\x7f" <= char <= "\x9f" for char in text)
+    return not any(char in _STEERING or "\x7f" <= char <= "\x9f" for char in text)
 
 
 def _escaped(char: str) -> str:
-    return f"\\u{ord(char):04x}" if char in _BIDI or "\x7f" <= char <= "\x9f" else char
+    return f"\\u{ord(char):04x}" if char in _STEERING or "\x7f" <= char <= "\x9f" else char
 
 
 def _encodable(text: str, encoding: str | None) -> str:
