@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 STATE_FOLDER = ".amem"
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
 OPENAI_URL = "https://api.openai.com/v1"
-API_KEY_VARIABLES = ("AMEM_API_KEY", "OPENAI_API_KEY")
+# Settings files and options of the person at this machine, who alone may send notes elsewhere.
+OWN_LAYERS = frozenset({"user", "environment", "option"})
 
 
 def find_vault(
@@ -114,7 +115,12 @@ class Workspace:
         """The open index."""
         from amem_cli.adapters.sqlite_index import SqliteIndex
 
-        return SqliteIndex(self.index_file)
+        return SqliteIndex(self.index_file, notify=self.notify, refill=self._fill_index)
+
+    def _fill_index(self) -> None:
+        from amem_cli.services.sync import synchronise
+
+        synchronise(self.ports)
 
     @cached_property
     def ports(self) -> VaultPorts:
@@ -154,7 +160,8 @@ class Workspace:
         Raises:
             SettingsError, ModelError: the language model of the settings cannot be used.
         """
-        from amem_cli.services.evolve import MemoryProcess, ProcessSettings
+        from amem_cli.services.evolve import MemoryProcess
+        from amem_cli.services.process_plan import ProcessSettings
 
         settings = self.settings
         return MemoryProcess(
@@ -162,7 +169,8 @@ class Workspace:
             encoder=self.encoder,
             model=self.model,
             settings=ProcessSettings(
-                evolve=settings.evolution_mode == "auto",
+                evolve=settings.evolution_mode != "off",
+                review=settings.evolution_mode == "review",
                 settle_seconds=settings.evolution_settle_seconds,
                 max_links=settings.evolution_max_links,
                 candidates=settings.evolution_candidates,
@@ -190,8 +198,8 @@ def open_model(
     """The language model that the settings name.
 
     Raises:
-        SettingsError: the settings are incomplete, or would send notes to another machine
-            without the user's own choice on this one.
+        SettingsError: the settings are incomplete, would send notes to another machine without
+            the user's own choice on this one, or would run a model that the vault itself brings.
         ModelError: there is no such model.
     """
     if settings.llm_backend == "none":
@@ -199,6 +207,8 @@ def open_model(
     if settings.llm_backend == "llama.cpp":
         from amem_cli.adapters.llama_cpp_model import LlamaCppModel, bundled_model
 
+        if settings.llm_model and origin.get("llm.model") not in OWN_LAYERS:
+            _refuse_model_of_the_vault(settings.llm_model, root)
         path = Path(settings.llm_model).expanduser() if settings.llm_model else bundled_model()
         return LlamaCppModel(
             path,
@@ -206,27 +216,54 @@ def open_model(
             context_tokens=settings.llm_context_tokens,
             memory_limit_mb=settings.llm_memory_mb,
         )
-    from amem_cli.adapters.openai_server import OpenAIServerModel
+    from amem_cli.adapters.api_keys import api_key_for
+    from amem_cli.adapters.openai_server import OpenAIServerModel, host_of
 
-    default = OLLAMA_URL if settings.llm_backend == "ollama" else OPENAI_URL
-    url = settings.llm_base_url or default
+    url = settings.llm_base_url or default_url(settings.llm_backend)
     if not settings.llm_model:
         raise SettingsError(
             f"no model named for {url}", hint="amem model use NAME --backend openai"
         )
-    key = next((environment[name] for name in API_KEY_VARIABLES if environment.get(name)), None)
+    chosen = _server_chosen_here(origin) or consented(
+        root, consent_subject(url, settings.llm_model), environment
+    )
+    # A key is for the servers that its owner chose, and for no other on this machine either.
+    key = api_key_for(host_of(url), environment) if chosen else None
     model = OpenAIServerModel(url, settings.llm_model, api_key=key)
-    chosen_here = {"environment", "option", "user"}
-    if (
-        model.is_remote
-        and not consented(root, url, environment)
-        and origin.get("llm.backend") not in chosen_here
-    ):
+    if model.is_remote and not chosen:
         raise SettingsError(
-            f"this vault's settings would send notes to {url}",
+            f"this vault's settings would send notes to {model.name}",
             hint="If you want that on this machine: amem model use, naming the model again.",
         )
     return model
+
+
+def default_url(backend: str) -> str:
+    """The server of a backend where the settings name none."""
+    return OLLAMA_URL if backend == "ollama" else OPENAI_URL
+
+
+def consent_subject(url: str, model: str) -> str:
+    """What the user agrees to: a server, and the model too where that decides who reads along."""
+    from amem_cli.adapters.openai_server import runs_elsewhere
+
+    return f"{url} {model}" if runs_elsewhere(model) else url
+
+
+def _server_chosen_here(origin: Mapping[str, str]) -> bool:
+    """True where no part of the choice comes from the vault, which others may have written."""
+    chosen = {origin.get("llm.backend"), origin.get("llm.model")}
+    return chosen <= OWN_LAYERS and origin.get("llm.base_url") in OWN_LAYERS | {"built-in"}
+
+
+def _refuse_model_of_the_vault(model: str, root: Path) -> None:
+    path = Path(model).expanduser()
+    inside = path.absolute().is_relative_to(root) or path.resolve().is_relative_to(root)
+    if inside or not path.is_absolute():
+        raise SettingsError(
+            f"this vault's settings name a model of the vault's own: {model}",
+            hint="If you trust it, move it out of the vault, then: amem model use FILE.",
+        )
 
 
 def machine_name(environment: Mapping[str, str]) -> str:

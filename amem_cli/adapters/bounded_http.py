@@ -53,6 +53,9 @@ class BoundedHttp:
         worker = threading.Thread(target=attempt.run, name="amem-http", daemon=True)
         worker.start()
         worker.join(seconds)
+        if worker.is_alive():
+            # Takes the connection away from under a server that never stops talking.
+            self.close()
         return attempt.result(seconds)
 
     def close(self) -> None:
@@ -106,6 +109,12 @@ class _Attempt:
             self._fault = fault
         except httpx.TimeoutException:
             self._fault = HttpFault("the server did not answer in time")
+        except httpx.ConnectError as error:
+            encrypting = "[SSL" in str(error)
+            self._fault = HttpFault(
+                "no trusted encrypted connection" if encrypting else "no connection",
+                again=not encrypting,
+            )
         except httpx.HTTPError as error:
             self._fault = HttpFault(
                 f"the connection failed ({type(error).__name__})", again=not answering

@@ -10,25 +10,19 @@ from amem_cli.core.ports import ModelAnswer
 COMPLETE_REASONS = frozenset({"stop", "eos_token"})
 CUT_REASONS = frozenset({"length", "content_filter"})
 MAX_MESSAGE_CHARACTERS = 10_000
+# More than any context window; a count beyond it is made up and would not fit into a database.
+MAX_TOKENS_COUNTED = 100_000_000
 
 
 class ReplyUnusable(Exception):
-    """A reply holds no answer.
-
-    Attributes:
-        refusal: the model was reached and declined.
-    """
-
-    def __init__(self, message: str, *, refusal: bool = False) -> None:
-        super().__init__(message)
-        self.refusal = refusal
+    """A reply holds no answer."""
 
 
 def answer_from(body: bytes, seconds: float) -> ModelAnswer:
-    """Find the answer in a reply.
+    """Find the answer in a reply; where the model declines, the answer is empty and says so.
 
     Raises:
-        ReplyUnusable: the reply is no chat completion, or a refusal.
+        ReplyUnusable: the reply is no chat completion.
     """
     completion = _json_object(body)
     if completion is None:
@@ -39,20 +33,20 @@ def answer_from(body: bytes, seconds: float) -> ModelAnswer:
     message, reason = choices[0].get("message"), choices[0].get("finish_reason")
     if not isinstance(message, dict):
         raise ReplyUnusable("the reply holds no message")
-    if message.get("refusal"):
-        raise ReplyUnusable("the model refuses to answer", refusal=True)
+    refused = bool(message.get("refusal"))
     content = message.get("content")
-    if content is None and reason in CUT_REASONS:
+    if refused or (content is None and reason in CUT_REASONS):
         content = ""
     if not isinstance(content, str):
         raise ReplyUnusable("the reply holds no text")
     usage = completion.get("usage")
     return ModelAnswer(
         text=_bare_json(content),
-        complete=reason in COMPLETE_REASONS,
+        complete=reason in COMPLETE_REASONS and not refused,
         prompt_tokens=_count(usage, "prompt_tokens"),
         answer_tokens=_count(usage, "completion_tokens"),
         seconds=seconds,
+        refused=refused,
     )
 
 
@@ -87,4 +81,4 @@ def _bare_json(content: str) -> str:
 
 def _count(usage: object, key: str) -> int:
     count = usage.get(key) if isinstance(usage, dict) else None
-    return count if type(count) is int and count >= 0 else 0
+    return count if type(count) is int and 0 <= count <= MAX_TOKENS_COUNTED else 0

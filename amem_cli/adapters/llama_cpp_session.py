@@ -64,6 +64,7 @@ class LlamaSession:
         Raises:
             ValueError: llama.cpp cannot load the file.
         """
+        _leave_templates_alone()
         threads = _harmless_threads(threads)
         small = model_path.stat().st_size < SMALL_MODEL_BYTES
         self._llama: Any = llama_cpp.Llama(
@@ -228,6 +229,22 @@ class LlamaSession:
             if token is not None:
                 return token
         raise RuntimeError("no token fits the grammar")
+
+
+class _UnusedTemplate:
+    """Stands where the library would compile the program that a model file brings."""
+
+    def __init__(self, **_: object) -> None:
+        pass
+
+    def to_chat_handler(self) -> None:
+        return None
+
+
+def _leave_templates_alone() -> None:
+    # The library compiles every template while it loads a model, and gives up where one is odd.
+    library: Any = llama_cpp.llama_chat_format
+    library.Jinja2ChatFormatter = _UnusedTemplate
 
 
 def _harmless_threads(threads: int) -> int:

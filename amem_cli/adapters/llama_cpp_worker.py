@@ -3,7 +3,8 @@
 The first line holds the settings (`model_path`, `threads`, `context_tokens`, `memory_limit_mb`) and
 is answered by `{"ready": true, …}`. Every further line is a request (`instructions`, `text`,
 `grammar`, `max_tokens`, `seconds`). A failure is answered by `{"error": "…"}`. The process ends
-with its standard input.
+with its standard input, also in the middle of an answer: whoever held the other end is gone then,
+and may have been killed without a chance to say so.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
@@ -34,13 +38,26 @@ NETWORK_EVENTS = frozenset(
 
 def main() -> None:
     """Serve requests until standard input ends."""
-    requests, answers = sys.stdin.buffer, _private_output()
+    requests, answers = _lines(sys.stdin.buffer), _private_output()
     sys.addaudithook(_refuse_network)
     session = _started(requests, answers)
     if session is None:
         return
     for line in requests:
         _write(answers, _answered(session, line))
+
+
+def _lines(source: BinaryIO) -> Iterator[bytes]:
+    """The lines of a stream; its end is the end of the process."""
+    received: SimpleQueue[bytes] = SimpleQueue()
+
+    def read() -> None:
+        for line in source:
+            received.put(line)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    return iter(received.get, b"")
 
 
 def _private_output() -> BinaryIO:
@@ -57,12 +74,9 @@ def _refuse_network(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError("the model's process may not use the network")
 
 
-def _started(requests: BinaryIO, answers: BinaryIO) -> LlamaSession | None:
-    line = requests.readline()
-    if not line:
-        return None
+def _started(requests: Iterator[bytes], answers: BinaryIO) -> LlamaSession | None:
     try:
-        settings = json.loads(line)
+        settings = json.loads(next(requests))
         _limit(settings["memory_limit_mb"])
         from amem_cli.adapters.llama_cpp_session import LlamaSession
 
@@ -114,7 +128,9 @@ def _answered(session: LlamaSession, line: bytes) -> dict[str, Any]:
 def _told(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "the memory limit is too small"
-    return " ".join(f"{type(error).__name__} {error}".split())[:300]
+    # A model file can put any text of its own into an error of the library.
+    text = "".join(letter if letter.isprintable() else " " for letter in str(error)[:2_000])
+    return " ".join(f"{type(error).__name__} {text}".split())[:300]
 
 
 def _write(answers: BinaryIO, message: dict[str, Any]) -> None:

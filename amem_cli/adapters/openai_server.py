@@ -14,6 +14,7 @@ from amem_cli.adapters.chat_reply import ReplyUnusable, answer_from, server_mess
 from amem_cli.adapters.failure_breaker import FailureBreaker
 from amem_cli.core.errors import ModelError, SettingsError
 from amem_cli.core.ports import ModelAnswer, ModelRequest
+from amem_cli.core.redaction import BLOTTED, redacted
 
 RETRIES = 2
 RETRY_DELAY = 0.5
@@ -57,7 +58,7 @@ class OpenAIServerModel:
         self._model = model
         self._key = _usable_key(api_key)
         self._retry_delay = retry_delay
-        self._http = BoundedHttp(use_proxies=self.is_remote)
+        self._http = BoundedHttp(use_proxies=not _is_loopback(self._host))
         self._breaker = FailureBreaker(FAILURES_IN_A_ROW, rest_seconds)
         self._dialect = ChatDialect()
         self._lock = threading.Lock()
@@ -69,8 +70,8 @@ class OpenAIServerModel:
 
     @property
     def is_remote(self) -> bool:
-        """True where the server is not this machine."""
-        return not _is_loopback(self._host)
+        """True where the server is not this machine, or only passes the texts on."""
+        return not _is_loopback(self._host) or runs_elsewhere(self._model)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once, within the request's deadline in all.
@@ -87,9 +88,8 @@ class OpenAIServerModel:
                 )
             try:
                 answer = self._ask(request)
-            except ModelError as error:
-                if not isinstance(error, AnswerRefused):
-                    self._breaker.failed()
+            except ModelError:
+                self._breaker.failed()
                 raise
             self._breaker.reset()
             return answer
@@ -144,25 +144,36 @@ class OpenAIServerModel:
         try:
             return answer_from(reply.body, seconds)
         except ReplyUnusable as error:
-            kind = AnswerRefused if error.refusal else ModelError
-            raise kind(
+            raise ModelError(
                 f"{self._host} sent no usable answer: {error}",
-                hint="" if error.refusal else "Is llm.base_url the address of a chat server?",
+                hint="Is llm.base_url the address of a chat server?",
             ) from None
 
     def _refused(self, reply: Reply) -> ModelError:
         said = ""
         if reply.status in DIALECT_STATUSES:
             message = server_message(reply.body)
-            said = f": {message.replace(self._key, '***') if self._key else message}"
+            message = message.replace(self._key, BLOTTED) if self._key else message
+            said = f": {redacted(message, {})}"
         return ModelError(
             f"{self._host} refused the request with status {reply.status}{said[:160]}",
-            hint=_hint_of(reply.status),
+            hint=_hint_of(reply.status, self._host),
         )
 
 
-class AnswerRefused(ModelError):
-    """The server works, but its model will not answer this request."""
+def runs_elsewhere(model: str) -> bool:
+    """Whether a model of a server on this machine is computed on another one, as Ollama's are
+    whose tag is `cloud` or ends with `-cloud`."""
+    tag = model.rpartition(":")[2].lower()
+    return tag == "cloud" or tag.endswith("-cloud")
+
+
+def host_of(base_url: str) -> str:
+    """The host of an address, without a port; empty where it cannot be read."""
+    try:
+        return urlsplit(base_url.strip()).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
@@ -210,9 +221,9 @@ def _seconds_asked(reply: Reply | None) -> float:
     return float(asked) if asked.isascii() and asked.isdigit() and len(asked) < 8 else 0.0
 
 
-def _hint_of(status: int) -> str:
+def _hint_of(status: int, host: str) -> str:
     if status in (401, 403):
-        return "Check the API key: AMEM_API_KEY."
+        return f"Check the API key: AMEM_API_KEY, or `keyring set amem {host}`."
     if status == 429:
         return "The server's limit is reached; try again later."
     if 300 <= status < 400:

@@ -7,16 +7,22 @@ from typing import Any
 
 from amem_cli.adapters.atomic_write import create_file, replace_file, sha256
 from amem_cli.core.errors import SettingsError
+from amem_cli.core.redaction import holds_secret
 
 
 def write_value(path: Path, key: str, value: str | int | float | tuple[str, ...]) -> None:
     """Set one value in a TOML file, keeping the rest of it to the byte.
 
     Raises:
-        SettingsError: the file cannot be written.
+        SettingsError: the file cannot be written, or the value looks like a key or a password.
     """
     import tomlkit
 
+    if holds_secret(" ".join(value) if isinstance(value, tuple) else str(value)):
+        raise SettingsError(
+            f"the value for {key} looks like a key, and keys do not belong into settings",
+            hint="Put it into the environment (AMEM_API_KEY) or the keyring: keyring set amem HOST",
+        )
     raw = path.read_bytes() if path.exists() else b""
     try:
         document = tomlkit.parse(raw.decode("utf-8"))

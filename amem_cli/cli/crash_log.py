@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 from pathlib import Path
 
 from amem_cli.config import user_state_folder
+from amem_cli.core.redaction import redacted
 
 KEPT = 20
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback as text, without keys and passwords."""
+    return redacted("".join(traceback.format_exception(error)), os.environ)
 
 
 def keep_traceback(error: BaseException) -> Path | str:
@@ -17,7 +24,7 @@ def keep_traceback(error: BaseException) -> Path | str:
     path = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.time_ns() % 10**6:06d}.log"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        path.write_text(traceback_of(error), encoding="utf-8")
         path.chmod(0o600)
         for old in sorted(folder.glob("*.log"))[:-KEPT]:
             old.unlink()

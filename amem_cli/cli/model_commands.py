@@ -127,12 +127,12 @@ def _language_model(model: str, backend: str | None, base_url: str) -> dict[str,
 def _allow(root: Path, changes: dict[str, str]) -> None:
     import os
 
-    from amem_cli.wiring import OLLAMA_URL, OPENAI_URL, give_consent
+    from amem_cli.wiring import consent_subject, default_url, give_consent
 
     backend = changes.get("llm.backend")
     if backend in ("openai", "ollama"):
-        default = OLLAMA_URL if backend == "ollama" else OPENAI_URL
-        give_consent(root, changes["llm.base_url"] or default, os.environ)
+        url = changes["llm.base_url"] or default_url(backend)
+        give_consent(root, consent_subject(url, changes["llm.model"]), os.environ)
 
 
 def test(context: typer.Context) -> None:

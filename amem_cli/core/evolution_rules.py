@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.model_labels import room_for_more
 from amem_cli.core.note import MemoryLink, Note
 from amem_cli.core.note_terms import is_dull
 from amem_cli.core.tags import tag_key
@@ -89,7 +90,7 @@ def _missing_keywords(note: Note, older: LinkCandidate) -> tuple[str, ...]:
         and not all(map(is_dull, own))
         and _is_said(own, keyword, text, older.text)
     ]
-    return tuple(missing[:_MOST_ADDED])
+    return tuple(missing[: room_for_more(older.keywords, _MOST_ADDED)])
 
 
 def _is_said(own: Sequence[str], keyword: str, folded_words: str, text: str) -> bool:
@@ -107,7 +108,7 @@ def _missing_tags(note: Note, older: LinkCandidate, known: set[str]) -> tuple[st
         for tag in note.tags
         if tag_key(tag) in known and tag_key(tag) not in held and _is_told(tag, told)
     ]
-    return tuple(missing[:_MOST_ADDED])
+    return tuple(missing[: room_for_more(older.tags, _MOST_ADDED)])
 
 
 def _is_told(tag: str, told: set[str]) -> bool:

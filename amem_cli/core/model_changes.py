@@ -13,7 +13,7 @@ from amem_cli.core.model_context import (
     checked_context,
     repeats_instructions,
 )
-from amem_cli.core.model_labels import checked_keywords, checked_tags
+from amem_cli.core.model_labels import checked_keywords, checked_tags, room_for_more
 from amem_cli.core.model_text import clean_line, repeats_itself, subject_stems, texts_of
 from amem_cli.core.note import Note
 from amem_cli.core.tags import tag_key
@@ -99,9 +99,9 @@ def _change(
     change = Evolution(
         path=older.path,
         context=context or None,
-        keywords_add=new_keywords[:_MOST_LABELS],
+        keywords_add=new_keywords[: room_for_more(older.keywords, _MOST_LABELS)],
         keywords_drop=_among(older.keywords, dropped),
-        tags_add=new_tags[:_MOST_LABELS],
+        tags_add=new_tags[: room_for_more(older.tags, _MOST_LABELS)],
         tags_drop=_among(older.tags, dropped),
         reason=checked_reason(entry.get("why"), note, older, asked=asked),
     )

@@ -12,6 +12,8 @@ from amem_cli.core.words import fold, words
 
 MOST_KEYWORDS = 6
 MOST_TAGS = 4
+# However many newer notes there are: labels that come one by one must not become a flood.
+MOST_HELD = 12
 _LONGEST_KEYWORD = 48
 _MOST_KEYWORD_WORDS = 5
 _LONGEST_TAG = 36
@@ -43,6 +45,11 @@ _FORM_WORDS = frozenset(
     """.splitlines()
     for word in line.split()
 )
+
+
+def room_for_more(held: Sequence[str], most: int) -> int:
+    """How many labels may be added to those that a note holds, `most` at a time."""
+    return max(0, min(most, MOST_HELD - len(held)))
 
 
 def checked_keywords(

@@ -73,6 +73,7 @@ class ModelAnswer:
         prompt_tokens, answer_tokens: as counted by the model, 0 where it does not say.
         seconds: wall time.
         truncated: the model was shown only a part of the text.
+        refused: the model declined to answer.
     """
 
     text: str
@@ -81,6 +82,7 @@ class ModelAnswer:
     answer_tokens: int
     seconds: float
     truncated: bool = False
+    refused: bool = False
 
 
 class LanguageModel(Protocol):
@@ -98,7 +100,7 @@ class LanguageModel(Protocol):
         """Ask the model once.
 
         Raises:
-            ModelError: no answer could be had (crash, deadline, refusal, network).
+            ModelError: no answer could be had (crash, deadline, network).
         """
 
     def close(self) -> None:

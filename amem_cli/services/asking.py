@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Encode = Callable[[Sequence[str]], Vectors]
 
 ATTEMPTS = 2
+SHOWN_IN_PART = "the model's window held only a part of what it was to read"
 PHRASES_SHOWN = 12
 
 
@@ -34,27 +35,32 @@ class AskedMetadata:
     Attributes:
         metadata: fields that nothing believable was said of are empty.
         failures: why, by field.
+        remarks: what else is to be known of the answers, one line each.
     """
 
     metadata: Metadata
     use: ModelUse
     failures: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 def ask_once(
     model: LanguageModel, request: ModelRequest
 ) -> tuple[dict[str, Any] | None, str, ModelUse]:
-    """One answer of the asked shape, or None and why it was rejected.
+    """One answer of the asked shape with a remark on it, or None and why it was rejected.
 
     Raises:
         ModelError: no answer could be had.
     """
     answer = model.answer(request)
     use = ModelUse(1, answer.prompt_tokens, answer.answer_tokens, answer.seconds)
+    if answer.refused:
+        return None, "the model declined to answer", use
     if not answer.complete:
         return None, "the answer was cut off", use
     try:
-        return read_answer(answer.text, request.schema), "", use
+        remark = SHOWN_IN_PART if answer.truncated else ""
+        return read_answer(answer.text, request.schema), remark, use
     except AnswerRejected as rejected:
         return None, f"the answer was rejected: {rejected}", use
 
@@ -83,6 +89,7 @@ def ask_for_metadata(
     similar = _Similarity(encode)
     metadata, use = Metadata(), ModelUse()
     failures: dict[str, str] = {}
+    remarks: dict[str, None] = {}
     wanted: Collection[str] = tuple(missing)
     for _ in range(ATTEMPTS):
         request = construction_request(
@@ -100,6 +107,7 @@ def ask_for_metadata(
             if not trusted:
                 break
             continue
+        remarks |= {fault: None} if fault else {}
         checked = check_construction(
             answer,
             note.title,
@@ -117,7 +125,8 @@ def ask_for_metadata(
         # Some faults show that the model cannot do it; asking again would only cost.
         if not checked.worth_retrying:
             break
-    return AskedMetadata(metadata, use, {name: failures[name] for name in wanted})
+    unfilled = {name: failures[name] for name in wanted}
+    return AskedMetadata(metadata, use, unfilled, tuple(remarks))
 
 
 def _joined(first: Metadata, second: Metadata) -> Metadata:
@@ -216,10 +225,11 @@ def ask_for_links(
                 vocabulary=sorted(vocabulary),
                 max_links=max_links,
             )
+            problems = (fault, *plan.problems) if fault else plan.problems
             if not plan.believed:
-                return AskedLinks(shown.suggested[:max_links], None, use, plan.problems)
+                return AskedLinks(shown.suggested[:max_links], None, use, problems)
             links = _agreed(plan.links, shown, trusted=trusted)[:max_links]
-            return AskedLinks(tuple(links), plan.evolutions, use, plan.problems)
+            return AskedLinks(tuple(links), plan.evolutions, use, problems)
     problem = f"links: {fault}; the analyzer's stand"
     return AskedLinks(shown.suggested[:max_links], None, use, (problem,))
 

@@ -166,9 +166,10 @@ class Thinker:
         )
         unfilled = tuple(name for name in missing if not getattr(asked.metadata, name))
         metadata = _filled_metadata(asked.metadata, analyzed.metadata(unfilled))
-        problems = tuple(
+        replaced = (
             f"{name}: {why}; {ANALYZER} wrote it instead" for name, why in asked.failures.items()
         )
+        problems = (*asked.remarks, *replaced)
         step = Step(self.model.name, CONSTRUCTION_PROMPT, asked.use)
         return Construction(metadata, step, reason, problems)
 
@@ -178,6 +179,8 @@ class Thinker:
             each
             for each in older(near, note.created)
             if is_linkable(each.summary.path)
+            # A link would tell the private note's name, and a model might tell its words.
+            and (note.private or not each.summary.private)
             and not owned.declined & {each.summary.key, each.summary.path}
         ]
         if not free or not self.max_links:
