@@ -4,9 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Optional: a folder of ready-made wheels, so that llama-cpp-python need not be compiled.
 AMEM_WHEELS ?=
+# How long, and which targets, for `make fuzz-native`; all where none is named.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?=
 FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 
-.PHONY: install demo test check quick docs clean
+.PHONY: install demo test check quick audit fuzz fuzz-native docs clean
 
 install: $(VENV)/.installed
 
@@ -26,9 +29,23 @@ check: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+	$(BIN)/python -m tests.dependency_audit
 
 quick: install
 	$(BIN)/python -m pytest -m "not models"
+
+# Known vulnerabilities of the installed packages; says so where no service can be reached.
+audit: install
+	$(BIN)/python -m tests.dependency_audit
+
+# The property tests with thousands of examples, each time others.
+fuzz: install
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/fuzz tests/core
+
+# The same promises under a fuzzer that is guided by coverage (Linux and macOS).
+fuzz-native: install
+	$(BIN)/python -m pip install --quiet "atheris>=3.0"
+	$(BIN)/python -m tests.fuzz.atheris_targets --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 docs: install
 	$(BIN)/python -m tests.command_reference > docs/cli.md

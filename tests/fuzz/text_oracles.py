@@ -96,13 +96,14 @@ def _header_text(raw: bytes) -> str:
 
 
 def _loaded(header: str) -> dict[str, Any]:
-    # Every scalar as its text: what the values mean is compared by `_says_strings`.
-    return yaml.load(header, Loader=yaml.BaseLoader) or {}
+    # Every scalar as its text: what the values mean is compared by `_says_strings`. The loader in
+    # Python refuses tabs within a text, which YAML allows.
+    return yaml.load(header, Loader=yaml.CBaseLoader) or {}
 
 
 def _says_strings(header: str, changes: Changes) -> None:
     try:
-        loaded = yaml.safe_load(header)
+        loaded = yaml.load(header, Loader=yaml.CSafeLoader)
     except (yaml.YAMLError, ValueError):
         return  # a value of somebody else's, such as the date 2024-13-45
     assert {name: loaded[name] for name in changes} == dict(changes)

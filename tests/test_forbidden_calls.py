@@ -1,0 +1,293 @@
+"""The program's source calls nothing that runs code from data, and writes files in few places.
+
+Nothing is imported or run: the syntax tree of every module is read. An exception to a rule stands
+below with its reason, and one that is no longer needed fails too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "amem_cli"
+
+FORBIDDEN_IMPORTS = {
+    "cloudpickle": "unpickling runs code",
+    "dill": "unpickling runs code",
+    "diskcache": "pickles (CVE-2025-69872)",
+    "frontmatter": "its writer loses text of notes; the note codec splices instead",
+    "joblib": "unpickling runs code",
+    "marshal": "crafted data ends the process",
+    "pickle": "unpickling runs code",
+    "shelve": "unpickling runs code",
+    "sqlite3": "a second SQLite in one process may corrupt the index",
+    "telnetlib": "no encryption",
+    "xml": "entity bombs",
+}
+FORBIDDEN_CALLS = {
+    "eval": "runs text",
+    "exec": "runs text",
+    "compile": "runs text",
+    "__import__": "imports what a text names",
+    "asyncio.create_subprocess_shell": "a shell reads the text",
+    "jinja2.Template": "escapes nothing",
+    "llama_cpp.LlamaDiskCache": "pickles",
+    "numpy.load": "may unpickle",
+    "os.fork": "a loaded model hangs in the child",
+    "os.popen": "a shell reads the text",
+    "os.system": "a shell reads the text",
+    "subprocess.getoutput": "a shell reads the text",
+    "subprocess.getstatusoutput": "a shell reads the text",
+    "tempfile.mktemp": "the name may be taken meanwhile",
+    "torch.load": "unpickling runs code",
+    "yaml.full_load": "builds objects",
+    "yaml.unsafe_load": "builds objects",
+}
+SAFE_LOADERS = frozenset({"yaml.SafeLoader", "yaml.CSafeLoader", "yaml.BaseLoader"})
+# Keywords that must not be given with anything but the harmless value.
+GUARDED_KEYWORDS = {
+    "allow_pickle": False,
+    "follow_redirects": False,
+    "shell": False,
+    "trust_remote_code": False,
+    "verify": True,
+    "weights_only": True,
+}
+MAY_WRITE = {
+    "adapters/atomic_write.py": "the one way in which bytes reach a note",
+    "adapters/change_store.py": "intents of changes under way, in .amem/intents",
+    "adapters/encoder_manifest.py": "what a prepared encoder is, in the user's cache",
+    "adapters/git_repository.py": "git's own index for a commit of named paths",
+    "adapters/index_connection.py": "a temporary index where the vault's cannot be written",
+    "adapters/index_file.py": "the index, which can always be made again",
+    "adapters/journal_folder.py": "appends to this machine's journal",
+    "adapters/leftover_checks.py": "removes leftovers that the user told it to",
+    "adapters/llama_cpp_worker.py": "sends the noise of native code to the null device",
+    "adapters/onnx_export.py": "a prepared encoder, in the user's cache",
+    "adapters/open_folder.py": "the calls that atomic_write writes, exchanges and deletes by",
+    "adapters/review_folder.py": "removes proposals that are decided, in .amem/review",
+    "adapters/untouched.py": "a temporary copy of the index, to look at without changing it",
+    "adapters/vault_folder.py": "asks atomic_write, and removes what a killed write left",
+    "adapters/vault_template.py": "the files of a new vault, where there are none",
+    "cli/crash_log.py": "the traceback of a fault, in the user's state folder",
+    "cli/demonstration.py": "the demonstration's own temporary folder",
+    "cli/editor.py": "the text that the user edits, in a temporary folder",
+    "cli/export_file.py": "the file that the user named for an export",
+    "cli/main.py": "standard streams that are closed go to the null device",
+    "rendering/output.py": "a closed pipe goes to the null device",
+    "wiring.py": "this machine's name and consents, in the user's state folder",
+}
+
+_WRITING_FLAGS = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC"})
+_WRITING_METHODS = frozenset(
+    {"write_text", "write_bytes", "unlink", "rename", "rmdir", "symlink_to", "hardlink_to"}
+)
+_WRITING_CALLS = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "os": "unlink remove rename renames replace link symlink rmdir removedirs truncate mkfifo",
+        "shutil": "copy copy2 copyfile copyfileobj copytree move rmtree",
+        "tempfile": "mkstemp mkdtemp NamedTemporaryFile TemporaryDirectory TemporaryFile",
+    }.items()
+    for name in names.split()
+)
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A rule that a line breaks."""
+
+    line: int
+    what: str
+
+
+def breaches(source: str) -> list[Breach]:
+    """Everything in a module that no module may hold."""
+    tree = ast.parse(source)
+    names = _imported(tree)
+    found = [Breach(line, what) for line, what in _forbidden_imports(tree)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            found += [Breach(node.lineno, what) for what in _faults_of_call(node, names)]
+    return sorted(found, key=lambda breach: breach.line)
+
+
+def writes(source: str) -> list[int]:
+    """The lines of a module that create, change or delete files."""
+    tree = ast.parse(source)
+    names = _imported(tree)
+    lines = []
+    for node in ast.walk(tree):
+        is_flag = isinstance(node, ast.Attribute) and node.attr in _WRITING_FLAGS
+        is_call = isinstance(node, ast.Call) and _is_writing(node, names)
+        if isinstance(node, ast.expr) and (is_flag or is_call):
+            lines.append(node.lineno)
+    return sorted(set(lines))
+
+
+def _imported(tree: ast.AST) -> dict[str, str]:
+    """The dotted names that a module's own names stand for."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {(item.asname or item.name): item.name for item in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {
+                (item.asname or item.name): f"{node.module}.{item.name}" for item in node.names
+            }
+    return names
+
+
+def _dotted(node: ast.expr, names: dict[str, str]) -> str:
+    """`os.path.join` for the expression, by the imports' real names; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([names.get(node.id, node.id), *parts])
+
+
+def _forbidden_imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules = [item.name for item in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            modules = [f"{node.module}.{item.name}" for item in node.names]
+        else:
+            continue
+        for module in modules:
+            reason = FORBIDDEN_IMPORTS.get(module.partition(".")[0]) or FORBIDDEN_CALLS.get(module)
+            if reason:
+                yield node.lineno, f"imports {module}: {reason}"
+
+
+def _faults_of_call(call: ast.Call, names: dict[str, str]) -> Iterator[str]:
+    called = _dotted(call.func, names)
+    if called in FORBIDDEN_CALLS:
+        yield f"calls {called}: {FORBIDDEN_CALLS[called]}"
+    if called in ("yaml.load", "yaml.load_all"):
+        given = [keyword.value for keyword in call.keywords if keyword.arg == "Loader"]
+        given += call.args[1:2]
+        if not given or _dotted(given[0], names) not in SAFE_LOADERS:
+            yield f"calls {called} without a safe loader"
+    for keyword in call.keywords:
+        if keyword.arg in GUARDED_KEYWORDS:
+            harmless = GUARDED_KEYWORDS[keyword.arg]
+            value = keyword.value
+            if not (isinstance(value, ast.Constant) and value.value is harmless):
+                yield f"gives {keyword.arg} something else than {harmless}"
+
+
+def _is_writing(call: ast.Call, names: dict[str, str]) -> bool:
+    called = _dotted(call.func, names)
+    if called in _WRITING_CALLS:
+        return True
+    if called in ("open", "os.fdopen", "io.open"):
+        return _mode_writes(call, position=1)
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    if call.func.attr == "open" and called != "os.open":
+        return _mode_writes(call, position=0)
+    # A path's replace has one argument, a text's has two.
+    is_move = call.func.attr == "replace" and len(call.args) == 1 and not call.keywords
+    return is_move or call.func.attr in _WRITING_METHODS
+
+
+def _mode_writes(call: ast.Call, position: int) -> bool:
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "mode"]
+    given += call.args[position : position + 1]
+    if not given:
+        return False
+    mode = given[0]
+    if isinstance(mode, ast.Constant):
+        return isinstance(mode.value, str) and not set(mode.value) <= set("rbtU")
+    return isinstance(mode, (ast.Name, ast.IfExp))
+
+
+def _modules() -> list[str]:
+    return sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("module", _modules())
+def test_a_module_calls_nothing_that_is_forbidden(module: str) -> None:
+    assert breaches((SOURCE / module).read_text(encoding="utf-8")) == []
+
+
+def test_files_are_written_in_the_listed_places_only() -> None:
+    writing = {
+        module: lines
+        for module in _modules()
+        if (lines := writes((SOURCE / module).read_text(encoding="utf-8")))
+    }
+    assert {module: writing[module] for module in writing if module not in MAY_WRITE} == {}
+    assert [module for module in MAY_WRITE if module not in writing] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import pickle",
+        "from joblib import load",
+        "import diskcache.core",
+        "from os import system",
+        "import os as o\no.system('x')",
+        "import torch\ntorch.load('x')",
+        "from torch import load as read\nread('x')",
+        "eval('1')",
+        "__import__('os')",
+        "run(['x'], shell=True)",
+        "run(['x'], shell=chosen)",
+        "import yaml\nyaml.load('x')",
+        "import yaml\nyaml.load('x', Loader=yaml.Loader)",
+        "import yaml\nyaml.load('x', yaml.FullLoader)",
+        "import frontmatter\nfrontmatter.dump(post, path)",
+        "load(name, trust_remote_code=True)",
+        "httpx.Client(verify=False)",
+        "import sqlite3",
+    ],
+)
+def test_a_forbidden_line_is_found(line: str) -> None:
+    assert breaches(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "model.eval()",
+        "import yaml\nyaml.load('x', Loader=yaml.CSafeLoader)",
+        "load(name, trust_remote_code=False)",
+        "re.compile('x')",
+        "run(['x'], shell=False)",
+    ],
+)
+def test_a_harmless_line_is_let_pass(line: str) -> None:
+    assert breaches(line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "writing"),
+    [
+        ("path.write_text('x')", True),
+        ("path.open('w')", True),
+        ("path.open(mode='ab')", True),
+        ("path.open(chosen)", True),
+        ("open(name, 'r+')", True),
+        ("import os\nos.open(name, os.O_RDWR)", True),
+        ("import shutil\nshutil.rmtree(name)", True),
+        ("from os import replace\nreplace('a', 'b')", True),
+        ("path.replace(target)", True),
+        ("path.open('rb')", False),
+        ("open(name)", False),
+        ("text.replace('a', 'b')", False),
+        ("moment.replace(tzinfo=None)", False),
+        ("import os\nos.open(name, os.O_RDONLY)", False),
+    ],
+)
+def test_a_line_that_writes_is_told_from_one_that_reads(line: str, writing: bool) -> None:
+    assert bool(writes(line)) is writing
