@@ -13,10 +13,12 @@ from amem_cli.core.filenames import file_name, title_of
 from amem_cli.core.model_text import quote_as_data
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.passages import split_passages
+from amem_cli.core.redaction import redacted
 from amem_cli.core.snippets import snippet
 from amem_cli.core.tags import normalise_tag
 from amem_cli.core.wikilinks import find_hashtags, find_links, plain_text
 from amem_cli.core.words import indexable_text, sentences, words
+from amem_cli.rendering.output import printable
 from tests.fuzz import record_oracles, strategies, text_oracles
 from tests.fuzz.growth import grows_in_proportion
 from tests.hypothesis_profiles import examples
@@ -110,6 +112,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "title": title_of,
     "text for a model": lambda text: quote_as_data(text, 4_000),
     "snippet": lambda text: snippet([text], "a b [["),
+    "redaction": lambda text: redacted(text, {"SOME_KEY": "12345678"}),
+    "terminal": printable,
     "note": lambda text: parse_note("n.md", text.encode("utf-8", "replace")),
     "header": lambda text: parse_note("n.md", f"---\n{text}\n---\n".encode("utf-8", "replace")),
 }
