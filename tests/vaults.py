@@ -24,13 +24,22 @@ class SteppingClock:
     def __init__(self) -> None:
         self._moment = datetime(2030, 3, 2, 15, 0, 0, tzinfo=timezone.utc)
         self._tokens = 0
+        self._last = 0
 
     def now(self) -> datetime:
         self._moment += timedelta(seconds=1)
         return self._moment
 
+    def set_back(self, *, days: int) -> None:
+        """Somebody sets the clock back."""
+        self._moment -= timedelta(days=days)
+
     def time_ns(self) -> int:
         return int(self.now().timestamp() * 1e9)
+
+    def moment(self, after: int) -> int:
+        self._last = max(self.time_ns() // 1000, after + 1, self._last + 1)
+        return self._last
 
     def token(self) -> str:
         self._tokens += 1

@@ -53,7 +53,7 @@ class JournalTables(IndexConnection):
 
     def journal_positions(self) -> Mapping[str, str]:
         """The stored position by journal file."""
-        return dict(self.rows("SELECT name, position FROM journals").fetchall())
+        return dict(self.current_rows("SELECT name, position FROM journals"))
 
     def events(self, note: str | None = None, *, limit: int | None = None) -> list[Event]:
         """Events, oldest first, of one note (id or path) or of all; `limit` keeps the newest."""
@@ -69,6 +69,11 @@ class JournalTables(IndexConnection):
             from_record(json.loads(row[0]))
             for row in self.rows(sql, (prefix, prefix + "\U0010ffff"))
         ]
+
+    def newest_event(self) -> str:
+        """The greatest id of an event, or an empty text."""
+        row = self.rows("SELECT max(event) FROM events").fetchone()
+        return str(row[0] or "")
 
     def events_caused_by(self, event: str) -> list[Event]:
         """Events whose cause is this event, oldest first."""

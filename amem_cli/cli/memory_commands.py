@@ -98,40 +98,68 @@ def history(
 
         amem history "Weekly review" --json
     """
-    from amem_cli.rendering.documents import event_document
-    from amem_cli.rendering.text import show_history
+    from amem_cli.rendering.history import entry_document, show_history
+    from amem_cli.services.history import history as entries_of
     from amem_cli.services.lookup import note_named
 
     session = session_of(context)
     with session.workspace() as workspace:
-        index = workspace.index
-        if note is None:
-            events = index.events(limit=limit)
-        else:
-            found = note_named(index, note)
-            events = index.events(found.key, limit=limit)
-        titles = {summary.key: summary.title for summary in index.summaries()}
-    document = [event_document(event) for event in events]
-    session.output.result(document, lambda console: show_history(console, events, titles))
+        found = note_named(workspace.index, note) if note is not None else None
+        entries = entries_of(workspace.index, found, limit=limit)
+    document = [entry_document(entry) for entry in entries]
+    session.output.result(
+        document,
+        lambda console: show_history(
+            console, entries, one_note=note is not None, verbose=session.output.verbose
+        ),
+    )
 
 
 def undo(
     context: typer.Context,
-    event: Annotated[str, typer.Argument(help="The event's id or its beginning.")],
+    event: Annotated[
+        str | None, typer.Argument(help="The event's id or its beginning.", show_default=False)
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(help="All that amem did since this date, time or event.", show_default=False),
+    ] = None,
+    cascade: Annotated[
+        bool, typer.Option("--cascade", help="Also take back later changes that built on it.")
+    ] = False,
+    keep_edits: Annotated[
+        bool, typer.Option("--keep-edits", help="Leave fields that were edited since.")
+    ] = False,
 ) -> None:
-    """Take back a change; taking back a `process` event takes back all that it did.
+    """Take back a change, to the byte; a `process` or `remove` event with all that it did.
 
-    Refused where a field was edited since.
+    Refused where a field was edited since. An undo can be undone.
 
     Examples:
 
         amem undo 000641a2c3f
-    """
-    from amem_cli.services.undo import undo as take_back
 
+        amem undo 000641a2c3f --cascade
+
+        amem undo --since 2026-03-02T15:00
+    """
+    from amem_cli.core.errors import UsageError
+    from amem_cli.services.undo import undo as take_back
+    from amem_cli.services.undo import undo_since
+
+    if (event is None) == (since is None):
+        raise UsageError("name an event, or a moment with --since", hint="amem undo --help")
     session = session_of(context)
     with session.workspace() as workspace:
-        undone = take_back(workspace.ports, event)
-    document = {"events": [each.id for each in undone.events], "paths": list(undone.paths)}
+        if since is not None:
+            undone = undo_since(workspace.ports, since, keep_edits=keep_edits)
+        else:
+            undone = take_back(workspace.ports, event or "", cascade=cascade, keep_edits=keep_edits)
+    document = {
+        "events": [each.id for each in undone.events],
+        "paths": list(undone.paths),
+        "kept": list(undone.kept),
+    }
     lines = [f"took back {each.kind} {each.id} in {each.path}" for each in undone.events]
+    lines += [f"left: {line}" for line in undone.kept]
     session.output.result(document, lambda _: session.output.plain("\n".join(lines)))

@@ -13,6 +13,9 @@ from amem_cli.core.journal import Event
 from amem_cli.core.proposals import Proposal
 
 
+_YEAR_2200 = 7_258_118_400_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class NoteWrite:
     """New bytes for one note.
@@ -36,14 +39,32 @@ class Clock(Protocol):
     def time_ns(self) -> int:
         """Nanoseconds since the epoch, as file times are counted."""
 
+    def moment(self, after: int) -> int:
+        """Microseconds since the epoch for the id of a new event.
+
+        Later than `after` and than every moment given before, also where the clock was set back.
+        """
+
     def token(self) -> str:
         """Six random hexadecimal digits."""
 
 
-def event_id(clock: Clock) -> str:
-    """A new event id; ids sort by time."""
-    moment = clock.time_ns() // 1000
-    return f"{moment:015x}{clock.token()}"
+def event_id(clock: Clock, newest: str = "") -> str:
+    """A new event id; ids sort in the order in which they are made.
+
+    Args:
+        newest: the last id that is known, of any machine, whose clock may be ahead.
+    """
+    return f"{clock.moment(_moment_of(newest)):015x}{clock.token()}"
+
+
+def _moment_of(event: str) -> int:
+    try:
+        moment = int(event[:15], 16)
+    except ValueError:
+        return 0
+    # An id from a far future is no id of this program's, and would leave no room for later ones.
+    return moment if len(event) == 21 and 0 < moment < _YEAR_2200 else 0
 
 
 class ChangeStore(Protocol):

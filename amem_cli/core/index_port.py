@@ -148,6 +148,9 @@ class MemoryIndex(NoteNames, Protocol):
     def event(self, prefix: str) -> list[Event]:
         """Events whose id begins with `prefix`, at most a few."""
 
+    def newest_event(self) -> str:
+        """The greatest id of an event, or an empty text."""
+
     def events_caused_by(self, event: str) -> list[Event]:
         """Events whose cause is this event, oldest first."""
 
@@ -236,6 +239,9 @@ class MemoryIndex(NoteNames, Protocol):
 
     def usage(self, key: str) -> tuple[int, str]:
         """How often a note was found or read, and when last (ISO 8601 or empty)."""
+
+    def damage(self) -> list[str]:
+        """What is wrong in the structure of the file, of which all is read; empty where nothing."""
 
     def close(self) -> None:
         """Close the file."""

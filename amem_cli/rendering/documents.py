@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from amem_cli.core.graph import Graph
     from amem_cli.core.index_port import NoteSummary
-    from amem_cli.core.journal import Event
     from amem_cli.core.note import Note
     from amem_cli.services.outcome import Outcome
     from amem_cli.services.query import Hit
@@ -61,6 +60,15 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
             {"id": note.id, "path": note.path, "fields": list(note.fields)}
             for note in outcome.evolved
         ],
+        "proposed": [
+            {
+                "proposal": each.id,
+                "id": each.note or None,
+                "path": each.path,
+                "field": each.change.field,
+            }
+            for each in outcome.proposed
+        ],
         "pending": outcome.pending,
         "problems": list(outcome.problems),
         "model": {"name": outcome.model, **asdict(outcome.use)},
@@ -95,13 +103,6 @@ def note_document(
         "last_accessed": usage[1],
         "problem": summary.refused or None,
     }
-
-
-def event_document(event: Event) -> dict[str, Any]:
-    """One journal event, as it stands in the journal."""
-    from amem_cli.core.journal import to_record
-
-    return to_record(event)
 
 
 def graph_document(graph: Graph) -> dict[str, Any]:

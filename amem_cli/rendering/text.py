@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.graph import Branch, Edge, Graph, clusters
-from amem_cli.core.journal import Change, Event
+from amem_cli.core.journal import Change
 from amem_cli.rendering.output import printable
 from amem_cli.services.outcome import Outcome
 from amem_cli.services.query import Hit
@@ -94,6 +94,16 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
             if change.field in note.fields:
                 for text, style in change_lines(change):
                     console.print(styled(f"           {change.field}: ", (text, style)))
+    for proposal in outcome.proposed:
+        console.print(
+            styled(("  proposed ", "cyan"), (proposal.path, "bold"), f"  {proposal.reason}")
+        )
+        for text, style in change_lines(proposal.change):
+            console.print(styled(f"           {proposal.change.field}: ", (text, style)))
+    if outcome.proposed:
+        console.print(
+            styled(("  waiting  ", "yellow"), "`amem review` decides on what is proposed")
+        )
     for problem in outcome.problems if verbose else _condensed(outcome.problems):
         console.print(styled(("  note     ", "yellow"), problem))
     if outcome.pending:
@@ -121,39 +131,6 @@ def change_lines(change: Change) -> list[tuple[str, str]]:
         return gone + [(f"+ {item}", "green") for item in after if item not in before]
     lines = [(f"- {change.before}", "red")] if change.before else []
     return lines + ([(f"+ {change.after}", "green")] if change.after else [])
-
-
-def show_history(console: Console, events: Sequence[Event], titles: dict[str, str]) -> None:
-    """Events as a story, oldest first."""
-    if not events:
-        console.print("nothing recorded")
-    for event in events:
-        who = "you" if event.by == "person" else (event.model or "amem")
-        title = titles.get(event.note, event.path or event.note)
-        console.print(
-            styled(
-                (event.time[:16].replace("T", " "), "dim"),
-                "  ",
-                (event.kind, "cyan"),
-                "  ",
-                (title, "bold"),
-                (f"  by {who}  {event.id}", "dim"),
-            )
-        )
-        if event.reason:
-            console.print(styled(f"    {event.reason}"))
-        if event.trigger and event.trigger != event.note:
-            trigger = titles.get(event.trigger, event.trigger)
-            console.print(styled(f"    because of “{trigger}”"))
-        for change in event.changes:
-            for text, style in change_lines(change):
-                console.print(styled(f"    {change.field}: ", (text, style)))
-        for link in event.links:
-            console.print(
-                styled(f"    {link.relation} {link.text} {link.strength:.1f}: {link.reason}")
-            )
-        for problem in event.problems:
-            console.print(styled(("    ! ", "yellow"), problem))
 
 
 def show_stats(console: Console, stats: Stats) -> None:

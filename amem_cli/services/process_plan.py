@@ -212,7 +212,7 @@ class ProcessPlan:
                 continue
             self.proposed.append(
                 Proposal(
-                    id=event_id(self._ports.clock),
+                    id=event_id(self._ports.clock, self._ports.index.newest_event()),
                     time=self._ports.clock.now().isoformat(timespec="seconds"),
                     note=note.id or "",
                     path=note.path,

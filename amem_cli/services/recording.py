@@ -147,7 +147,8 @@ class NoteDraft:
 def new_event(ports: VaultPorts, kind: str, **values: Any) -> Event:
     """An event that happens now."""
     now = ports.clock.now().isoformat(timespec="seconds")
-    return Event(id=event_id(ports.clock), time=now, kind=kind, **values)
+    name = event_id(ports.clock, ports.index.newest_event())
+    return Event(id=name, time=now, kind=kind, **values)
 
 
 def change_of(note: Note, name: str, value: FieldValue) -> Change:

@@ -9,7 +9,7 @@ from amem_cli.services.add import NewNote, add
 from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import refresh, synchronise
 from amem_cli.services.vault_ports import VaultPorts
-from tests.vaults import open_vault
+from tests.vaults import SteppingClock, open_vault
 
 
 def machine_writes(ports: VaultPorts, path: str, **fields: str | list[str]) -> str:
@@ -114,3 +114,21 @@ def test_an_edit_of_the_text_releases_nothing(tmp_path: Path) -> None:
     edit(tmp_path, path, "Croissant dough.", "Croissant dough tears.")
     synchronise(ports)
     assert releases(ports) == []
+
+
+def test_events_keep_their_order_when_the_clock_is_set_back(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Croissant dough.", title="Dough"))
+    note = machine_writes(ports, path, keywords=["dough"])
+    clock = ports.clock
+    assert isinstance(clock, SteppingClock)
+    clock.set_back(days=1)
+    edit(tmp_path, path, "  - dough\n", "")
+    synchronise(ports)
+    again = open_vault(tmp_path)
+    assert isinstance(again.clock, SteppingClock)
+    again.clock.set_back(days=2)
+    edit(tmp_path, path, "keywords:\n", "keywords:\n  - dough\n")
+    synchronise(again)
+    assert [event.kind for event in again.index.events(note)] == ["add", "evolve", "release"]
+    assert owned(again, note).keywords == set()

@@ -1,0 +1,140 @@
+"""The journal as a story with diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.core.journal import Event, to_record
+from amem_cli.rendering.text import change_lines, styled
+from amem_cli.services.history import Entry
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_MOST_LINES = 6
+_LINE_LENGTH = 160
+_IDENTITY = ("id", "created")
+
+
+def entry_document(entry: Entry) -> dict[str, Any]:
+    """An event as it stands in the journal, with what explains it."""
+    document = {**to_record(entry.event), "title": entry.title}
+    if entry.because:
+        document["because"] = entry.because
+    if entry.undone_by:
+        document["undone_by"] = entry.undone_by
+    return document
+
+
+def show_history(
+    console: Console, entries: Sequence[Entry], *, one_note: bool, verbose: bool = False
+) -> None:
+    """What happened, oldest first, each change with who, why, at what cost, before and after.
+
+    Args:
+        one_note: all entries are about one note, whose title need not be said each time.
+        verbose: also runs of the memory process that changed nothing.
+    """
+    shown = [entry for entry in entries if verbose or _tells_something(entry.event)]
+    if not shown:
+        console.print("nothing recorded")
+    for entry in shown:
+        event = entry.event
+        undone = (f"  (taken back by {entry.undone_by})", "yellow")
+        console.print(
+            styled(
+                (event.time[:16].replace("T", " "), "dim"),
+                "  ",
+                (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold"),
+                *([undone] if entry.undone_by else []),
+                (f"  {event.id}", "dim"),
+            )
+        )
+        for text, style in _details(event):
+            console.print(styled("    ", (text, style)))
+
+
+def _tells_something(event: Event) -> bool:
+    return event.kind != "process" or bool(event.problems)
+
+
+def _sentence(entry: Entry, one_note: bool) -> str:
+    event = entry.event
+    note = "it" if one_note and not entry.elsewhere else f"“{entry.title}”"
+    who = "you" if event.by == "person" else "amem"
+    sentence = f"{who} {_deed(event, note)}"
+    if entry.elsewhere:
+        return f"because of it, {sentence}"
+    return f"because of “{entry.because}”, {sentence}" if entry.because else sentence
+
+
+def _deed(event: Event, note: str) -> str:
+    fields = [each.field for each in event.changes if each.field not in _IDENTITY]
+    what = _listing(fields) or "text"
+    deeds = {
+        "add": f"added {note}",
+        "process": f"read {note}",
+        "construct": f"wrote {what} of {note}",
+        "link": f"linked {note}" if event.links else f"changed links of {note}",
+        "evolve": f"changed {what} of {note}",
+        "edit": f"changed {what} of {note}",
+        "remove": f"removed {note}",
+        "undo": f"took back a change of {what} of {note}",
+        "reject": f"turned down a change of {note}",
+        "release": f"edited {what} of {note} by hand",
+        "baseline": f"made a vault of {len(event.known)} known texts",
+    }
+    return deeds.get(event.kind, f"{event.kind} {note}")
+
+
+def _details(event: Event) -> Iterator[tuple[str, str]]:
+    if event.reason:
+        yield event.reason, "italic"
+    cost = _cost(event)
+    if cost:
+        yield cost, "dim"
+    for change in event.changes:
+        if change.field not in _IDENTITY and change.field != "links":
+            for text, style in change_lines(change):
+                yield f"{change.field:<9}{text}", style
+    reasons = {link.text: link for link in event.links}
+    for change in event.changes:
+        for text, style in change_lines(change) if change.field == "links" else []:
+            link = reasons.get(text[2:])
+            why = f"  {link.relation} {link.strength:.1f}: {link.reason}" if link else ""
+            yield f"{'links':<9}{text}{why}", style
+    if not event.changes and event.splice is not None:
+        yield from _text_diff(event.splice.removed, event.splice.inserted)
+    for change in event.proposed:
+        for text, _ in change_lines(change):
+            yield f"{change.field:<9}{text}", "dim"
+    for problem in event.problems:
+        yield f"! {problem}", "yellow"
+
+
+def _cost(event: Event) -> str:
+    parts = [event.model, event.prompt]
+    if event.calls:
+        parts.append(f"{event.calls} call{'s' if event.calls != 1 else ''}")
+        parts.append(f"{event.prompt_tokens} + {event.answer_tokens} tokens")
+        parts.append(f"{event.seconds:.1f} s")
+    if event.review:
+        parts.append(f"{event.review} by you")
+    return ", ".join(part for part in parts if part)
+
+
+def _text_diff(removed: str, inserted: str) -> Iterator[tuple[str, str]]:
+    for text, mark, style in ((removed, "-", "red"), (inserted, "+", "green")):
+        lines = text.splitlines()
+        for line in lines[:_MOST_LINES]:
+            cut = line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…"
+            yield f"{mark} {cut}", style
+        if len(lines) > _MOST_LINES:
+            yield f"{mark} … and {len(lines) - _MOST_LINES} more lines", style
+
+
+def _listing(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

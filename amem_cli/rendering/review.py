@@ -1,0 +1,85 @@
+"""Waiting proposals and decisions, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.rendering.text import change_lines, styled
+from amem_cli.services.review import Decisions, Waiting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def waiting_document(waiting: Waiting) -> dict[str, Any]:
+    """One proposal; `before` and `after` are what accepting it would do today."""
+    proposal = waiting.proposal
+    change = waiting.change or proposal.change
+    return {
+        "proposal": proposal.id,
+        "time": proposal.time,
+        "id": proposal.note or None,
+        "path": waiting.path,
+        "title": waiting.title,
+        "field": change.field,
+        "before": change.before,
+        "after": change.after,
+        "reason": proposal.reason,
+        "because": {"note": proposal.trigger, "title": waiting.because},
+        "model": proposal.model,
+        "outdated": waiting.outdated or None,
+    }
+
+
+def review_document(left: Sequence[Waiting], decisions: Decisions) -> dict[str, Any]:
+    """What waits, and what has just been decided."""
+    return {
+        "waiting": [waiting_document(each) for each in left],
+        "accepted": [waiting_document(each) for each in decisions.accepted],
+        "rejected": [waiting_document(each) for each in decisions.rejected],
+        "outdated": [waiting_document(each) for each in decisions.outdated],
+        "problems": [f"{problem.path}: {problem.message}" for problem in decisions.problems],
+    }
+
+
+def show_waiting(console: Console, waiting: Waiting) -> None:
+    """One proposal with its reason and a diff."""
+    proposal = waiting.proposal
+    console.print(
+        styled(
+            (waiting.title, "bold"),
+            (f"  {waiting.path}", "dim"),
+            (f"  {proposal.id}", "dim"),
+        )
+    )
+    console.print(styled("  because of ", (f"“{waiting.because}”", "cyan")))
+    if proposal.reason:
+        console.print(styled("  ", (proposal.reason, "italic")))
+    if waiting.change is None:
+        console.print(styled(("  no longer fits: ", "yellow"), waiting.outdated))
+        return
+    for text, style in change_lines(waiting.change):
+        console.print(styled(f"  {waiting.change.field:<9}", (text, style)))
+
+
+def show_all_waiting(console: Console, waiting: Sequence[Waiting]) -> None:
+    """Every proposal, by note."""
+    if not waiting:
+        console.print("nothing waits for review")
+    for each in waiting:
+        show_waiting(console, each)
+
+
+def show_decisions(console: Console, decisions: Decisions) -> None:
+    """What became of the proposals, in one line a kind."""
+    for name, group in (
+        ("accepted", decisions.accepted),
+        ("turned down", decisions.rejected),
+        ("dropped, no longer fitting", decisions.outdated),
+    ):
+        if group:
+            titles = ", ".join(dict.fromkeys(each.title for each in group))
+            console.print(styled(f"{name}: {len(group)}", (f"  ({titles})", "dim")))
+    for problem in decisions.problems:
+        console.print(styled(("! ", "yellow"), f"{problem.path}: {problem.message}"))

@@ -1,0 +1,136 @@
+"""`amem review`, `history` and `undo` as a person at a terminal and as a script use them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from amem_cli.core.note import Note
+from amem_cli.core.note_file import parse_note
+from amem_cli.services.review import waiting
+from amem_cli.services.vault_ports import VaultPorts
+from tests.conftest import Program
+from tests.services.test_evolve import CHANGE, add_old
+from tests.services.test_review import propose
+from tests.terminal import at_terminal, plain
+from tests.vaults import open_vault
+
+KEYS = "[q]uit"
+
+
+@pytest.fixture
+def ports(tmp_path: Path) -> VaultPorts:
+    """A vault in which three changes of one older note wait."""
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    propose(ports)
+    return ports
+
+
+def old_note(root: Path) -> Note:
+    path = "notes/Lamination.md"
+    return parse_note(path, (root / path).read_bytes(), open_vault(root).names)
+
+
+def test_without_a_terminal_it_lists_what_waits(amem: Program, ports: VaultPorts) -> None:
+    shown = amem("review")
+    assert shown.code == 0
+    assert "because of “Torn dough”" in shown.out
+    assert f"+ {CHANGE['context']}" in shown.out
+    document = amem("review", "--json").json
+    assert {each["field"] for each in document["waiting"]} == {"keywords", "tags", "context"}
+    assert document["waiting"][0]["because"]["title"] == "Torn dough"
+    assert len(amem("review", "Torn dough", "--json").json["waiting"]) == 3
+    assert amem("review", "N1", "--json").json["waiting"] == []
+
+
+def test_options_accept_and_turn_down(amem: Program, tmp_path: Path, ports: VaultPorts) -> None:
+    named = {each["field"]: each["proposal"] for each in amem("review", "--json").json["waiting"]}
+    done = amem("review", "--accept", named["context"], "--reject", named["tags"], "--json")
+    assert done.code == 0
+    assert [each["field"] for each in done.json["accepted"]] == ["context"]
+    assert [each["field"] for each in done.json["rejected"]] == ["tags"]
+    assert [each["field"] for each in done.json["waiting"]] == ["keywords"]
+    note = old_note(tmp_path)
+    assert (note.context, note.tags, note.keywords) == (CHANGE["context"], (), ())
+    assert amem("review", "--accept", "nothing").code == 1
+    assert amem("review", "--accept-all", "--reject-all").code == 2
+    assert amem("review", "--accept-all").out.startswith("accepted: 1")
+    assert "nothing waits" in amem("review").out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_keys_step_through_the_proposals(tmp_path: Path, ports: VaultPorts) -> None:
+    before = (tmp_path / "notes/Lamination.md").read_bytes()
+    code, shown = at_terminal(tmp_path, ["review"], [(KEYS, "s"), (KEYS, "x"), (KEYS, "q")])
+    assert code == 0
+    assert "a key of" in plain(shown)
+    assert (tmp_path / "notes/Lamination.md").read_bytes() == before
+    code, shown = at_terminal(tmp_path, ["review"], [(KEYS, "r"), (KEYS, "A")])
+    assert code == 0
+    assert "\x1b[32m" in shown
+    assert "turned down: 1" in plain(shown)
+    assert "accepted: 2" in plain(shown)
+    assert "nothing waits" in plain(at_terminal(tmp_path, ["review"], [])[1])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_proposal_can_be_edited(tmp_path: Path, ports: VaultPorts) -> None:
+    editor = f"{sys.executable} {tmp_path / 'editor.py'}"
+    (tmp_path / "editor.py").write_text(
+        "import sys, pathlib\npathlib.Path(sys.argv[1]).write_text('my own\\nbutter\\n')\n"
+    )
+    first = waiting(ports)[0].proposal.change.field
+    code, shown = at_terminal(
+        tmp_path, ["review"], [(KEYS, "e"), (KEYS, "q")], VISUAL=editor, EDITOR=editor
+    )
+    assert code == 0, shown
+    expected = {
+        "context": "my own butter",
+        "keywords": ("my own", "butter"),
+        "tags": ("my-own", "butter"),
+    }
+    assert getattr(old_note(tmp_path), first) == expected[first]
+
+
+def test_history_is_a_story_with_reasons_costs_and_diffs(amem: Program, ports: VaultPorts) -> None:
+    amem("review", "--accept-all")
+    story = amem("history", "Lamination").out
+    assert "you added it" in story
+    assert "because of “Torn dough”, amem changed context of it" in story
+    assert f"+ {CHANGE['context']}" in story
+    assert str(CHANGE["why"]) in story
+    assert "accepted by you" in story
+    new = amem("history", "Torn dough").out
+    assert "amem wrote keywords, tags and context of it" in new
+    assert "1 call, " in new and "tokens" in new
+    assert "because of it, amem changed context of “Lamination”" in new
+    events = amem("history", "Lamination", "--json").json
+    assert [event["kind"] for event in events] == ["add", "evolve", "evolve", "evolve"]
+    assert events[-1]["because"] == "Torn dough"
+
+
+def test_undo_of_all_since_and_its_trace_in_the_history(
+    amem: Program, tmp_path: Path, ports: VaultPorts
+) -> None:
+    before = (tmp_path / "notes/Lamination.md").read_bytes()
+    amem("review", "--accept-all")
+    first = amem("history", "Lamination", "--json").json[1]["id"]
+    assert amem("undo").code == 2
+    assert amem("undo", first, "--since", first).code == 2
+    undone = amem("undo", "--since", first, "--json").json
+    assert undone["paths"] == ["notes/Lamination.md"]
+    assert (tmp_path / "notes/Lamination.md").read_bytes() == before
+    story = amem("history", "Lamination").out
+    assert story.count("taken back by") == 3
+    events = amem("history", "Lamination", "--json").json
+    assert {event["id"] for event in events if event.get("undone_by")} == set(undone["events"])
+
+
+def test_a_proposal_is_a_file_that_a_person_can_read(tmp_path: Path, ports: VaultPorts) -> None:
+    records = [json.loads(path.read_text()) for path in (tmp_path / ".amem/review").glob("*.json")]
+    assert {record["change"]["field"] for record in records} == {"keywords", "tags", "context"}
+    assert {record["reason"] for record in records} == {CHANGE["why"]}

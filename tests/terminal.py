@@ -1,0 +1,79 @@
+"""A person at a terminal: runs the program under a pseudo-terminal and presses keys."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+DEADLINE = 60.0
+
+
+def at_terminal(
+    folder: Path, arguments: Sequence[str], keys: Sequence[tuple[str, str]], **variables: str
+) -> tuple[int, str]:
+    """Run `amem` on a terminal.
+
+    Args:
+        keys: pairs of a text to wait for and the keys to press then.
+
+    Returns:
+        The exit code and all that was shown, with its escape sequences.
+    """
+    import pty
+
+    leader, follower = pty.openpty()
+    top = str(Path(__file__).parents[1])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amem_cli", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": top, "TERM": "xterm-256color", **variables},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        close_fds=True,
+    )
+    os.close(follower)
+    shown, seen = "", 0
+    waiting = list(keys)
+    end = time.monotonic() + DEADLINE
+    try:
+        while time.monotonic() < end:
+            ready, _, _ = select.select([leader], [], [], 0.1)
+            if ready:
+                try:
+                    data = os.read(leader, 65536)
+                except OSError:
+                    break
+                if not data:
+                    break
+                shown += data.decode("utf-8", "replace")
+            elif process.poll() is not None:
+                break
+            # What is typed before the program listens for single keys would be thrown away.
+            if waiting and waiting[0][0] in plain(shown[seen:]) and _listens_for_keys(leader):
+                seen = len(shown)
+                os.write(leader, waiting.pop(0)[1].encode())
+        return process.wait(timeout=5), shown
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        os.close(leader)
+
+
+def _listens_for_keys(terminal: int) -> bool:
+    import termios
+
+    return not termios.tcgetattr(terminal)[3] & termios.ICANON
+
+
+def plain(text: str) -> str:
+    """What is shown, without colours."""
+    return _ESCAPES.sub("", text)
