@@ -83,7 +83,7 @@ def adopt_vault(folder: Path) -> list[str]:
             shutil.copyfile(template_folder() / STATE_FOLDER / "config.toml", config)
             written.append(f"{STATE_FOLDER}/config.toml")
         for name, lines in ((".gitignore", IGNORED), (".gitattributes", ATTRIBUTES)):
-            if _extend(folder / name, lines):
+            if extend_lines(folder / name, lines):
                 written.append(name)
     except OSError as error:
         raise SettingsError(f"cannot make {folder} a vault: {error}") from None
@@ -99,7 +99,8 @@ def _files(template: Path) -> Iterator[Path]:
             yield path
 
 
-def _extend(path: Path, lines: tuple[str, ...]) -> bool:
+def extend_lines(path: Path, lines: tuple[str, ...]) -> bool:
+    """Append the lines that a file does not have yet; False where it has them all."""
     raw = path.read_bytes() if path.exists() else b""
     present = {line.strip() for line in raw.decode("utf-8", "replace").splitlines()}
     missing = [line for line in lines if line not in present]

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from amem_cli.cli import (
+    doctor_command,
     exchange_commands,
     graph_commands,
     link_commands,
@@ -55,6 +56,7 @@ for group in (
     model_commands,
     settings_commands,
     exchange_commands,
+    doctor_command,
 ):
     group.register(app)
 

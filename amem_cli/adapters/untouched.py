@@ -1,0 +1,120 @@
+"""A vault and its index for looking only: nothing is written, moved or swept, whatever is found."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from amem_cli.adapters.atomic_write import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
+from amem_cli.adapters.index_schema import SCHEMA_VERSION
+from amem_cli.adapters.open_folder import OpenFolder
+from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.adapters.vault_folder import VaultFolder
+from amem_cli.core.errors import IndexFault, Problem
+
+
+class UntouchedVault(VaultFolder):
+    """The notes of a vault; what a killed process left behind stays where it is."""
+
+    def _rescue(
+        self, folder: OpenFolder, entry: os.DirEntry[str], path: str, problems: list[Problem]
+    ) -> None:
+        pass
+
+    def _sweep_intents(self) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What lies in a vault beside its notes.
+
+    Attributes:
+        folders: how many there are, hidden ones among them.
+        names: base names of all files and folders that are not hidden, without case, NFC.
+        temporary: vault-relative paths of what writes of this program have left.
+    """
+
+    folders: int
+    names: frozenset[str]
+    temporary: tuple[str, ...]
+
+
+def survey(root: Path) -> Survey:
+    """Walk a whole vault; links are not followed, and what cannot be entered is left out."""
+    count = 0
+    names: set[str] = set()
+    temporary = []
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        count += 1
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(TEMPORARY_PREFIX):
+                    if entry.name.endswith(TEMPORARY_SUFFIX):
+                        path = Path(entry.path).relative_to(root).as_posix()
+                        temporary.append(os.fsencode(path).decode("utf-8", "backslashreplace"))
+                elif not entry.name.startswith("."):
+                    folded = unicodedata.normalize("NFC", entry.name).casefold()
+                    names.add(unicodedata.normalize("NFC", folded))
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
+    return Survey(count, frozenset(names), tuple(sorted(temporary)))
+
+
+@contextlib.contextmanager
+def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
+    """A copy of the index, which is opened and deleted again; None where there is no index.
+
+    Raises:
+        IndexFault: the file is no usable index.
+    """
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise IndexFault("is not a regular file")
+    except FileNotFoundError:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="amem-doctor-") as folder:
+        copy = Path(folder) / path.name
+        try:
+            for suffix in ("", "-wal"):
+                part = path.with_name(path.name + suffix)
+                if suffix == "" or part.is_file():
+                    shutil.copyfile(part, copy.with_name(part.name))
+        except OSError as error:
+            raise IndexFault(f"cannot be read: {error.strerror}") from None
+        _check_usable(copy)
+        index = SqliteIndex(copy)
+        try:
+            yield index
+        finally:
+            index.close()
+
+
+def _check_usable(copy: Path) -> None:
+    if copy.stat().st_size == 0:
+        raise IndexFault("is empty")
+    try:
+        db = apsw.Connection(str(copy))
+        try:
+            verdict = db.pragma("quick_check")
+            version = db.pragma("user_version")
+        finally:
+            db.close()
+    except apsw.Error as error:
+        raise IndexFault(f"cannot be used: {error}") from None
+    if verdict != "ok":
+        raise IndexFault(f"is damaged: {str(verdict).splitlines()[0]}")
+    if version != SCHEMA_VERSION:
+        raise IndexFault(f"is of another version of amem ({version})")

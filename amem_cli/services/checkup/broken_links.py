@@ -1,0 +1,161 @@
+"""Finds links that lead to nothing, and removes the machine's own to notes that are gone."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from amem_cli.core.errors import HeaderRefused, SettingsError
+from amem_cli.core.finding import Finding
+from amem_cli.core.header import find_fences, read_header
+from amem_cli.core.journal import LinkRecord, ownership
+from amem_cli.core.resolution import is_attachment, name_key, resolve
+from amem_cli.core.wikilinks import parse_link
+from amem_cli.services.checkup.mending import OpenPorts
+from amem_cli.services.checkup.reading import FoundLink, ReadNote, VaultReading
+from amem_cli.services.recording import NoteDraft, new_event
+from amem_cli.services.sync import refresh
+
+# Likeness below which a name is no suggestion; looking is slow, so only for the first links.
+_LIKENESS = 0.7
+_SUGGESTIONS = 50
+
+
+def link_findings(
+    reading: VaultReading, others: frozenset[str], ports: OpenPorts | None
+) -> Iterator[Finding]:
+    """Every link to nothing, each target of a note once.
+
+    Args:
+        others: names of all other files and folders of the vault, as `file_key` gives them; a link
+            to one of them leads somewhere, if not to a memory.
+    """
+    suggestions = _Suggestions(reading)
+    for path, each in reading.notes.items():
+        told: set[str] = set()
+        for link in each.links:
+            if link.target in told or not _is_broken(reading, path, link, others):
+                continue
+            told.add(link.target)
+            record = _machine_record(reading, each, link)
+            if record is None:
+                yield _persons(reading, path, link, suggestions)
+            else:
+                yield _machines(reading, path, link, record, others, ports)
+
+
+def file_key(name: str) -> str:
+    """The form in which a link's target is compared with the names of files that are no notes."""
+    last = name.strip("/").rpartition("/")[2]
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", last).casefold())
+
+
+def _is_broken(reading: VaultReading, path: str, link: FoundLink, others: frozenset[str]) -> bool:
+    if is_attachment(link.target) or resolve(link.target, path, reading.table) is not None:
+        return False
+    key = file_key(link.target)
+    return key not in others and f"{key}.md" not in others
+
+
+def _persons(
+    reading: VaultReading, path: str, link: FoundLink, suggestions: _Suggestions
+) -> Finding:
+    near = suggestions.near(link.target)
+    hint = f"Did you mean {near}? " if near else ""
+    return Finding(
+        "links",
+        path,
+        f"the link [[{link.target}]] leads to no note",
+        f"{hint}Correct the link, or write the note.",
+        link.line or _property_line(reading, path, link),
+    )
+
+
+def _machines(
+    reading: VaultReading,
+    path: str,
+    link: FoundLink,
+    record: LinkRecord,
+    others: frozenset[str],
+    ports: OpenPorts | None,
+) -> Finding:
+    line = _property_line(reading, path, link)
+    message = f"amem's own link [[{link.target}]] leads to no note"
+    moved = reading.ids.get(record.target, ())
+    if moved:
+        hint = f"The note is {moved[0]} now; rename it back, or link it again: amem link."
+        return Finding("links", path, message, hint, line)
+    # A note that cannot be read just now is not gone.
+    is_gone = reading.complete and file_key(record.path) not in others
+    return Finding(
+        "links",
+        path,
+        f"{message}; the note is gone",
+        "Remove the link, or bring the note back.",
+        line,
+        mend=partial(_remove, ports, path, link.text, record.target) if ports and is_gone else None,
+    )
+
+
+def _machine_record(reading: VaultReading, each: ReadNote, link: FoundLink) -> LinkRecord | None:
+    """The record of a link that the machine made, None for a person's."""
+    if link.kind != "property" or each.note.refused is not None:
+        return None
+    for record in ownership(reading.own_events(each.note)).links.values():
+        if record.by == "machine" and record.text == link.text:
+            return record
+    return None
+
+
+def _remove(ports_of: OpenPorts, path: str, text: str, target: str) -> str:
+    ports = ports_of()
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(path))
+        record = ownership(ports.index.events(draft.note.id or path)).links.get(target)
+        parsed = parse_link(text)
+        leads = parsed is not None and resolve(parsed.target, path, ports.index) is not None
+        if record is None or record.by != "machine" or record.text != text or leads:
+            raise SettingsError("the link changed meanwhile", hint="Run `amem doctor` again.")
+        kept = [each for each in draft.note.links if each != text]
+        event = new_event(ports, "link", trigger=target, reason=f"{record.path} is gone")
+        if not draft.change({"links": kept}, event):
+            raise SettingsError("the link is not there any more", hint="Run `amem doctor` again.")
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [path])
+    return f"Removed {text} from the links of {path}."
+
+
+def _property_line(reading: VaultReading, path: str, link: FoundLink) -> int:
+    raw = reading.vault.read(path).raw
+    try:
+        fences = find_fences(raw)
+        header = read_header(raw, fences) if fences else None
+    except HeaderRefused:
+        return 0
+    entry = header.entry(reading.names.links) if header else None
+    if header is None or entry is None:
+        return 0
+    place = header.text.find(link.text, entry.start, entry.value.end)
+    return header.line(max(place, entry.start))
+
+
+class _Suggestions:
+    """Names of notes that are spelled nearly alike."""
+
+    def __init__(self, reading: VaultReading) -> None:
+        self._names = {
+            name_key(path): path.rpartition("/")[2].removesuffix(".md") for path in reading.notes
+        }
+        self._left = _SUGGESTIONS
+
+    def near(self, target: str) -> str:
+        """A name or two, as links, or nothing."""
+        if self._left == 0:
+            return ""
+        self._left -= 1
+        keys: Sequence[str] = difflib.get_close_matches(
+            name_key(target), self._names, n=2, cutoff=_LIKENESS
+        )
+        return " or ".join(f"[[{self._names[key]}]]" for key in keys)

@@ -1,0 +1,112 @@
+"""Checks the journal: whether it can be read, and whether it and the notes say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from amem_cli.core.errors import SettingsError
+from amem_cli.core.finding import Finding, from_problem
+from amem_cli.core.journal import Event, Ownership, ownership
+from amem_cli.core.note import Note
+from amem_cli.core.note_file import parse_note
+from amem_cli.core.resolution import resolve
+from amem_cli.core.wikilinks import parse_link
+from amem_cli.services.checkup.mending import OpenPorts
+from amem_cli.services.checkup.reading import JOURNAL, VaultReading
+from amem_cli.services.release import missing_of_own, release_edited
+from amem_cli.services.sync import refresh
+
+
+def journal_findings(reading: VaultReading, ports: OpenPorts | None) -> Iterator[Finding]:
+    """Lines that cannot be read, ids used twice, notes that disagree, events of lost notes."""
+    for problem in reading.journal_problems:
+        hint = "What else the journal says counts. When you have looked at the line, delete it."
+        yield from_problem("journal", problem, hint=hint)
+    for name, known, event in reading.same_id:
+        yield Finding(
+            "journal",
+            f"{JOURNAL}/{name}",
+            f"two different events have the id {event.id}: {_told(known)}, and {_told(event)}",
+            "The first one counts. Delete the line that is wrong.",
+        )
+    yield from _disagreements(reading, ports)
+    yield from _events_of_lost_notes(reading)
+
+
+def _disagreements(reading: VaultReading, ports: OpenPorts | None) -> Iterator[Finding]:
+    shared = {path for paths in reading.ids.values() if len(paths) > 1 for path in paths}
+    for path, each in reading.notes.items():
+        if each.note.id is None or each.note.refused is not None or path in shared:
+            continue
+        gone = _gone_of_own(reading, each.note)
+        if gone:
+            yield Finding(
+                "journal",
+                path,
+                f"the journal calls amem's own what the note no longer holds: {'; '.join(gone)}",
+                "If you took it out, it is yours to decide; `amem doctor --fix` records that.",
+                mend=partial(_release, ports, path) if ports else None,
+            )
+
+
+def _gone_of_own(reading: VaultReading, note: Note) -> list[str]:
+    """What the machine wrote and nobody recorded as removed, field by field."""
+    events = reading.own_events(note)
+    if not any(event.by == "machine" for event in events):
+        return []
+    owned = ownership(events)
+    gone = {
+        "keywords": sorted(owned.keywords - set(note.keywords)),
+        "tags": sorted(owned.tags - set(note.tags)),
+        "context": ["another sentence"] if owned.context not in (None, "", note.context) else [],
+        "links": _lost_links(reading, note, owned),
+    }
+    return [f"{name} {', '.join(values)}" for name, values in gone.items() if values]
+
+
+def _lost_links(reading: VaultReading, note: Note, owned: Ownership) -> list[str]:
+    missing = [record for record in owned.links.values() if record.text not in note.links]
+    if not missing:
+        return []
+    parsed = [parse_link(text) for text in note.links]
+    reached = {resolve(link.target, note.path, reading.table) for link in parsed if link}
+    # A link whose text a rename changed still leads where the record says.
+    return [
+        record.text
+        for record in missing
+        if not reached & set(reading.ids.get(record.target, [record.target]))
+    ]
+
+
+def _release(ports_of: OpenPorts, path: str) -> str:
+    # Opening the vault brings the index in step, which may have recorded it already.
+    ports = ports_of()
+    with ports.changes.locked():
+        release_edited(ports, [path])
+        refresh(ports, [path])
+    note = parse_note(path, ports.vault.read(path).raw, ports.names)
+    if missing_of_own(ports, note):
+        raise SettingsError("the note changed meanwhile", hint="Run `amem doctor` again.")
+    return f"The journal says that it is yours from now on; {path} is as it was."
+
+
+def _events_of_lost_notes(reading: VaultReading) -> Iterator[Finding]:
+    lost: list[tuple[Event, ...]] = []
+    for key, events in reading.events.items():
+        here = key in reading.ids or any(event.path in reading.notes for event in events)
+        if not here and events[-1].kind != "remove":
+            lost.append(events)
+    if lost and reading.complete:
+        count = sum(map(len, lost))
+        yield Finding(
+            "journal",
+            JOURNAL,
+            f"{count} events are about {len(lost)} notes that are not in the vault",
+            "Nothing needs doing; if the notes should be here, look in the trash or in git.",
+            severity="notice",
+        )
+
+
+def _told(event: Event) -> str:
+    return f"{event.kind} of {event.path or event.note or 'the vault'}"

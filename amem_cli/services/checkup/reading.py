@@ -1,0 +1,199 @@
+"""Reads a whole vault once for all checks, from its files alone and without writing anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from amem_cli.core.errors import AmemError, Problem
+from amem_cli.core.index_port import LinkKind
+from amem_cli.core.journal import Event
+from amem_cli.core.markdown_regions import blank_out, find_regions
+from amem_cli.core.note import Note, PropertyNames
+from amem_cli.core.note_file import body_bytes, parse_note
+from amem_cli.core.resolution import NameTable
+from amem_cli.core.vault_port import FileContent, Vault
+from amem_cli.core.wikilinks import find_links, parse_link
+from amem_cli.services.vault_ports import Journal
+
+JOURNAL = ".amem/journal"
+UNREAD = "cannot be read"
+
+_MARKERS = re.compile(r"^<{7}(?: |\r?$)|^={7}\r?$|^>{7}(?: |\r?$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLink:
+    """A link of a note with its place.
+
+    Attributes:
+        text: the link as it is written in a property; empty for a link in the body.
+        line: 1-based line of a link in the body, 0 for one in a property.
+    """
+
+    target: str
+    kind: LinkKind
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadNote:
+    """What the checks need of a note.
+
+    Attributes:
+        note: without its body.
+        cut: only its beginning was read, for it is larger than a note may be.
+        conflict_line: line of the first git conflict, 0 where there is none.
+    """
+
+    note: Note
+    cut: bool
+    links: tuple[FoundLink, ...]
+    conflict_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class VaultReading:
+    """A vault as its files say.
+
+    Attributes:
+        notes: by path.
+        ids: paths of the notes with each id.
+        problems: of files that are no notes or could not be read.
+        events: of the journal, each id once, by the note's id or path, oldest first.
+        same_id: events whose id another one has, though they say something else, with that one.
+        complete: every folder, note and journal file could be read.
+    """
+
+    vault: Vault
+    names: PropertyNames
+    notes: Mapping[str, ReadNote]
+    ids: Mapping[str, tuple[str, ...]]
+    problems: tuple[Problem, ...]
+    events: Mapping[str, tuple[Event, ...]]
+    event_ids: frozenset[str]
+    same_id: tuple[tuple[str, Event, Event], ...]
+    journal_problems: tuple[Problem, ...]
+    complete: bool
+    table: NameTable = field(repr=False)
+
+    def own_events(self, note: Note) -> tuple[Event, ...]:
+        """The events of one note."""
+        return self.events.get(note.id or note.path, ())
+
+
+def read_vault(vault: Vault, journal: Journal | None, names: PropertyNames) -> VaultReading:
+    """Read every note and the whole journal.
+
+    Args:
+        vault: one whose `scan` leaves everything where it is.
+        journal: None where the vault's journal must not be read.
+    """
+    problems: list[Problem] = []
+    notes: dict[str, ReadNote] = {}
+    for state in sorted(vault.scan(problems), key=lambda state: state.path):
+        try:
+            content = vault.read(state.path)
+        except AmemError as error:
+            problems.append(Problem(state.path, 0, f"{UNREAD}: {error.message}", error.hint))
+            continue
+        notes[state.path] = _read_note(content, names)
+    journal_problems: list[Problem] = []
+    found = _read_journal(journal, journal_problems)
+    unread = any(problem.message.startswith(UNREAD) for problem in (*problems, *journal_problems))
+    events, same_id = _each_once(found)
+    rows = ((path, each.note.aliases, each.note.title) for path, each in notes.items())
+    return VaultReading(
+        vault=vault,
+        names=names,
+        notes=notes,
+        ids=_ids(notes),
+        problems=tuple(problems),
+        events=_by_note(events),
+        event_ids=frozenset(event.id for event in events),
+        same_id=tuple(same_id),
+        journal_problems=tuple(journal_problems),
+        complete=not unread and journal is not None,
+        table=NameTable(rows),
+    )
+
+
+def _ids(notes: Mapping[str, ReadNote]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for path, each in notes.items():
+        if each.note.id:
+            found.setdefault(each.note.id, []).append(path)
+    return {note_id: tuple(paths) for note_id, paths in found.items()}
+
+
+def _read_note(content: FileContent, names: PropertyNames) -> ReadNote:
+    note = parse_note(content.state.path, content.raw, names)
+    text = content.raw.decode("utf-8", "replace")
+    body = body_bytes(content.raw)
+    lines_before = content.raw[: len(content.raw) - len(body)].count(b"\n") + 1
+    links = [
+        FoundLink(link.target, "wikilink", "", note.body.count("\n", 0, link.start) + lines_before)
+        for link in find_links(note.body)
+        if link.target
+    ]
+    for written in note.links:
+        link = parse_link(written)
+        if link is not None and link.target:
+            links.append(FoundLink(link.target, "property", written, 0))
+    return ReadNote(replace(note, body=""), content.cut, tuple(links), _conflict_line(text))
+
+
+def _conflict_line(text: str) -> int:
+    """The line where the first whole conflict of git's begins; those shown in code do not count."""
+    if "<<<<<<<" not in text or ">>>>>>>" not in text:
+        return 0
+    visible = blank_out(
+        text,
+        ((each.start, each.end) for each in find_regions(text) if each.kind in ("fence", "code")),
+    )
+    expected, first = "<=>", 0
+    for mark in _MARKERS.finditer(visible):
+        if mark[0][0] != expected[0]:
+            if mark[0][0] != "<":
+                continue
+            expected = "<=>"
+        if mark[0][0] == "<":
+            first = visible.count("\n", 0, mark.start()) + 1
+        expected = expected[1:]
+        if not expected:
+            return first
+    return 0
+
+
+def _read_journal(journal: Journal | None, problems: list[Problem]) -> list[tuple[str, Event]]:
+    if journal is None:
+        return []
+    try:
+        news = journal.read_new({}, problems)
+    except OSError as error:
+        problems.append(Problem(JOURNAL, 0, f"{UNREAD}: {error.strerror or error}"))
+        return []
+    return [(file.name, event) for file in news.files for event in file.events]
+
+
+def _each_once(
+    found: Sequence[tuple[str, Event]],
+) -> tuple[list[Event], list[tuple[str, Event, Event]]]:
+    first: dict[str, Event] = {}
+    same_id = []
+    for name, event in found:
+        known = first.setdefault(event.id, event)
+        if known != event:
+            same_id.append((name, known, event))
+    return [first[key] for key in sorted(first)], same_id
+
+
+def _by_note(events: Sequence[Event]) -> dict[str, tuple[Event, ...]]:
+    grouped: dict[str, list[Event]] = {}
+    for event in events:
+        key = event.note or event.path
+        if key:
+            grouped.setdefault(key, []).append(event)
+    return {key: tuple(each) for key, each in grouped.items()}

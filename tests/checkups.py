@@ -1,0 +1,42 @@
+"""A vault looked over and mended as `amem doctor` does, without a language model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from amem_cli.cli.checkup import Checkup
+from amem_cli.core.finding import Finding
+from amem_cli.services.doctor import examine, mend
+
+
+def look(root: Path, check: str = "", **variables: str) -> list[Finding]:
+    """What is found, or what one check finds."""
+    checkup = Checkup(root, {**os.environ, "AMEM_LLM_BACKEND": "none", **variables})
+    return [each for each in examine(checkup.checks()) if check in ("", each.check)]
+
+
+def fix(root: Path, check: str = "", **variables: str) -> list[Finding]:
+    """What is found, after everything that may be was mended."""
+    checkup = Checkup(root, {**os.environ, "AMEM_LLM_BACKEND": "none", **variables})
+    try:
+        findings = mend(examine(checkup.checks()))
+    finally:
+        checkup.close()
+    return [each for each in findings if check in ("", each.check)]
+
+
+def places(findings: list[Finding]) -> list[tuple[str, int]]:
+    """Path and line of each."""
+    return [(each.path, each.line) for each in findings]
+
+
+def whole_tree(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Mode and content of everything below a folder, the program's own files too."""
+    return {
+        str(path.relative_to(root)): (
+            path.lstat().st_mode,
+            path.read_bytes() if path.is_file() else b"",
+        )
+        for path in sorted(root.rglob("*"))
+    }

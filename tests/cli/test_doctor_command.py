@@ -1,0 +1,106 @@
+"""`amem doctor` as a user meets it: real processes, exit codes, JSON, a broken vault."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.checkups import whole_tree
+from tests.conftest import Program
+from tests.vaults import tree_hashes, write_note
+
+
+@pytest.fixture
+def vault(amem: Program) -> Path:
+    assert amem("init", "v").code == 0
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    return amem.folder / "v"
+
+
+def test_a_new_vault_is_healthy_with_the_models_that_come_with_amem(
+    amem: Program, vault: Path
+) -> None:
+    del amem.environment["AMEM_LLM_BACKEND"]
+    answer = amem("doctor")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == "healthy: no problems found\n"
+    assert amem("doctor", "--json").json == {"healthy": True, "findings": []}
+
+
+def test_problems_are_told_by_check_with_advice_and_counted(amem: Program, vault: Path) -> None:
+    write_note(vault, "notes/b.md", "---\na: 1\na: 2\n---\nSee [[Nobody at all]].\n")
+    answer = amem("doctor")
+    assert answer.code == 1
+    lines = answer.out.splitlines()
+    assert "index" in lines
+    assert any(line.startswith("  ! notes/b.md:3  ") for line in lines)
+    assert lines[-1] == "3 problems; `amem doctor --fix` could mend 1"
+    mended = amem("doctor", "--fix")
+    assert mended.code == 1
+    assert mended.out.splitlines()[-1] == "3 problems: 1 mended, 2 left for you"
+    document = amem("--json", "doctor").json
+    assert document["healthy"] is False
+    assert [each["check"] for each in document["findings"]] == ["headers", "links"]
+    assert set(document["findings"][0]) >= {
+        "check", "path", "line", "message", "hint", "fixable", "fixed",
+    }  # fmt: skip
+
+
+def test_what_is_mended_leaves_nothing_to_do(amem: Program, vault: Path) -> None:
+    write_note(vault, "notes/b.md", "A new note.\n")
+    found = amem("doctor", "--fix", "--json")
+    assert found.code == 0
+    assert found.json["healthy"] is True
+    assert [(each["fixable"], each["fixed"]) for each in found.json["findings"]] == [(True, True)]
+    again = amem("doctor", "--fix", "--json")
+    assert (again.code, again.json["findings"]) == (0, [])
+
+
+def test_a_thoroughly_broken_vault_gives_findings_and_no_error(amem: Program, vault: Path) -> None:
+    (vault / ".amem/config.toml").write_bytes(b"\xff\xfe<<<<<<< HEAD\napi_key = 'abcdefgh'\n")
+    (vault / ".amem/index.db").write_bytes(b"rubbish" * 1000)
+    (vault / ".amem/journal").mkdir(exist_ok=True)
+    (vault / ".amem/journal/2026-01-x.jsonl").write_bytes(b'{"a": 1}\nrubbish\xff\n[1]\n{"torn')
+    (vault / ".amem/journal/2026-02-x.jsonl").mkdir()
+    (vault / ".amem/intents").mkdir(exist_ok=True)
+    (vault / ".amem/intents/x.json").write_bytes(b"\x00rubbish")
+    (vault / ".git").write_text("gitdir: nowhere\n")
+    os.mkfifo(vault / "notes/pipe.md")
+    (vault / "notes/loop.md").symlink_to("loop.md")
+    (vault / "notes/\x1b[31mred.md").write_text("x")
+    write_note(vault, "notes/deep.md", "---\na: " + "[" * 50_000 + "\n---\nx\n")
+    (vault / "notes/odd.md").write_bytes(b"---\nid: \xff\n---\n\x00[[\x1b]0;x]]")
+    user = Path(os.environ["AMEM_CONFIG_DIR"])
+    user.mkdir(parents=True)
+    (user / "config.toml").write_text("[[[")
+    before, notes = whole_tree(vault), tree_hashes(vault)
+    for line in (["doctor"], ["doctor", "--json"], ["doctor", "--fix", "--json"]):
+        answer = amem(*line)
+        assert answer.code == 1, answer.err
+        assert "\x1b" not in answer.out
+        assert "abcdefgh" not in answer.out
+    assert whole_tree(vault) == before
+    found = amem("doctor", "--json").json["findings"]
+    checks = {each["check"] for each in found}
+    assert checks >= {
+        "settings", "secrets", "index", "leftovers", "files", "headers", "journal", "git",
+    }  # fmt: skip
+    assert not any("could not be made" in each["message"] for each in found)
+    # With settings that can be read, what is safe is mended.
+    (vault / ".amem/config.toml").unlink()
+    (user / "config.toml").unlink()
+    mended = {
+        each["check"]: each["fixed"] for each in amem("doctor", "--fix", "--json").json["findings"]
+    }
+    assert mended["index"] is True
+    assert mended["leftovers"] is False
+    assert tree_hashes(vault) == notes
+    assert not any(each["fixable"] for each in amem("doctor", "--json").json["findings"])
+
+
+def test_a_folder_that_is_no_vault_is_an_error(amem: Program) -> None:
+    answer = amem("--vault", ".", "doctor")
+    assert answer.code == 3
+    assert "not a vault" in answer.err
