@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from amem_cli.adapters.change_store import JournaledChanges
+from amem_cli.adapters.journal_folder import JournalFolder
+from amem_cli.adapters.vault_folder import VaultFolder
+from amem_cli.core.changes import NoteWrite
+from amem_cli.core.errors import AmemError
+from amem_cli.core.journal import Change, Event
+from amem_cli.core.proposals import Proposal
 from tests.fuzz import strategies
-from tests.fuzz.intent_oracles import A_NOTE, only_notes_were_touched, settle
+from tests.fuzz.intent_oracles import A_NOTE, everything, only_notes_were_touched, settle
 from tests.hypothesis_profiles import examples
 
 PATHS = (
@@ -155,3 +163,36 @@ intents = st.one_of(
 @example([b'{"writes": [{"path": null, "before": null, "after": ""}], "events": []}'])
 def test_whatever_lies_among_the_intents_is_settled(contents: list[bytes]) -> None:
     only_notes_were_touched(*settle(contents)[:2])
+
+
+@OPEN_FAULT
+@pytest.mark.parametrize("name", ["intents", "journal", "review"])
+def test_a_linked_folder_of_the_programs_own_leads_nowhere(name: str, tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "vault", tmp_path / "elsewhere"
+    (root / ".amem").mkdir(parents=True)
+    elsewhere.mkdir()
+    (elsewhere / "package.json").write_bytes(b"{}")
+    (root / "a.md").write_bytes(A_NOTE)
+    (root / ".amem" / name).symlink_to(elsewhere)
+    before = everything(elsewhere)
+    vault = VaultFolder(root)
+    store = JournaledChanges(vault, JournalFolder(root / ".amem/journal", "test"))
+    with suppress(AmemError):
+        store.recover()
+        event = Event(id="1", time="2026-01-01T00:00:00", kind="evolve")
+        waiting = Proposal(
+            "p1", event.time, "", "a.md", "", "", Change("context", "", "A sentence.")
+        )
+        store.apply([NoteWrite("a.md", A_NOTE, A_NOTE + b"more")], [event], proposed=[waiting])
+    assert everything(elsewhere) == before
+
+
+def test_a_link_at_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    root, precious = tmp_path / "vault", tmp_path / "precious.txt"
+    (root / ".amem").mkdir(parents=True)
+    precious.write_bytes(b"precious")
+    (root / ".amem/write.lock").symlink_to(precious)
+    store = JournaledChanges(VaultFolder(root), JournalFolder(root / ".amem/journal", "test"))
+    with suppress(AmemError), store.locked():
+        pass
+    assert precious.read_bytes() == b"precious"
