@@ -208,7 +208,7 @@ def _is_loopback(host: str) -> bool:
 
 def _usable_key(api_key: str | None) -> str:
     key = (api_key or "").strip()
-    if not all("!" <= character <= "~" for character in key):
+    if not all("!" <= character <= "~" and character not in "\"'`" for character in key):
         raise SettingsError(
             "the API key holds characters that no key has",
             hint="Was it copied with a line break, a blank or quotes?",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -35,7 +37,8 @@ class ChatServer:
         finish_reason, usage, message: parts of the reply.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Path | None = None) -> None:
+        """Open a port; with a certificate (PEM with its key) the server speaks TLS."""
         self.content: str | Callable[[dict[str, Any]], str] | None = None
         self.faults: list[str] = [""]
         self.complaint = "something is wrong"
@@ -48,6 +51,12 @@ class ChatServer:
         self.stopped = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
+        self._scheme = "http"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            self._scheme = "https"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 
     @property
@@ -56,7 +65,7 @@ class ChatServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"{self._scheme}://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> ChatServer:
         self._thread.start()
@@ -144,6 +153,20 @@ class _ChatHandler(BaseHTTPRequestHandler):
     def _drip(self) -> None:
         self._begin(100_000)
         self._write_until_stopped(b" ", 0.05)
+
+    def _drip_headers(self) -> None:
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
+        self._write_until_stopped(b"x", 0.05)
+
+    def _hints(self) -> None:
+        self._write_until_stopped(b"HTTP/1.1 103 Early Hints\r\nx: x\r\n\r\n" * 500, 0.0)
+
+    def _no_http(self) -> None:
+        self.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n")
+        self.close_connection = True
+
+    def _deep(self) -> None:
+        self._send(200, b'{"choices":' + b"[" * 1_000_000)
 
     def _silence(self) -> None:
         self.server_state.stopped.wait(30)

@@ -1,4 +1,4 @@
-"""Local models that die, hang, or were made to do harm; the models are tiny and of random weights."""
+"""Local models that die, hang, or were made to do harm, played by tiny ones of random weights."""
 
 from __future__ import annotations
 
@@ -493,11 +493,12 @@ def test_an_encoder_that_is_an_address_or_pickled_is_refused(
     amem: Program, tmp_path: Path, named: str
 ) -> None:
     assert amem("init", "v").code == 0
-    with (tmp_path / "v/.amem/config.toml").open("a") as file:
-        file.write(f'\n[encoder]\nmodel = "{named}"\ntrust_remote_code = true\n')
+    (tmp_path / "v/.amem/config.toml").write_text(
+        f'[encoder]\nmodel = "{named}"\ntrust_remote_code = true\n'
+    )
     answer = amem("--vault", "v", "search", "bread", "--mode", "semantic")
     assert answer.code == 3
-    assert "encoder" in answer.err and "hint:" in answer.err
+    assert f"no encoder {named}" in answer.err and "hint:" in answer.err
     assert "Traceback" not in answer.err
 
 
