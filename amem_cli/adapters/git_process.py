@@ -1,0 +1,177 @@
+"""Runs git's plumbing so that nothing which a repository brings along is run with it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+# What says who the user is and where their settings are. Every other variable of git's is left
+# behind: inside a hook, they lead to the repository and the index of the commit being made.
+_KEPT_VARIABLES = frozenset(
+    {
+        "GIT_AUTHOR_EMAIL",
+        "GIT_AUTHOR_NAME",
+        "GIT_CEILING_DIRECTORIES",
+        "GIT_COMMITTER_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_CONFIG_SYSTEM",
+        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+        "GIT_EXEC_PATH",
+    }
+)
+_OWN_VARIABLES = {
+    "GIT_ALLOW_PROTOCOL": "none",  # a partial clone must not fetch what it lacks
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_OPTIONS = (
+    "--no-pager",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.safecrlf=false",
+    "-c",
+    "commit.gpgSign=false",
+    "-c",
+    "i18n.commitEncoding=UTF-8",
+)
+_GRACE_SECONDS = 2.0
+
+
+class GitError(Exception):
+    """Git could not do what it was asked; the message is its own, one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call of git gave."""
+
+    code: int
+    out: bytes
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Git in one folder, until a moment after which no call is waited for.
+
+    Attributes:
+        deadline: reading of `time.monotonic` at which the last call is ended.
+    """
+
+    program: str
+    folder: Path
+    variables: Mapping[str, str]
+    deadline: float
+
+    def within(self, folder: Path) -> Git:
+        """The same git in another folder."""
+        return replace(self, folder=folder)
+
+    def with_variables(self, **variables: str) -> Git:
+        """The same git with more variables."""
+        return replace(self, variables={**self.variables, **variables})
+
+    def with_index(self, index: Path) -> Git:
+        """The same git on another index file."""
+        return self.with_variables(GIT_INDEX_FILE=str(index))
+
+    def without_filters(self, drivers: Sequence[str]) -> Git:
+        """The same git, in which the named filter drivers do nothing."""
+        values = [("clean", ""), ("process", ""), ("smudge", ""), ("required", "false")]
+        settings = [(f"filter.{name}.{key}", value) for name in drivers for key, value in values]
+        variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+        for number, (key, value) in enumerate(settings):
+            variables[f"GIT_CONFIG_KEY_{number}"] = key
+            variables[f"GIT_CONFIG_VALUE_{number}"] = value
+        return self.with_variables(**variables)
+
+    def __call__(self, *words: str, stdin: bytes = b"") -> bytes:
+        """Run one command.
+
+        Returns:
+            Its standard output.
+
+        Raises:
+            GitError: it failed, or the time was over.
+        """
+        answer = self.ask(*words, stdin=stdin)
+        if answer.code != 0:
+            raise GitError(answer.message or f"git {words[0]} failed")
+        return answer.out
+
+    def ask(self, *words: str, stdin: bytes = b"") -> Answer:
+        """Run one command that may say no.
+
+        Raises:
+            GitError: it cannot be started, or the time was over.
+        """
+        try:
+            process = subprocess.Popen(
+                [self.program, *_OPTIONS, *words],
+                cwd=self.folder,
+                env=dict(self.variables),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        except OSError as error:
+            raise GitError(f"git cannot be run: {error.strerror}") from error
+        try:
+            left = max(self.deadline - time.monotonic(), 0.0)
+            out, err = process.communicate(stdin, timeout=left)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise GitError("git took too long") from None
+        except BaseException:
+            _end(process)
+            raise
+        return Answer(process.returncode, out, _message(err))
+
+
+def open_git(folder: Path, environment: Mapping[str, str], *, seconds: float) -> Git:
+    """Git for calls in a folder, which together may take so many seconds.
+
+    Raises:
+        GitError: there is no git on the path, or only one in the folder itself.
+    """
+    found = shutil.which("git", path=environment.get("PATH"))
+    # A program that a shared folder brings along is not the user's git.
+    if found is None or Path(found).absolute().is_relative_to(folder):
+        raise GitError("git is not installed")
+    variables = {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith("GIT_") or name in _KEPT_VARIABLES
+    }
+    deadline = time.monotonic() + seconds
+    return Git(str(Path(found).absolute()), folder, {**variables, **_OWN_VARIABLES}, deadline)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End git the way that lets it remove its lock files."""
+    process.terminate()
+    try:
+        process.communicate(timeout=_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+
+
+def _message(err: bytes) -> str:
+    """The line of git's standard error that says what is wrong."""
+    lines = [line.strip() for line in os.fsdecode(err).splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    return (told or lines or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
