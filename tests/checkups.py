@@ -7,7 +7,11 @@ from pathlib import Path
 
 from amem_cli.cli.checkup import Checkup
 from amem_cli.core.finding import Finding
+from amem_cli.core.journal import LinkRecord
 from amem_cli.services.doctor import examine, mend
+from amem_cli.services.recording import NoteDraft, new_event
+from amem_cli.services.sync import refresh
+from amem_cli.services.vault_ports import VaultPorts
 
 
 def look(root: Path, check: str = "", **variables: str) -> list[Finding]:
@@ -40,3 +44,16 @@ def whole_tree(root: Path) -> dict[str, tuple[int, bytes]]:
         )
         for path in sorted(root.rglob("*"))
     }
+
+
+def machine_writes(ports: VaultPorts, path: str, target: str = "", **fields: list[str]) -> None:
+    """The machine changes a note, and says whom its links mean."""
+    draft = NoteDraft(ports, ports.vault.read(path))
+    texts = fields.get("links", [])
+    records = tuple(
+        LinkRecord(target, f"notes/{text[2:-2]}.md", text, "related", 0.5, "alike")
+        for text in texts
+    )
+    draft.change(fields, new_event(ports, "evolve", links=records))
+    ports.changes.apply(draft.write(), draft.events)
+    refresh(ports, [path])

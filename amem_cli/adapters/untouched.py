@@ -8,7 +8,7 @@ import shutil
 import stat
 import tempfile
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,25 +34,45 @@ class UntouchedVault(VaultFolder):
         pass
 
 
+class FileNames:
+    """Paths of files and folders, found by their ends as links name them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths: dict[str, list[str]] = {}
+        for path in paths:
+            folded = _folded(path)
+            self._paths.setdefault(folded.rpartition("/")[2], []).append(f"/{folded}")
+
+    def holds(self, target: str) -> bool:
+        """Whether a path ends with the target, with or without `.md`, in any case."""
+        parts = [part for part in target.split("/") if part not in ("", ".", "..")]
+        wanted = _folded("/".join(parts))
+        return any(
+            path.endswith(f"/{name}")
+            for name in (wanted, f"{wanted}.md")
+            for path in self._paths.get(name.rpartition("/")[2], ())
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What lies in a vault beside its notes.
 
     Attributes:
         folders: how many there are, hidden ones among them.
-        names: base names of all files and folders that are not hidden, without case, NFC.
+        files: files and folders that are not hidden.
         temporary: vault-relative paths of what writes of this program have left.
     """
 
     folders: int
-    names: frozenset[str]
+    files: FileNames
     temporary: tuple[str, ...]
 
 
 def survey(root: Path) -> Survey:
     """Walk a whole vault; links are not followed, and what cannot be entered is left out."""
     count = 0
-    names: set[str] = set()
+    files: list[str] = []
     temporary = []
     waiting = [root]
     while waiting:
@@ -60,16 +80,19 @@ def survey(root: Path) -> Survey:
         count += 1
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
+                path = Path(entry.path).relative_to(root).as_posix()
+                shown = os.fsencode(path).decode("utf-8", "backslashreplace")
                 if entry.name.startswith(TEMPORARY_PREFIX):
-                    if entry.name.endswith(TEMPORARY_SUFFIX):
-                        path = Path(entry.path).relative_to(root).as_posix()
-                        temporary.append(os.fsencode(path).decode("utf-8", "backslashreplace"))
+                    temporary += [shown] if entry.name.endswith(TEMPORARY_SUFFIX) else []
                 elif not entry.name.startswith("."):
-                    folded = unicodedata.normalize("NFC", entry.name).casefold()
-                    names.add(unicodedata.normalize("NFC", folded))
+                    files.append(shown)
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(Path(entry.path))
-    return Survey(count, frozenset(names), tuple(sorted(temporary)))
+    return Survey(count, FileNames(files), tuple(sorted(temporary)))
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 @contextlib.contextmanager

@@ -188,7 +188,7 @@ class Checkup:
         from amem_cli.services.checkup.broken_links import link_findings
 
         ports = self._open_ports if self._may_mend else None
-        return link_findings(self._reading, self._survey.names, ports)
+        return link_findings(self._reading, self._survey.files, ports)
 
     def _journal(self) -> Iterable[Finding]:
         from amem_cli.services.checkup.journal import journal_findings

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 from amem_cli.core.errors import HeaderRefused, SettingsError
-from amem_cli.core.finding import Finding
+from amem_cli.core.finding import Finding, Mend
 from amem_cli.core.header import find_fences, read_header
 from amem_cli.core.journal import LinkRecord, ownership
 from amem_cli.core.resolution import is_attachment, name_key, resolve
@@ -21,18 +22,28 @@ from amem_cli.services.sync import refresh
 # Likeness below which a name is no suggestion; looking is slow, so only for the first links.
 _LIKENESS = 0.7
 _SUGGESTIONS = 50
+# More notes than these, and than a fifth of all, are seldom deleted on purpose.
+LOST_AT_ONCE = 10
+
+
+class FilePaths(Protocol):
+    """The files and folders of a vault by their paths."""
+
+    def holds(self, target: str) -> bool:
+        """Whether a path ends with a link's target, with or without `.md`, in any case."""
 
 
 def link_findings(
-    reading: VaultReading, others: frozenset[str], ports: OpenPorts | None
+    reading: VaultReading, others: FilePaths, ports: OpenPorts | None
 ) -> Iterator[Finding]:
     """Every link to nothing, each target of a note once.
 
     Args:
-        others: names of all other files and folders of the vault, as `file_key` gives them; a link
-            to one of them leads somewhere, if not to a memory.
+        others: all files and folders of the vault; a link to one leads somewhere, if not to a
+            memory.
     """
     suggestions = _Suggestions(reading)
+    gone: list[tuple[Finding, str]] = []
     for path, each in reading.notes.items():
         told: set[str] = set()
         for link in each.links:
@@ -42,21 +53,37 @@ def link_findings(
             record = _machine_record(reading, each, link)
             if record is None:
                 yield _persons(reading, path, link, suggestions)
+            elif record.target in reading.ids:
+                yield _renamed(reading, path, link, reading.ids[record.target][0])
             else:
-                yield _machines(reading, path, link, record, others, ports)
+                # A note that cannot be read just now is not gone.
+                is_gone = reading.complete and not others.holds(record.path)
+                mend = (
+                    partial(_remove, ports, path, link.text, record.target)
+                    if ports and is_gone
+                    else None
+                )
+                gone.append((_of_gone_note(reading, path, link, mend), record.target))
+    yield from _unless_too_many(reading, gone)
 
 
-def file_key(name: str) -> str:
-    """The form in which a link's target is compared with the names of files that are no notes."""
-    last = name.strip("/").rpartition("/")[2]
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", last).casefold())
-
-
-def _is_broken(reading: VaultReading, path: str, link: FoundLink, others: frozenset[str]) -> bool:
+def _is_broken(reading: VaultReading, path: str, link: FoundLink, others: FilePaths) -> bool:
     if is_attachment(link.target) or resolve(link.target, path, reading.table) is not None:
         return False
-    key = file_key(link.target)
-    return key not in others and f"{key}.md" not in others
+    return not others.holds(link.target)
+
+
+def _unless_too_many(
+    reading: VaultReading, gone: Sequence[tuple[Finding, str]]
+) -> Iterator[Finding]:
+    """What can be mended, unless so many notes are gone at once that a folder may be missing."""
+    lost = len({target for _, target in gone})
+    too_many = lost > max(LOST_AT_ONCE, len(reading.notes) // 5)
+    for finding, _ in gone:
+        if too_many:
+            hint = f"{lost} notes that amem linked to are gone. Is a folder missing?"
+            finding = replace(finding, hint=hint, mend=None)
+        yield finding
 
 
 def _persons(
@@ -73,29 +100,24 @@ def _persons(
     )
 
 
-def _machines(
-    reading: VaultReading,
-    path: str,
-    link: FoundLink,
-    record: LinkRecord,
-    others: frozenset[str],
-    ports: OpenPorts | None,
-) -> Finding:
-    line = _property_line(reading, path, link)
-    message = f"amem's own link [[{link.target}]] leads to no note"
-    moved = reading.ids.get(record.target, ())
-    if moved:
-        hint = f"The note is {moved[0]} now; rename it back, or link it again: amem link."
-        return Finding("links", path, message, hint, line)
-    # A note that cannot be read just now is not gone.
-    is_gone = reading.complete and file_key(record.path) not in others
+def _renamed(reading: VaultReading, path: str, link: FoundLink, now: str) -> Finding:
     return Finding(
         "links",
         path,
-        f"{message}; the note is gone",
+        f"amem's own link [[{link.target}]] leads to no note",
+        f"The note is {now} now; rename it back, or link it again: amem link.",
+        _property_line(reading, path, link),
+    )
+
+
+def _of_gone_note(reading: VaultReading, path: str, link: FoundLink, mend: Mend | None) -> Finding:
+    return Finding(
+        "links",
+        path,
+        f"amem's own link [[{link.target}]] leads to no note; the note is gone",
         "Remove the link, or bring the note back.",
-        line,
-        mend=partial(_remove, ports, path, link.text, record.target) if ports and is_gone else None,
+        _property_line(reading, path, link),
+        mend=mend,
     )
 
 

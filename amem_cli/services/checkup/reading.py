@@ -18,7 +18,7 @@ from amem_cli.core.wikilinks import find_links, parse_link
 from amem_cli.services.vault_ports import Journal
 
 JOURNAL = ".amem/journal"
-UNREAD = "cannot be read"
+UNREAD = "cannot be read"  # as the scan of a vault begins what it says of a folder
 
 _MARKERS = re.compile(r"^<{7}(?: |\r?$)|^={7}\r?$|^>{7}(?: |\r?$)", re.MULTILINE)
 
@@ -65,6 +65,7 @@ class VaultReading:
         events: of the journal, each id once, by the note's id or path, oldest first.
         same_id: events whose id another one has, though they say something else, with that one.
         complete: every folder, note and journal file could be read.
+        table: the notes' names.
     """
 
     vault: Vault
@@ -93,16 +94,20 @@ def read_vault(vault: Vault, journal: Journal | None, names: PropertyNames) -> V
     """
     problems: list[Problem] = []
     notes: dict[str, ReadNote] = {}
+    unread = journal is None
     for state in sorted(vault.scan(problems), key=lambda state: state.path):
         try:
             content = vault.read(state.path)
         except AmemError as error:
-            problems.append(Problem(state.path, 0, f"{UNREAD}: {error.message}", error.hint))
+            message = error.message.replace(f" {state.path}", "")
+            problems.append(Problem(state.path, 0, message, error.hint))
+            unread = True
             continue
         notes[state.path] = _read_note(content, names)
     journal_problems: list[Problem] = []
     found = _read_journal(journal, journal_problems)
-    unread = any(problem.message.startswith(UNREAD) for problem in (*problems, *journal_problems))
+    told = (*problems, *journal_problems)
+    unread = unread or any(problem.message.startswith(UNREAD) for problem in told)
     events, same_id = _each_once(found)
     rows = ((path, each.note.aliases, each.note.title) for path, each in notes.items())
     return VaultReading(
@@ -115,7 +120,7 @@ def read_vault(vault: Vault, journal: Journal | None, names: PropertyNames) -> V
         event_ids=frozenset(event.id for event in events),
         same_id=tuple(same_id),
         journal_problems=tuple(journal_problems),
-        complete=not unread and journal is not None,
+        complete=not unread,
         table=NameTable(rows),
     )
 
