@@ -3,88 +3,230 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Iterator
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from amem_cli.adapters.index_schema import SCHEMA_VERSION, TABLES
+from amem_cli.adapters import index_file
+from amem_cli.adapters.index_faults import (
+    DAMAGE,
+    UNWRITABLE,
+    GuardedCursor,
+    IndexDamaged,
+    understood,
+)
+from amem_cli.adapters.index_opening import Unusable, immediate, marks_on_disk, open_index
 from amem_cli.core.errors import IndexFault
-
-BUSY_MILLISECONDS = 10_000
 
 
 class IndexConnection:
-    """One connection to the index file.
+    """One connection to the index file, shared by the threads of one process.
+
+    Where the file cannot be written, a temporary copy takes its place (`temporary`); a file that
+    cannot be used is set aside and made anew.
+
+    Args:
+        notify: told in one line of either.
+        refill: brings an index that was opened anew in the middle of the work in step with the
+            vault.
 
     Raises:
-        IndexFault: the file cannot be opened for writing at all.
+        IndexFault: there is no room for an index anywhere.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        notify: Callable[[str], None] | None = None,
+        refill: Callable[[], object] | None = None,
+    ) -> None:
         self.path = path
-        self.fresh = False
-        self._vectors_ready = False
+        self.temporary = False
+        self._notify = notify
+        self._refill = refill
+        self._refilling = False
+        self._copies: tempfile.TemporaryDirectory[str] | None = None
+        self._former: apsw.Connection | None = None
+        self._lock = threading.RLock()
         self._depth = 0
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = self._open()
-        except (OSError, apsw.Error) as error:
-            raise IndexFault(
-                f"cannot open the index {path.name}: {error}",
-                hint="Check permissions and space of the vault's .amem folder.",
-            ) from None
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._open()
+            except (OSError, *UNWRITABLE) as error:
+                self._open_copy(error)
+        except (OSError, apsw.Error, UnicodeEncodeError) as error:
+            raise _cannot_open(path, error) from None
 
-    def _open(self) -> apsw.Connection:
+    def _open(self) -> None:
         try:
-            db = self._connect()
-        except (apsw.NotADBError, apsw.CorruptError, apsw.SQLError):
-            set_aside(self.path)
-            db = self._connect()
-        return db
+            self._connect()
+        except (Unusable, *DAMAGE):
+            with self._replacing():
+                try:
+                    self._connect()
+                except (Unusable, *DAMAGE) as error:
+                    index_file.set_aside(self.path)
+                    self._tell(f"the index was not usable and is made anew ({error})")
+                    self._connect()
 
-    def _connect(self) -> apsw.Connection:
-        db = apsw.Connection(str(self.path))
-        try:
-            db.set_busy_timeout(BUSY_MILLISECONDS)
-            db.pragma("journal_mode", "wal")
-            db.pragma("synchronous", "normal")
-            version = int(db.pragma("user_version"))
-            if version == 0:
-                with _immediate(db):
-                    if int(db.pragma("user_version")) == 0:
-                        db.execute(TABLES)
-                        db.pragma("user_version", SCHEMA_VERSION)
-                        self.fresh = True
-            elif version != SCHEMA_VERSION:
-                raise apsw.NotADBError(f"schema {version}")
-        except BaseException:
-            db.close()
-            raise
-        return db
+    def _open_copy(self, reason: Exception) -> None:
+        self._copies = tempfile.TemporaryDirectory(prefix="amem-index-")
+        self.temporary = True
+        told = getattr(reason, "strerror", None) or str(reason)
+        self._tell(f"cannot write {self.path} ({told}); working on a temporary copy")
+        self.path = index_file.copy_index(self.path, Path(self._copies.name))
+        self._open()
+
+    def _connect(self) -> None:
+        opened = open_index(self.path)
+        opened.db.cursor_factory = lambda connection: GuardedCursor(connection, self._failed)
+        self._db = opened.db
+        self._mark, self._reached = opened.mark, opened.reached
+        self._files = index_file.identities(self.path)
+        self._seen = ""
+        self._damaged = False
+        self._vectors_ready = False
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """One write transaction; a nested one joins it.
+        """One write transaction; a nested one joins it, other threads wait.
 
         Raises:
-            IndexFault: the file was deleted or replaced while it was open.
+            IndexFault: there is no space, or another process keeps the index busy; nothing was
+                changed.
         """
-        self._depth += 1
-        try:
-            if self._depth > 1:
-                yield
+        with self._lock:
+            self.keep_current()
+            self._depth += 1
+            try:
+                if self._depth > 1:
+                    yield
+                    return
+                with immediate(self._db):
+                    self._count_generation()
+                    yield
+            finally:
+                self._depth -= 1
+
+    def keep_current(self) -> None:
+        """Go over to the file that is at the path now, if it is no longer the one that was opened.
+
+        Raises:
+            IndexFault: it cannot be opened.
+        """
+        with self._lock:
+            if self._depth or self._is_current():
                 return
-            with _immediate(self._db):
-                yield
-        finally:
-            self._depth -= 1
+            try:
+                self._reopen()
+            except (OSError, apsw.Error) as error:
+                raise _cannot_open(self.path, error) from None
+            if self._refill is not None and not self._refilling:
+                self._refilling = True
+                try:
+                    self._refill()
+                finally:
+                    self._refilling = False
+
+    def _is_current(self) -> bool:
+        """True while nobody deleted, replaced or overwrote a file of the index."""
+        if self._damaged:
+            return False
+        now = index_file.identities(self.path)
+        if any(mine not in (None, found) for mine, found in zip(self._files, now, strict=True)):
+            return False
+        self._files = now
+        seen = index_file.fingerprint(self.path)
+        if seen != self._seen:
+            # A checkpoint of some process, or somebody else's copy written over the file.
+            found = marks_on_disk(self.path)
+            if found is not None and found[0] != self._mark:
+                return False
+            reached = 0 if found is None else found[1]
+            if reached < self._reached:
+                return False
+            self._reached, self._seen = reached, seen
+        return True
+
+    def _reopen(self) -> None:
+        with self._replacing():
+            mine, now = self._files, index_file.identities(self.path)
+            if now[0] is None or now[0] != mine[0]:
+                # Another file is there: side files of the old one would be taken for its own.
+                if now[0] is None or now[1] == mine[1]:
+                    index_file.delete_side_files(self.path)
+            else:
+                index_file.set_aside(self.path)
+            # Somebody may still be reading from it; it can no longer touch what is at the path.
+            self._former, former = self._db, self._former
+            if former is not None:
+                former.close()
+            self._tell("the index was replaced or damaged while in use; it is brought up to date")
+        self._open()
+
+    @contextlib.contextmanager
+    def _replacing(self) -> Iterator[None]:
+        """Of several processes that find a bad index, one sets it aside."""
+        from filelock import FileLock
+
+        with FileLock(str(self.path.with_name("index.lock")), timeout=60):
+            yield
+
+    def _count_generation(self) -> None:
+        """Make each transaction tell how far the file itself had come when it was made."""
+        self.rows(
+            "UPDATE meta SET value = CASE key WHEN 'generation' THEN value + 1"
+            " ELSE max(value + 0, ?) END WHERE key IN ('generation', 'base')",
+            (self._reached,),
+        )
+
+    def require_stored(self) -> None:
+        """Refuse to go on where only a temporary copy of the index can be changed.
+
+        Raises:
+            IndexFault: it is so.
+        """
+        if self.temporary:
+            raise IndexFault(
+                "the index cannot be written",
+                hint="Check permissions and space of the vault's .amem folder.",
+            )
+
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong in the structure of the file; reads all of it."""
+        try:
+            found = [str(row[0]) for row in self.rows("PRAGMA quick_check(10)")]
+        except IndexDamaged as error:
+            return [error.message]
+        return [] if found == ["ok"] else found
 
     def rows(self, sql: str, bindings: Any = ()) -> Any:
-        """Run one statement and give its cursor; values are always bound, never formatted in."""
+        """Run one statement and give its cursor; values are always bound, never formatted in.
+
+        Raises:
+            IndexFault: there is no space, or the file is damaged.
+        """
         return self._db.execute(sql, bindings)
+
+    def current_rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """All rows of a statement with which a synchronisation begins.
+
+        Where the index was deleted, replaced or damaged, they come from the one made anew.
+        """
+        self.keep_current()
+        try:
+            return list(self.rows(sql).fetchall())
+        except IndexDamaged:
+            if self._depth:
+                raise
+        self.keep_current()
+        return list(self.rows(sql).fetchall())
 
     def meta(self, key: str) -> str | None:
         """One value of the index's own record."""
@@ -108,31 +250,32 @@ class IndexConnection:
 
     def close(self) -> None:
         """Close the file."""
+        if self._former is not None:
+            self._former.close()
+        if self._damaged and self._files[0] == index_file.identities(self.path)[0]:
+            with contextlib.suppress(OSError), self._replacing():
+                index_file.set_aside(self.path)
         self._db.close()
+        if not self._damaged and not index_file.in_use(self.path):
+            index_file.seal(self.path)
+        if self._copies is not None:
+            self._copies.cleanup()
+
+    def _failed(self, fault: IndexFault) -> None:
+        self._damaged = self._damaged or isinstance(fault, IndexDamaged)
+
+    def _tell(self, text: str) -> None:
+        if self._notify is not None:
+            self._notify(text)
 
 
-@contextlib.contextmanager
-def _immediate(db: apsw.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        if not db.getautocommit():
-            db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
-
-
-def set_aside(path: Path) -> None:
-    """Move an index that cannot be used out of the way; it holds nothing but copies."""
-    stamp = f"{time.time_ns():x}"
-    for suffix in ("", "-wal", "-shm"):
-        part = path.with_name(path.name + suffix)
-        if part.exists():
-            part.rename(path.with_name(f"{path.name}.unusable-{stamp}{suffix}"))
-
-
-def delete_index(path: Path) -> None:
-    """Delete the index file with its side files, and those that were set aside."""
-    for part in path.parent.glob(path.name + "*"):
-        part.unlink(missing_ok=True)
+def _cannot_open(path: Path, error: Exception) -> IndexFault:
+    if isinstance(error, apsw.Error):
+        known = understood(error)
+        told = known.message if known is not None else str(error)
+    else:
+        told = getattr(error, "strerror", None) or str(error)
+    return IndexFault(
+        f"cannot open the index {path.name}: {told}",
+        hint="Check permissions and space of the vault's .amem folder.",
+    )

@@ -24,7 +24,7 @@ class NoteTables(IndexConnection):
     def file_states(self) -> Mapping[str, KnownFile]:
         """All files that the index knows, by path."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, inode, scanned_ns, sha, id FROM notes"
-        return {row[0]: KnownFile(*row[1:]) for row in self.rows(sql)}
+        return {row[0]: KnownFile(*row[1:]) for row in self.current_rows(sql)}
 
     def store(self, record: NoteRecord) -> None:
         """Insert or replace a note; vectors of unchanged passages are kept."""
@@ -85,7 +85,9 @@ class NoteTables(IndexConnection):
     def touch(self, path: str, file: KnownFile) -> None:
         """The file's times changed, not its content."""
         self.rows(
-            "UPDATE notes SET mtime_ns = ?, ctime_ns = ?, inode = ?, scanned_ns = ? WHERE path = ?",
+            "UPDATE notes SET mtime_ns = ?1, ctime_ns = ?2, inode = ?3, scanned_ns = ?4,"
+            " modified = strftime('%Y-%m-%dT%H:%M:%S+00:00', ?1 / 1000000000, 'unixepoch')"
+            " WHERE path = ?5",
             (file.mtime_ns, file.ctime_ns, file.inode, file.scanned_ns, path),
         )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.adapters.index_journal import JournalTables
@@ -25,8 +26,21 @@ _MAX_EMBEDDED = 200
 class SqliteIndex(NoteTables, JournalTables):
     """The index file; see `amem_cli.core.index_port.MemoryIndex` for what each call promises."""
 
+    def __init__(
+        self,
+        path: Path,
+        *,
+        notify: Callable[[str], None] | None = None,
+        refill: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(path, notify=notify, refill=refill)
+        # What was to be embedded, by passage, so that a vector never goes to another text.
+        self._embed_keys: dict[int, bytes] = {}
+        self._model_id: str | None = None
+
     def use_encoder(self, model_id: str, dimension: int) -> bool:
         """Prepare for vectors of this model; True where vectors of another model were dropped."""
+        self._model_id = model_id
         known = self.encoder()
         if known == model_id:
             return False
@@ -46,11 +60,12 @@ class SqliteIndex(NoteTables, JournalTables):
     def passages_to_embed(self) -> list[PassageJob]:
         """Passages without a vector."""
         sql = (
-            "SELECT passage, path, text FROM passages JOIN notes USING(note)"
+            "SELECT passage, path, text, embed_key FROM passages JOIN notes USING(note)"
             " WHERE embedded = 0 AND position < ? ORDER BY passage"
         )
         jobs, summaries = [], {}
-        for passage, path, text in self.rows(sql, (_MAX_EMBEDDED,)).fetchall():
+        for passage, path, text, embed_key in self.rows(sql, (_MAX_EMBEDDED,)).fetchall():
+            self._embed_keys[passage] = embed_key
             if path not in summaries:
                 summaries[path] = self.summary(path)
             summary = summaries[path]
@@ -61,22 +76,38 @@ class SqliteIndex(NoteTables, JournalTables):
     def store_vectors(self, passages: Sequence[int], vectors: Vectors) -> None:
         """Add vectors; shape (len(passages), dimension).
 
-        Raises:
-            EncoderError: a vector is not finite; it would come first in every search.
-        """
-        import numpy as np
+        Where another process went over to another model meanwhile, none of them is kept.
 
-        if not np.isfinite(vectors).all():
-            raise EncoderError("the encoder gave a vector that is not finite")
+        Raises:
+            EncoderError: a vector is of another shape, or not finite: it would come first in every
+                search.
+        """
+        if self.encoder() != self._model_id:
+            return
+        self._refuse_odd(vectors)
         self.load_vector_extension()
         for passage, vector in zip(passages, vectors, strict=True):
-            # A passage may have been re-cut or removed while its vector was computed.
-            known = self.rows("SELECT 1 FROM passages WHERE passage = ?", (passage,)).fetchone()
-            if known is None:
+            # It may have been re-cut or removed while its vector was computed, and its number may
+            # stand for another text by now.
+            sql = "SELECT 1 FROM passages WHERE passage = ? AND embed_key = ?"
+            if self.rows(sql, (passage, self._embed_keys.pop(passage, None))).fetchone() is None:
                 continue
             self.rows("DELETE FROM vectors WHERE passage = ?", (passage,))
             self.rows("INSERT INTO vectors VALUES(?, ?)", (passage, _blob(vector)))
             self.rows("UPDATE passages SET embedded = 1 WHERE passage = ?", (passage,))
+
+    def _refuse_odd(self, vectors: Vectors) -> None:
+        import numpy as np
+
+        if str(vectors.shape[-1]) != self.meta("dimension"):
+            raise EncoderError(
+                f"a vector of {vectors.shape[-1]} numbers is not of the model of the index",
+                hint="amem index brings the index up to date.",
+            )
+        if not np.isfinite(vectors).all():
+            raise EncoderError(
+                "the encoder gave a vector that is not finite", hint="amem model test"
+            )
 
     def keyword_scores(
         self, terms: Sequence[str], limit: int, among: Sequence[str] | None = None
@@ -101,9 +132,14 @@ class SqliteIndex(NoteTables, JournalTables):
     def vector_scores(
         self, vector: Vectors, limit: int, among: Sequence[str] | None = None
     ) -> dict[str, float]:
-        """Best cosine of any passage by path, best first; shape of `vector`: (dimension,)."""
+        """Best cosine of any passage by path, best first; shape of `vector`: (dimension,).
+
+        Raises:
+            EncoderError: the vector is of another model, or not finite.
+        """
         if self.encoder() is None or limit < 1:
             return {}
+        self._refuse_odd(vector)
         self.load_vector_extension()
         if among is None:
             # Long notes fill several places with their passages; ask for more than notes wanted.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amem_cli.cli.session import moment, session_of
-from amem_cli.core.errors import SettingsError, UsageError
+from amem_cli.core.errors import IndexFault, SettingsError, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.services.query import Filters, Hit
@@ -94,10 +94,8 @@ def count_hits(workspace: Workspace, keys: list[str]) -> None:
     """Remember that notes were found; a vault that cannot be written is searched all the same."""
     import contextlib
 
-    import apsw
-
     now = workspace.ports.clock.now().isoformat(timespec="seconds")
-    with contextlib.suppress(apsw.Error), workspace.index.changing():
+    with contextlib.suppress(IndexFault), workspace.index.changing():
         workspace.index.count_use(keys, now)
 
 

@@ -90,9 +90,10 @@ def index(
             _check(session, workspace)
             return
         if rebuild:
-            from amem_cli.adapters.index_connection import delete_index
+            from amem_cli.adapters.index_file import delete_index
 
             delete_index(workspace.index_file)
+        workspace.index.require_stored()
         _update(session, workspace)
 
 

@@ -16,7 +16,8 @@ def check_index(ports: VaultPorts) -> list[str]:
     problems: list[Problem] = []
     known = ports.index.file_states()
     present = {state.path for state in ports.vault.scan(problems)}
-    differences = [f"{path}: not in the index" for path in present - set(known)]
+    differences = [f"the index file: {damage}" for damage in ports.index.damage()]
+    differences += [f"{path}: not in the index" for path in present - set(known)]
     differences += [f"{path}: in the index, but gone" for path in set(known) - present]
     for path in present & set(known):
         try:

@@ -1,0 +1,40 @@
+"""What the index of a vault holds, to be compared with one that is made from nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.core.ports import Encoder
+from amem_cli.services.sync import embed_missing, synchronise
+from amem_cli.wiring import Workspace
+
+
+def index_dump(root: Path) -> object:
+    """The live index as it is, without looking at the vault."""
+    index = SqliteIndex(root / ".amem" / "index.db")
+    try:
+        return index.canonical_dump()
+    finally:
+        index.close()
+
+
+def rebuilt_dump(root: Path, encoder: Encoder | None = None) -> object:
+    """An index made from the vault's files alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        index = SqliteIndex(Path(folder) / "rebuilt.db")
+        try:
+            ports = Workspace(root).ports_with(index)
+            synchronise(ports)
+            if encoder is not None:
+                embed_missing(ports, encoder)
+            return index.canonical_dump()
+        finally:
+            index.close()
+
+
+def set_aside_files(root: Path) -> list[Path]:
+    """Indexes that could not be used, without their side files."""
+    found = (root / ".amem").glob("index.db.unusable-*")
+    return [path for path in found if not path.name.endswith(("-wal", "-shm"))]
