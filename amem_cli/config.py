@@ -183,7 +183,7 @@ def load(
     """The settings in force and, by dotted key, the layer that each comes from.
 
     Raises:
-        SettingsError: a file is not TOML or holds a value that does not fit.
+        SettingsError: a file is not TOML, or holds values that do not fit or contradict each other.
     """
     settings = Settings()
     origin = dict.fromkeys(keys(), "built-in")
@@ -200,6 +200,12 @@ def load(
     if len(set(names)) < len(names):
         raise SettingsError(
             "two of the properties have the same name", hint="Give each its own under [properties]."
+        )
+    home = settings.notes_dir.strip("/") + "/"
+    if any(home.startswith(folder.strip("/") + "/") for folder in settings.exclude_folders):
+        raise SettingsError(
+            f"new notes would go into {home} which exclude.folders leaves out",
+            hint="Change notes_dir or exclude.folders.",
         )
     return settings, origin
 

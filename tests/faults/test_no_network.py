@@ -1,0 +1,114 @@
+"""The program at work where there is no network, and where every call of the network is watched."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Answer, Program
+from tests.fakes.tiny_gguf import write_tiny_gguf
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs namespaces and strace")
+
+TEXT = "The croissant dough tore in lamination: the butter came from the fridge."
+MORE = "Butter for croissant lamination must be at 14 degrees, or the dough tears."
+# A datagram socket that connects or asks for an address sends names or texts somewhere.
+REACHING_OUT = re.compile(r"\b(?:connect|sendto|sendmsg|sendmmsg|bind)\(.*AF_INET")
+
+
+@dataclass
+class Wrapped(Program):
+    """The program under another program."""
+
+    before: tuple[str, ...] = ()
+
+    def __call__(self, *arguments: str, stdin: str | None = None, **variables: str) -> Answer:
+        import os
+
+        done = subprocess.run(
+            [*self.before, sys.executable, "-m", "amem_cli", *arguments],
+            cwd=self.folder,
+            env={**os.environ, **self.environment, **variables},
+            input=stdin or "",
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def works(*line: str) -> bool:
+    if shutil.which(line[0]) is None:
+        return False
+    return subprocess.run([*line, "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def vault(amem: Program) -> Program:
+    """A vault whose encoder has been prepared, as after an installation."""
+    assert amem("init", "v").code == 0
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    assert amem("search", "butter", "--mode", "semantic").code == 0
+    return amem
+
+
+@pytest.mark.skipif(not works("unshare", "-n"), reason="may not make a network namespace")
+@pytest.mark.parametrize("backend", ["none", "llama.cpp"])
+def test_notes_are_added_found_and_evolved_without_any_network(
+    vault: Program, backend: str
+) -> None:
+    cut_off = Wrapped(vault.folder, dict(vault.environment), ("unshare", "-n"))
+    cut_off.environment["AMEM_LLM_BACKEND"] = backend
+    cut_off.environment["AMEM_LLM_MODEL"] = str(write_tiny_gguf(vault.folder / "tiny.gguf"))
+    first = cut_off("add", TEXT, "--json")
+    assert (first.code, first.json["pending"]) == (0, False), first.err
+    assert cut_off("add", MORE, "--no-wait").code == 0
+    assert cut_off("evolve").code == 0
+    hits = cut_off("search", "cold butter", "--mode", "semantic", "--json").json["hits"]
+    assert first.json["id"] in [hit["id"] for hit in hits]
+
+
+@pytest.mark.skipif(not works("unshare", "-n"), reason="may not make a network namespace")
+def test_a_server_out_of_reach_leaves_the_note_pending(vault: Program) -> None:
+    cut_off = Wrapped(vault.folder, dict(vault.environment), ("unshare", "-n"))
+    cut_off.environment |= {
+        "AMEM_LLM_BACKEND": "openai",
+        "AMEM_LLM_BASE_URL": "https://no-such-host.example/v1",
+        "AMEM_LLM_MODEL": "m",
+        "AMEM_LLM_DEADLINE_SECONDS": "2",
+    }
+    added = cut_off("add", TEXT, "--json")
+    assert (added.code, added.json["pending"]) == (0, True)
+    assert "no-such-host.example: no connection" in " ".join(added.json["problems"])
+
+
+@pytest.mark.skipif(not works("strace", "-f"), reason="may not trace")
+def test_no_command_without_a_server_reaches_for_the_network(
+    vault: Program, tmp_path: Path
+) -> None:
+    log = tmp_path / "calls"
+    traced = Wrapped(
+        vault.folder,
+        dict(vault.environment),
+        ("strace", "-f", "-qq", "-A", "-e", "trace=network", "-o", str(log)),
+    )
+    for line in (
+        ("add", TEXT),
+        ("add", MORE, "--no-wait"),
+        ("evolve", "--no-llm"),
+        ("search", "cold butter", "--mode", "semantic"),
+    ):
+        assert traced(*line).code == 0
+    tiny = str(write_tiny_gguf(tmp_path / "tiny.gguf"))
+    local = {"AMEM_LLM_BACKEND": "llama.cpp", "AMEM_LLM_MODEL": tiny}
+    assert traced("add", f"{TEXT} Again.", **local).code == 0
+    calls = log.read_text(errors="replace")
+    assert calls
+    assert [call for call in calls.splitlines() if REACHING_OUT.search(call)] == []
