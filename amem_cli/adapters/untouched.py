@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
 import unicodedata
@@ -15,7 +14,8 @@ from pathlib import Path
 import apsw
 
 from amem_cli.adapters.atomic_write import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
-from amem_cli.adapters.index_schema import SCHEMA_VERSION
+from amem_cli.adapters.index_file import copy_index
+from amem_cli.adapters.index_opening import Unusable, open_index
 from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.adapters.vault_folder import VaultFolder
@@ -109,14 +109,10 @@ def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="amem-doctor-") as folder:
-        copy = Path(folder) / path.name
         try:
-            for suffix in ("", "-wal"):
-                part = path.with_name(path.name + suffix)
-                if suffix == "" or part.is_file():
-                    shutil.copyfile(part, copy.with_name(part.name))
+            copy = copy_index(path, Path(folder))
         except OSError as error:
-            raise IndexFault(f"cannot be read: {error.strerror}") from None
+            raise IndexFault(f"cannot be copied for a look: {error.strerror}") from None
         _check_usable(copy)
         index = SqliteIndex(copy)
         try:
@@ -126,18 +122,17 @@ def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
 
 
 def _check_usable(copy: Path) -> None:
+    if not copy.exists():
+        raise IndexFault("cannot be read")
     if copy.stat().st_size == 0:
         raise IndexFault("is empty")
     try:
-        db = apsw.Connection(str(copy))
+        db = open_index(copy).db
         try:
             verdict = db.pragma("quick_check")
-            version = db.pragma("user_version")
         finally:
             db.close()
-    except apsw.Error as error:
+    except (Unusable, OSError, apsw.Error) as error:
         raise IndexFault(f"cannot be used: {error}") from None
     if verdict != "ok":
         raise IndexFault(f"is damaged: {str(verdict).splitlines()[0]}")
-    if version != SCHEMA_VERSION:
-        raise IndexFault(f"is of another version of amem ({version})")

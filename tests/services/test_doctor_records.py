@@ -14,7 +14,7 @@ from amem_cli.services.add import NewNote, add
 from amem_cli.services.doctor import is_healthy
 from amem_cli.services.sync import synchronise
 from amem_cli.services.vault_ports import VaultPorts
-from tests.checkups import fix, look, machine_writes
+from tests.checkups import fix, look, machine_writes, whole_tree
 from tests.vaults import open_vault, tree_hashes, write_note
 
 
@@ -59,6 +59,32 @@ def test_a_missing_or_broken_index_is_made_anew(
     assert "1 note" in done.hint
     assert look(root) == []
     assert tree_hashes(root) == before
+
+
+def test_a_damaged_index_is_made_anew(ports: VaultPorts, root: Path) -> None:
+    for number in range(40):
+        write_note(root, f"{number}.md", f"Text of {number}. " * 200)
+    synchronise(ports)
+    ports.index.close()
+    index = root / ".amem/index.db"
+    raw = bytearray(index.read_bytes())
+    raw[8192:40960] = b"x" * (40960 - 8192)
+    index.write_bytes(raw)
+    before = whole_tree(root)
+    (found,) = look(root)
+    assert (found.check, found.severity) == ("index", "problem")
+    assert whole_tree(root) == before
+    assert all(each.fixed for each in fix(root))
+    assert look(root) == []
+
+
+def test_looking_leaves_an_index_in_use_alone(ports: VaultPorts, root: Path) -> None:
+    write_note(root, "new.md", "A new note.\n")
+    before = whole_tree(root)
+    assert [each.check for each in look(root)] == ["index"]
+    assert whole_tree(root) == before
+    synchronise(ports)
+    assert look(root) == []
 
 
 def test_an_index_of_another_vault_is_replaced(

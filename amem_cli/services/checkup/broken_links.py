@@ -21,7 +21,7 @@ from amem_cli.services.sync import refresh
 
 # Likeness below which a name is no suggestion; looking is slow, so only for the first links.
 _LIKENESS = 0.7
-_SUGGESTIONS = 50
+_SUGGESTIONS = 20
 # More notes than these, and than a fifth of all, are seldom deleted on purpose.
 LOST_AT_ONCE = 10
 
