@@ -103,6 +103,7 @@ def settings_are_read_or_refused(content: bytes, key: str, text: str) -> None:
         assert checked(key, read_file(path)[key]) == value
 
 
+@pytest.mark.xfail(strict=True, reason="a link of nothing, or of brackets, is imported as it is")
 @examples(2)
 @given(
     st.one_of(
@@ -115,6 +116,8 @@ def settings_are_read_or_refused(content: bytes, key: str, text: str) -> None:
 )
 @example("[" * 50_000)
 @example('{"content": "x", "id": ' + "9" * 5_000 + "}")
+@example('{"content": "x", "links": [""]}')
+@example('{"content": "x", "links": ["a]]b"]}')
 def test_an_import_line_is_read_or_refused(line: str) -> None:
     record_oracles.an_import_line_is_read_or_refused(line)
 
