@@ -206,13 +206,14 @@ def test_the_machines_link_stays_while_its_note_is_only_renamed(
 def test_headers_that_are_never_written_are_told_with_line_and_advice(
     ports: VaultPorts, root: Path
 ) -> None:
-    write_note(root, "twice.md", "---\na: 1\nb: 2\na: 3\n---\nText.\n")
+    write_note(root, "twice.md", "---\na: 1\nb: 2\na: 3\n---\nText.\n[[Nobody]]\n")
     write_note(root, "list.md", "---\ncontext:\n  deep: {a: 1}\n---\nText.\n")
     synchronise(ports)
     found = look(root)
     assert [(each.check, each.path, each.line) for each in found] == [
         ("headers", "list.md", 2),
         ("headers", "twice.md", 4),
+        ("links", "twice.md", 7),
     ]
     assert all(each.hint and each.mend is None for each in found)
 

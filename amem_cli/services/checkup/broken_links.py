@@ -45,12 +45,13 @@ def link_findings(
     suggestions = _Suggestions(reading)
     gone: list[tuple[Finding, str]] = []
     for path, each in reading.notes.items():
-        told: set[str] = set()
+        told: set[tuple[str, str]] = set()
+        made = _machine_records(reading, each)
         for link in each.links:
-            if link.target in told or not _is_broken(reading, path, link, others):
+            if (link.kind, link.target) in told or not _is_broken(reading, path, link, others):
                 continue
-            told.add(link.target)
-            record = _machine_record(reading, each, link)
+            told.add((link.kind, link.target))
+            record = made.get(link.text)
             if record is None:
                 yield _persons(reading, path, link, suggestions)
             elif record.target in reading.ids:
@@ -96,7 +97,7 @@ def _persons(
         path,
         f"the link [[{link.target}]] leads to no note",
         f"{hint}Correct the link, or write the note.",
-        link.line or _property_line(reading, path, link),
+        link.line if link.kind == "wikilink" else _property_line(reading, path, link),
     )
 
 
@@ -121,14 +122,12 @@ def _of_gone_note(reading: VaultReading, path: str, link: FoundLink, mend: Mend 
     )
 
 
-def _machine_record(reading: VaultReading, each: ReadNote, link: FoundLink) -> LinkRecord | None:
-    """The record of a link that the machine made, None for a person's."""
-    if link.kind != "property" or each.note.refused is not None:
-        return None
-    for record in ownership(reading.own_events(each.note)).links.values():
-        if record.by == "machine" and record.text == link.text:
-            return record
-    return None
+def _machine_records(reading: VaultReading, each: ReadNote) -> dict[str, LinkRecord]:
+    """Records of the links that the machine made, by their text in the note's property."""
+    if each.note.refused is not None:
+        return {}
+    links = ownership(reading.own_events(each.note)).links.values()
+    return {record.text: record for record in links if record.by == "machine"}
 
 
 def _remove(ports_of: OpenPorts, path: str, text: str, target: str) -> str:

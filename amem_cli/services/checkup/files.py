@@ -28,7 +28,8 @@ def file_findings(reading: VaultReading) -> Iterator[Finding]:
             hint = "Put the note itself into the vault if it shall be a memory."
             yield Finding("files", problem.path, problem.message, hint, severity="notice")
         else:
-            hint = "Check its permissions, and the disk."
+            unread = problem.message.startswith(("cannot read", "cannot be read"))
+            hint = "Check its permissions, and the disk." if unread else "Move it elsewhere."
             yield from_problem("files", problem, hint=hint)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from amem_cli.core.errors import AmemError, Problem
@@ -11,7 +11,7 @@ from amem_cli.core.index_port import LinkKind
 from amem_cli.core.journal import Event
 from amem_cli.core.markdown_regions import blank_out, find_regions
 from amem_cli.core.note import Note, PropertyNames
-from amem_cli.core.note_file import body_bytes, parse_note
+from amem_cli.core.note_file import parse_note
 from amem_cli.core.resolution import NameTable
 from amem_cli.core.vault_port import FileContent, Vault
 from amem_cli.core.wikilinks import find_links, parse_link
@@ -29,7 +29,7 @@ class FoundLink:
 
     Attributes:
         text: the link as it is written in a property; empty for a link in the body.
-        line: 1-based line of a link in the body, 0 for one in a property.
+        line: 1-based line of a link in the body; 0 where it cannot be told, and for a property.
     """
 
     target: str
@@ -136,18 +136,24 @@ def _ids(notes: Mapping[str, ReadNote]) -> dict[str, tuple[str, ...]]:
 def _read_note(content: FileContent, names: PropertyNames) -> ReadNote:
     note = parse_note(content.state.path, content.raw, names)
     text = content.raw.decode("utf-8", "replace")
-    body = body_bytes(content.raw)
-    lines_before = content.raw[: len(content.raw) - len(body)].count(b"\n") + 1
-    links = [
-        FoundLink(link.target, "wikilink", "", note.body.count("\n", 0, link.start) + lines_before)
-        for link in find_links(note.body)
-        if link.target
-    ]
+    links = list(_body_links(note.body, text))
     for written in note.links:
         link = parse_link(written)
         if link is not None and link.target:
             links.append(FoundLink(link.target, "property", written, 0))
     return ReadNote(replace(note, body=""), content.cut, tuple(links), _conflict_line(text))
+
+
+def _body_links(body: str, text: str) -> Iterator[FoundLink]:
+    # A body in UTF-16 is decoded otherwise than the whole text; its lines cannot be told.
+    offset = len(text) - len(body) if text.endswith(body) else None
+    line, counted = 1, 0
+    for link in find_links(body):
+        if offset is not None:
+            line += text.count("\n", counted, offset + link.start)
+            counted = offset + link.start
+        if link.target:
+            yield FoundLink(link.target, "wikilink", "", 0 if offset is None else line)
 
 
 def _conflict_line(text: str) -> int:
