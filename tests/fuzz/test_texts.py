@@ -97,7 +97,8 @@ def test_text_for_a_model_is_bounded(text: str, limit: int) -> None:
 
 
 # What grows too fast shows it on a short text already.
-LONGEST_OF_PROFILE = 200_000 if settings().max_examples > 1_000 else 25_000
+LONGEST = 25_000 if settings().max_examples < 1_000 else 50_000
+FEW = settings(max_examples=min(100, settings().max_examples // 2))
 
 READERS: dict[str, Callable[[str], object]] = {
     "links": find_links,
@@ -120,13 +121,11 @@ READERS: dict[str, Callable[[str], object]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-@examples(0.5)
+@FEW
 @given(strategies.repeated_text)
 def test_work_grows_in_proportion_to_the_text(reader: str, text: tuple[str, str]) -> None:
     unit, end = text
-    grows_in_proportion(
-        READERS[reader], lambda size: unit * (size // len(unit)) + end, LONGEST_OF_PROFILE
-    )
+    grows_in_proportion(READERS[reader], lambda size: unit * (size // len(unit)) + end, LONGEST)
 
 
 @pytest.mark.parametrize("reader", READERS)
