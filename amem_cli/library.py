@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -101,7 +103,10 @@ class AgenticMemorySystem:
 
     def close(self) -> None:
         """Close the vault and end the model's process."""
-        self._workspace.close()
+        try:
+            self._commit()
+        finally:
+            self._workspace.close()
 
     def add_note(
         self,
@@ -135,8 +140,9 @@ class AgenticMemorySystem:
             created=parse_moment(moment) if moment else None,
             folder=self._workspace.settings.notes_dir,
         )
-        path = add(self._workspace.ports, new)
-        self._remember(path)
+        with self._committing():
+            path = add(self._workspace.ports, new)
+            self._remember(path)
         summary = self._workspace.index.summary(path)
         assert summary is not None
         return summary.key
@@ -192,15 +198,17 @@ class AgenticMemorySystem:
             summary = note_named(self._workspace.index, memory_id)
         except NotFoundError:
             return False
-        update(self._workspace.ports, summary, replace(FieldEdits(), **fields))
-        self._remember(summary.path)
+        with self._committing():
+            update(self._workspace.ports, summary, replace(FieldEdits(), **fields))
+            self._remember(summary.path)
         return True
 
     def delete(self, memory_id: str) -> bool:
         """Move a memory to the vault's trash; False where there is none."""
         self._synchronise()
         try:
-            remove(self._workspace.ports, note_named(self._workspace.index, memory_id))
+            with self._committing():
+                remove(self._workspace.ports, note_named(self._workspace.index, memory_id))
         except NotFoundError:
             return False
         return True
@@ -229,6 +237,18 @@ class AgenticMemorySystem:
 
     def _synchronise(self) -> None:
         synchronise(self._workspace.ports)
+
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        """Commit what a call changed, where the vault's settings say so, also where it fails."""
+        try:
+            yield
+        finally:
+            self._commit()
+
+    def _commit(self) -> None:
+        for notice in self._workspace.commit_changes():
+            logging.getLogger("amem_cli").warning("%s", notice)
 
     def _remember(self, path: str) -> None:
         """Run the memory process; the note is safe whatever happens to it."""

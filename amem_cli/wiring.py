@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,10 @@ from amem_cli.services.vault_ports import VaultPorts
 if TYPE_CHECKING:
     from amem_cli.adapters.sqlite_index import SqliteIndex
     from amem_cli.adapters.vault_folder import VaultFolder
+    from amem_cli.core.changes import NoteWrite
+    from amem_cli.core.journal import Event
     from amem_cli.core.ports import Encoder, LanguageModel
+    from amem_cli.services.commit_batch import CommitBatch
     from amem_cli.services.evolve import MemoryProcess
 
 STATE_FOLDER = ".amem"
@@ -136,7 +139,8 @@ class Workspace:
         journal = JournalFolder(
             self.root / STATE_FOLDER / "journal", machine_name(self.environment)
         )
-        changes = JournaledChanges(self.vault, journal)
+        applied = self._collect if self.settings.git_commit == "batch" else None
+        changes = JournaledChanges(self.vault, journal, applied=applied)
         names = self.settings.property_names
         return VaultPorts(self.vault, index, changes, journal, SystemClock(), names)
 
@@ -179,6 +183,33 @@ class Workspace:
                 trusted=bool(settings.llm_model),
             ),
         )
+
+    @cached_property
+    def _batch(self) -> CommitBatch:
+        from amem_cli.services.commit_batch import CommitBatch
+
+        return CommitBatch()
+
+    def _collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+        self._batch.collect(writes, events)
+
+    def commit_changes(self) -> list[str]:
+        """Commit what the machine changed since the last call, where the settings say so.
+
+        Returns:
+            Notices for the user, one line each.
+        """
+        batch = self.__dict__.pop("_batch", None)
+        if not batch:
+            return []
+        from amem_cli.adapters.git_repository import GitRepository
+        from amem_cli.services.commit_batch import commit
+
+        state = self.root / STATE_FOLDER
+        journal = (state / "journal").glob(f"*-{machine_name(self.environment)}.jsonl")
+        described = sorted(path.relative_to(self.root).as_posix() for path in journal)
+        repository = GitRepository(self.root, self.environment)
+        return commit(batch, repository, [*described, f"{STATE_FOLDER}/review/"])
 
     def close(self) -> None:
         """Close what was opened."""

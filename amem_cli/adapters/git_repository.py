@@ -77,11 +77,25 @@ class GitRepository:
             place = _locate(git)
             if place is None:
                 return CommitReport()
+            self._refuse_inside_git(place)
             return _repeated(git.within(place.top), place, paths, describe)
         except GitError as error:
             return CommitReport(skipped=str(error))
         except OSError as error:
             return CommitReport(skipped=f"{error.strerror or error}")
+
+    def _refuse_inside_git(self, place: Place) -> None:
+        """Refuse to move a branch on which a git command of the user's builds at this moment.
+
+        Git holds no lock while it runs a hook or an editor, but tells them where it works.
+        """
+        folder = os.path.realpath(place.git_dir)
+        git_dir = self._environment.get("GIT_DIR")
+        index = self._environment.get("GIT_INDEX_FILE")
+        if (git_dir and os.path.realpath(git_dir) == folder) or (
+            index and os.path.realpath(Path(index).parent) == folder
+        ):
+            raise GitError("amem was started by a git command in this repository, as by a hook")
 
 
 def _locate(git: Git) -> Place | None:

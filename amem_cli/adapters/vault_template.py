@@ -94,13 +94,21 @@ def _files(template: Path) -> Iterator[Path]:
     for path in sorted(template.rglob("*")):
         inside = path.relative_to(template).as_posix()
         # What a vault makes for itself while somebody works in the template is no part of it.
-        made_here = inside.startswith((".amem/index.db", ".amem/journal", ".amem/intents"))
+        made_here = inside.startswith(
+            (".amem/index.db", ".amem/journal", ".amem/intents", ".amem/review")
+        )
         if path.is_file() and not made_here and not inside.endswith(".lock"):
             yield path
 
 
 def extend_lines(path: Path, lines: tuple[str, ...]) -> bool:
-    """Append the lines that a file does not have yet; False where it has them all."""
+    """Append the lines that a file does not have yet; False where it has them all.
+
+    Git reads none of these files through a link, and a link may lead out of the vault, so it is
+    left as it is.
+    """
+    if path.is_symlink():
+        return False
     raw = path.read_bytes() if path.exists() else b""
     present = {line.strip() for line in raw.decode("utf-8", "replace").splitlines()}
     missing = [line for line in lines if line not in present]

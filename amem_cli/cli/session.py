@@ -43,7 +43,12 @@ class Session:
                 self.synchronise(workspace)
             yield workspace
         finally:
-            workspace.close()
+            # What was changed before a failure is changed, and is committed as well.
+            try:
+                for notice in workspace.commit_changes():
+                    self.output.notice(notice)
+            finally:
+                workspace.close()
 
     def synchronise(self, workspace: Workspace) -> None:
         """Read what changed in the folder, with a progress bar where it is much."""

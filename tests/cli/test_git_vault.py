@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import Program
+from tests.repositories import new_repository, person
+from tests.vaults import write_note
 
 GOLD = Path(__file__).parents[1] / "data" / "gold" / "cafe" / "notes.jsonl"
 
@@ -64,3 +66,70 @@ def test_the_diff_is_what_the_journal_explains(amem: Program) -> None:
             assert before.split(b"---\n", 2)[2].decode().strip()
     assert any(note["links"] for note in imported.json["notes"])
     assert git(vault, "status", "--porcelain", "--ignored").decode().count("!! .amem/index.db") >= 1
+
+
+def test_what_two_machines_recorded_is_joined(amem: Program) -> None:
+    assert amem("init", "v").code == 0
+    repo = new_repository(amem.folder / "v", person(amem.folder / "home"))
+    repo.save(".")
+    repo.git("branch", "other")
+    amem.environment["AMEM_VAULT"] = str(repo.top)
+    texts = {"main": "The oven needs an hour to be hot.", "other": "Chess openings need practice."}
+    for branch, text in texts.items():
+        repo.git("checkout", "-q", branch)
+        assert amem("add", text, "--title", branch).code == 0
+        repo.save(".")
+    repo.git("merge", "-q", "-m", "joined", "main")
+    events = journal_of(repo.top)
+    assert len(events) == len({event["id"] for event in events})
+    added = {event["path"] for event in events if event["kind"] == "add"}
+    assert added == {"notes/main.md", "notes/other.md"}
+    assert amem("index", "--json").json["problems"] == []
+    assert repo.status() == []
+
+
+def test_a_folder_that_is_adopted_in_a_repository_shows_only_what_is_to_be_kept(
+    amem: Program,
+) -> None:
+    repo = new_repository(amem.folder / "project", person(amem.folder / "home"))
+    repo.write("docs/.gitignore", b"build/\r\n*.log")
+    repo.write("docs/guide.md", "# Guide\n")
+    repo.write("code.py", "pass\n")
+    repo.save(".")
+    assert amem("init", "project/docs", "--adopt").code == 0
+    assert amem("--vault", "project/docs", "add", "A note about guides.", "--title", "N").code == 0
+    seen = {line[3:] for line in repo.git("status", "--porcelain", "-uall").splitlines()}
+    assert {path for path in seen if not path.startswith("docs/.amem/journal/")} == {
+        "docs/.amem/config.toml",
+        "docs/.gitattributes",
+        "docs/.gitignore",
+        "docs/notes/N.md",
+    }
+    assert (repo.top / "docs/.gitignore").read_bytes().startswith(b"build/\r\n*.log\r\n.amem/")
+    assert b"\n" not in (repo.top / "docs/.gitignore").read_bytes().replace(b"\r\n", b"")
+
+
+def test_template_and_adoption_ignore_the_same(amem: Program) -> None:
+    write_note(amem.folder, "adopted/note.md", "text\n")
+    assert amem("init", "made").code == 0
+    assert amem("init", "adopted", "--adopt").code == 0
+    made = [".amem/index.db", ".amem/index.db-wal", ".amem/write.lock", ".amem/intents/1.json"]
+    kept = [".amem/config.toml", ".amem/journal/x.jsonl", ".amem/review/1.json"]
+    for vault in ("made", "adopted"):
+        repo = new_repository(amem.folder / vault, person(amem.folder / "home"))
+        ignored = repo.git("check-ignore", "--no-index", *made).splitlines()
+        assert ignored == made
+        for path in kept:
+            repo.fails("check-ignore", "--no-index", path)
+        (line,) = repo.git("check-attr", "merge", ".amem/journal/x.jsonl").splitlines()
+        assert line.endswith("merge: union")
+
+
+def test_adoption_writes_through_no_link(amem: Program) -> None:
+    outside = write_note(amem.folder, "outside/ignore", "mine\n")
+    write_note(amem.folder, "v/note.md", "text\n")
+    (amem.folder / "v/.gitignore").symlink_to(outside)
+    (amem.folder / "v/.gitattributes").symlink_to(amem.folder / "outside/none")
+    assert amem("init", "v", "--adopt").code == 0
+    assert outside.read_text() == "mine\n"
+    assert sorted(path.name for path in (amem.folder / "outside").iterdir()) == ["ignore"]
