@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -18,12 +19,14 @@ class SteppingClock:
     """Starts at a fixed moment; every reading is one second later than the one before.
 
     File times come from the real clock, so the nanoseconds are kept far ahead of them: files count
-    as settled and their times as trustworthy.
+    as settled and their times as trustworthy. Tokens are unique in the whole test run, as random
+    ones would be.
     """
+
+    _made = itertools.count(1)
 
     def __init__(self) -> None:
         self._moment = datetime(2030, 3, 2, 15, 0, 0, tzinfo=timezone.utc)
-        self._tokens = 0
         self._last = 0
 
     def now(self) -> datetime:
@@ -42,18 +45,21 @@ class SteppingClock:
         return self._last
 
     def token(self) -> str:
-        self._tokens += 1
-        return f"{self._tokens:06x}"
+        return f"{next(self._made) % 0x1000000:06x}"
 
 
 def open_vault(
-    root: Path, *, names: PropertyNames | None = None, index: str = "index.db"
+    root: Path,
+    *,
+    names: PropertyNames | None = None,
+    index: str = "index.db",
+    machine: str = "test",
 ) -> VaultPorts:
-    """The folder as a vault, made one where it is not."""
+    """The folder as a vault on one machine, made one where it is not."""
     state = root / ".amem"
     state.mkdir(parents=True, exist_ok=True)
     vault = VaultFolder(root)
-    journal = JournalFolder(state / "journal", "test")
+    journal = JournalFolder(state / "journal", machine)
     return VaultPorts(
         vault=vault,
         index=SqliteIndex(state / index),

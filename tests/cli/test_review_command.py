@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
+from amem_cli.core.ports import ModelRequest
 from amem_cli.services.review import waiting
 from amem_cli.services.vault_ports import VaultPorts
 from tests.conftest import Program
-from tests.services.test_evolve import CHANGE, add_old
+from tests.fakes.chat_server import ChatServer
+from tests.services.test_evolve import CHANGE, NEW, OLD, add_old, linking, metadata
 from tests.services.test_review import propose
 from tests.terminal import at_terminal, plain
 from tests.vaults import open_vault
@@ -134,3 +137,42 @@ def test_a_proposal_is_a_file_that_a_person_can_read(tmp_path: Path, ports: Vaul
     records = [json.loads(path.read_text()) for path in (tmp_path / ".amem/review").glob("*.json")]
     assert {record["change"]["field"] for record in records} == {"keywords", "tags", "context"}
     assert {record["reason"] for record in records} == {CHANGE["why"]}
+
+
+def test_from_the_setting_to_the_decision_with_a_server_as_the_model(
+    amem: Program, tmp_path: Path
+) -> None:
+    root = tmp_path / "vault"
+    root.mkdir()
+    here = Program(root, amem.environment)
+    assert here("init", "--adopt").code == 0
+    for title, text in (("Lamination", OLD), ("N1", "Trains."), ("N2", "Weather.")):
+        given = ("--title", title, "--no-wait", "--created", "2026-01-02T10:00")
+        assert here("add", text, *given).code == 0
+    with ChatServer() as server:
+        server.content = _answer
+        model = {
+            "AMEM_LLM_BACKEND": "openai",
+            "AMEM_LLM_BASE_URL": server.url,
+            "AMEM_LLM_MODEL": "good",
+            "AMEM_EVOLUTION_SETTLE_SECONDS": "0",
+        }
+        assert here("config", "set", "evolution.mode", "review").code == 0
+        before = (root / "notes/Lamination.md").read_bytes()
+        added = here("add", NEW, "--title", "Torn dough", "--json", **model).json
+        assert (added["pending"], added["evolved"]) == (False, [])
+        assert {each["field"] for each in added["proposed"]} == {"keywords", "tags", "context"}
+        assert (root / "notes/Lamination.md").read_bytes() == before
+        assert here("review", "Lamination", "--accept-all").code == 0
+        assert old_note(root).context == CHANGE["context"]
+        assert here("config", "set", "evolution.mode", "off").code == 0
+        added = here("add", NEW, "--title", "Torn again", "--json", **model).json
+        assert (added["proposed"], added["evolved"]) == ([], [])
+
+
+def _answer(body: dict[str, Any]) -> str:
+    schema = body["response_format"]["json_schema"]["schema"]
+    text = "\n".join(message["content"] for message in body["messages"])
+    request = ModelRequest("", text, schema, 0, 0.0)
+    links = "links" in schema["properties"]
+    return linking(change=CHANGE)(request) if links else metadata(request)
