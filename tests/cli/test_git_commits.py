@@ -7,11 +7,17 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from amem_cli import AgenticMemorySystem
+from amem_cli.adapters.change_store import JournaledChanges
+from amem_cli.adapters.journal_folder import JournalFolder
+from amem_cli.adapters.vault_folder import VaultFolder
+from amem_cli.core.changes import NoteWrite
+from amem_cli.core.journal import Event
 from tests.conftest import Program
 from tests.repositories import TestRepository, new_repository, person
 from tests.services.test_evolve import add_old
@@ -266,3 +272,24 @@ def test_commands_that_change_nothing_load_nothing_of_it(
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+class DyingJournal(JournalFolder):
+    """The process ends before the journal is written."""
+
+    def append(self, events: Sequence[Event]) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_change_that_a_killed_process_began_is_committed_by_the_next(
+    amem: Program, repo: TestRepository
+) -> None:
+    vault = VaultFolder(repo.top)
+    changes = JournaledChanges(vault, DyingJournal(vault.state_folder / "journal", "test"))
+    event = Event("0001", "2026-03-02T15:00:00+00:00", "process", path="notes/half.md")
+    with pytest.raises(KeyboardInterrupt):
+        changes.apply([NoteWrite("notes/half.md", None, b"half made\n")], [event])
+    assert amem("list").code == 0
+    assert subjects(repo)[0] == "amem: “half” read"
+    assert repo.changed()["notes/half.md"] == "A"
+    assert repo.status() == []
