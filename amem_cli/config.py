@@ -226,7 +226,7 @@ def read_file(path: Path) -> dict[str, Any]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Mend {path}.") from None
     flat: dict[str, Any] = {}
     for name, value in data.items():

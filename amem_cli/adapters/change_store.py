@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.atomic_write import create_file, sha256, sync_folder
 from amem_cli.adapters.journal_folder import JournalFolder
+from amem_cli.adapters.own_folder import make_own_folder, own_files, read_own_file
 from amem_cli.adapters.review_folder import ReviewFolder
 from amem_cli.adapters.vault_folder import VaultFolder
 from amem_cli.core.changes import NoteWrite
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 LOCK_SECONDS = 60.0
+MAX_INTENT_BYTES = 256 * 1024 * 1024
+MAX_PATH_LENGTH = 2000
 
 
 Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
@@ -135,14 +138,14 @@ class JournaledChanges:
         A change is finished where every note is as it was before or after it; where somebody has
         edited one of them since, the rest is taken back.
         """
-        if not self._intents.is_dir() or not any(self._intents.glob("*.json")):
+        if not any(own_files(self._intents, "*.json")):
             return []
         problems: list[Problem] = []
         with self.locked():
-            for path in sorted(self._intents.glob("*.json")):
+            for path in list(own_files(self._intents, "*.json")):
                 try:
                     step = _read_intent(path)
-                except (OSError, ValueError, KeyError, TypeError) as error:
+                except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
                     problems.append(
                         Problem(f".amem/intents/{path.name}", 0, f"unreadable: {error}")
                     )
@@ -153,7 +156,7 @@ class JournaledChanges:
         return problems
 
     def _settle(self, step: _Step) -> list[Problem]:
-        states = [(write, self._state(write)) for write in step.writes]
+        states = self._states(step)
         if all(state != "other" for _, state in states):
             try:
                 for write, state in states:
@@ -165,7 +168,7 @@ class JournaledChanges:
                 self._tell(step.writes, step.events)
                 return []
             except (AmemError, FileExistsError):
-                states = [(write, self._state(write)) for write in step.writes]
+                states = self._states(step)
         self._take_back([write for write, state in states if state == "after"])
         return [
             Problem(
@@ -179,11 +182,17 @@ class JournaledChanges:
         known = {event.id for file in self._journal.read_new({}, []).files for event in file.events}
         self._journal.append([event for event in events if event.id not in known])
 
+    def _states(self, step: _Step) -> list[tuple[NoteWrite, str]]:
+        return [(write, self._state(write)) for write in step.writes]
+
     def _state(self, write: NoteWrite) -> str:
         if not self._vault.exists(write.path):
             gone = "after" if write.after is None else "other"
             return "before" if write.before is None else gone
-        raw = self._vault.read(write.path).raw
+        try:
+            raw = self._vault.read(write.path).raw
+        except AmemError:
+            return "other"
         if raw == write.after:
             return "after"
         return "before" if raw == write.before else "other"
@@ -221,7 +230,7 @@ class JournaledChanges:
         content = json.dumps(record, ensure_ascii=False).encode()
         path = self._intents / f"{sha256(content)[:24]}.json"
         try:
-            self._intents.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self._intents)
             create_file(path, content)
         except OSError as error:
             raise SettingsError(
@@ -235,6 +244,14 @@ class JournaledChanges:
         sync_folder(self._intents)
 
 
+def _note_path(path: object) -> str:
+    """A path that may be a note's; an intent of a vault that somebody shared may hold any."""
+    if not isinstance(path, str) or not path.endswith(".md") or len(path) > MAX_PATH_LENGTH:
+        raise ValueError("it changes something that is no note")
+    path.encode("utf-8")
+    return path
+
+
 def _packed(content: bytes | None) -> str | None:
     return None if content is None else base64.b64encode(content).decode("ascii")
 
@@ -244,11 +261,13 @@ def _unpacked(text: str | None) -> bytes | None:
 
 
 def _read_intent(path: Path) -> _Step:
-    record: dict[str, Any] = json.loads(path.read_bytes())
+    record: dict[str, Any] = json.loads(read_own_file(path, MAX_INTENT_BYTES))
     writes = []
     for item in record["writes"]:
         before, after = _unpacked(item["before"]), _unpacked(item["after"])
-        writes.append(NoteWrite(str(item["path"]), before, after))
+        writes.append(NoteWrite(_note_path(item["path"]), before, after))
+    if len({write.path for write in writes}) != len(writes):
+        raise ValueError("it changes one note twice")
     return _Step(
         tuple(writes),
         tuple(from_record(item) for item in record["events"]),

@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from amem_cli.adapters.atomic_write import sync_folder
+from amem_cli.adapters.own_folder import make_own_folder, own_files
 from amem_cli.core.errors import Problem, SettingsError
 from amem_cli.core.journal import Event, JournalFile, JournalNews, from_record, to_record
 
+_MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
 MAX_LINE_BYTES = 4 * 1024 * 1024
 
 
@@ -35,12 +38,15 @@ class JournalFolder:
         """
         if not events:
             return
-        path = self._folder / f"{events[0].time[:7]}-{self._machine}.jsonl"
+        month = events[0].time[:7]
+        if not _MONTH.fullmatch(month):
+            raise SettingsError(f"{month!r} is no month to keep events in")
+        path = self._folder / f"{month}-{self._machine}.jsonl"
         lines = [json.dumps(to_record(event), ensure_ascii=False) for event in events]
         data = "".join(f"{line}\n" for line in lines).encode()
         try:
             created = not path.exists()
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self._folder)
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
             handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o644)
             with os.fdopen(handle, "r+b", buffering=0) as stream:
@@ -56,7 +62,7 @@ class JournalFolder:
 
     def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
         """Events beyond the known positions."""
-        paths = list(self._files())
+        paths = list(own_files(self._folder, "*.jsonl"))
         told: list[Problem] = []
         try:
             if not positions.keys() <= {path.name for path in paths}:
@@ -67,11 +73,6 @@ class JournalFolder:
             news = JournalNews(self._all_news(paths, {}, told), restarted=True)
         problems.extend(told)
         return news
-
-    def _files(self) -> Iterator[Path]:
-        for path in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else []:
-            if not path.is_symlink() and path.is_file():
-                yield path
 
     def _all_news(
         self, paths: Sequence[Path], positions: Mapping[str, str], problems: list[Problem]

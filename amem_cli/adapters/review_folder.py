@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from amem_cli.adapters.atomic_write import create_file, sync_folder
+from amem_cli.adapters.own_folder import make_own_folder, own_files, read_own_file
 from amem_cli.core.errors import Problem, SettingsError
 from amem_cli.core.proposals import Proposal, proposal_from_record, proposal_record
 
@@ -28,7 +28,7 @@ class ReviewFolder:
     def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
         """All proposals, oldest first; what cannot be read is told in `problems`."""
         found = []
-        for path in sorted(self._folder.glob("*.json")) if self._folder.is_dir() else []:
+        for path in own_files(self._folder, "*.json"):
             try:
                 proposal = _read(path)
                 if proposal.id != path.stem:
@@ -49,7 +49,7 @@ class ReviewFolder:
         if not proposals:
             return
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_own_folder(self._folder)
             for proposal in proposals:
                 text = json.dumps(proposal_record(proposal), ensure_ascii=False, indent=2)
                 with suppress(FileExistsError):
@@ -61,6 +61,8 @@ class ReviewFolder:
 
     def drop(self, ids: Sequence[str]) -> None:
         """Delete proposals that are decided; those that are gone already are no error."""
+        if self._folder.is_symlink():
+            return
         for name in ids:
             with suppress(FileNotFoundError):
                 self._place(name).unlink()
@@ -74,13 +76,7 @@ class ReviewFolder:
 
 
 def _read(path: Path) -> Proposal:
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as stream:
-        raw = stream.read(MAX_BYTES + 1)
-    if len(raw) > MAX_BYTES:
-        raise ValueError("the file is too large")
-    record = json.loads(raw)
+    record = json.loads(read_own_file(path, MAX_BYTES))
     if not isinstance(record, dict):
         raise ValueError("not an object")
     return proposal_from_record(record)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,12 @@ def write_value(path: Path, key: str, value: str | int | float | tuple[str, ...]
     raw = path.read_bytes() if path.exists() else b""
     try:
         document = tomlkit.parse(raw.decode("utf-8"))
-    except (UnicodeDecodeError, tomlkit.exceptions.ParseError) as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Mend {path}.") from None
     section, _, name = key.rpartition(".")
     table: Any = document.setdefault(section, tomlkit.table()) if section else document
+    if not isinstance(table, MutableMapping):
+        raise SettingsError(f"{section} in {path.name} is no table", hint=f"Mend {path}.")
     table[name] = list(value) if isinstance(value, tuple) else value
     content = tomlkit.dumps(document).encode()
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,6 @@ from amem_cli.core.errors import Problem
 from amem_cli.core.journal import Event
 from amem_cli.core.proposals import Proposal
 
-
 _YEAR_2200 = 7_258_118_400_000_000
 
 

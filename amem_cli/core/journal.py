@@ -126,6 +126,7 @@ def from_record(record: Mapping[str, Any]) -> Event:
     Raises:
         ValueError: the record is not an event.
     """
+    _refuse_unstorable(record, 0)
     known = {item.name for item in fields(Event)} - {"extra"}
     values = {name: record[name] for name in record if name in known}
     try:
@@ -151,13 +152,32 @@ def from_record(record: Mapping[str, Any]) -> Event:
     return Event(**values)
 
 
+def _refuse_unstorable(value: Any, depth: int) -> None:
+    """What a journal line may hold: shallow, valid Unicode, numbers that a database can count."""
+    if depth > _MOST_NESTING:
+        raise ValueError("it is nested too deeply")
+    if isinstance(value, str):
+        if not value.isascii():
+            value.encode("utf-8")
+    elif isinstance(value, (int, float)):
+        if not -_MOST_COUNTED < value < _MOST_COUNTED:
+            raise ValueError("a number is out of bounds")
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            _refuse_unstorable(name, depth + 1)
+            _refuse_unstorable(item, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _refuse_unstorable(item, depth + 1)
+
+
 def change_from_record(item: Mapping[str, Any]) -> Change:
     """Read one change.
 
     Raises:
         ValueError, TypeError: it is none.
     """
-    change = Change(**item)
+    change = Change(**_known_fields(Change, item))
     if not isinstance(change.field, str):
         raise ValueError("a change names no field")
     for value in (change.before, change.after):
@@ -169,8 +189,13 @@ def change_from_record(item: Mapping[str, Any]) -> Change:
     return change
 
 
+def _known_fields(kind: Any, item: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that this version knows; a newer one may write more."""
+    return {name.name: item[name.name] for name in fields(kind) if name.name in item}
+
+
 def _link_record(item: Mapping[str, Any]) -> LinkRecord:
-    link = LinkRecord(**item)
+    link = LinkRecord(**_known_fields(LinkRecord, item))
     if isinstance(link.strength, bool) or not isinstance(link.strength, (int, float)):
         raise ValueError("a link's strength is not a number")
     if not all(isinstance(getattr(link, name), str) for name in _LINK_TEXTS):
@@ -179,7 +204,7 @@ def _link_record(item: Mapping[str, Any]) -> LinkRecord:
 
 
 def _splice(item: Mapping[str, Any]) -> Splice:
-    splice = Splice(**item)
+    splice = Splice(**_known_fields(Splice, item))
     texts = (splice.removed, splice.inserted, splice.sha_before, splice.sha_after)
     if type(splice.offset) is not int or splice.offset < 0:
         raise ValueError("a splice's offset is no position")
@@ -188,6 +213,8 @@ def _splice(item: Mapping[str, Any]) -> Splice:
     return splice
 
 
+_MOST_NESTING = 12
+_MOST_COUNTED = 2**53
 _LINK_TEXTS = ("target", "path", "text", "relation", "reason", "by")
 
 

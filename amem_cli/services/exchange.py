@@ -85,7 +85,7 @@ def read_line(line: str, folder: str) -> NewNote:
     if note_id and not _ID.fullmatch(note_id):
         raise ValueError(f"{note_id!r} cannot be an id")
     created = _text(record, "created")
-    links = [text if parse_link(text) else format_link(text) for text in _texts(record, "links")]
+    links = [_link(text) for text in _texts(record, "links")]
     return NewNote(
         content=content,
         title=_text(record, "title"),
@@ -97,6 +97,14 @@ def read_line(line: str, folder: str) -> NewNote:
         links=links,
         folder=folder,
     )
+
+
+def _link(text: str) -> str:
+    link = text if parse_link(text) else format_link(text)
+    parsed = parse_link(link)
+    if parsed is None or not parsed.target:
+        raise ValueError(f"{text!r} cannot be a link")
+    return link
 
 
 def export_lines(ports: VaultPorts) -> Iterator[str]:
