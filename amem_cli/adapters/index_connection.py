@@ -85,7 +85,7 @@ class IndexConnection:
 
     def _connect(self) -> None:
         opened = open_index(self.path)
-        opened.db.cursor_factory = lambda connection: GuardedCursor(connection, self._failed)
+        opened.db.cursor_factory = lambda db: GuardedCursor(db, self._lock, self._failed)
         self._db = opened.db
         self._mark, self._reached = opened.mark, opened.reached
         self._files = index_file.identities(self.path)
@@ -243,10 +243,11 @@ class IndexConnection:
             return
         import sqlite_vec
 
-        self._db.enable_load_extension(True)
-        self._db.load_extension(sqlite_vec.loadable_path())
-        self._db.enable_load_extension(False)
-        self._vectors_ready = True
+        with self._lock:
+            self._db.enable_load_extension(True)
+            self._db.load_extension(sqlite_vec.loadable_path())
+            self._db.enable_load_extension(False)
+            self._vectors_ready = True
 
     def close(self) -> None:
         """Close the file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import apsw
@@ -49,43 +50,42 @@ def understood(error: apsw.Error) -> IndexFault | None:
 
 
 class GuardedCursor(apsw.Cursor):
-    """A cursor whose failures are those of `understood`.
+    """A cursor whose failures are those of `understood`, and for which other threads wait.
 
     Args:
-        failed: told of each of them.
+        lock: held while SQLite works; a connection serves one thread at a time.
+        failed: told of each failure.
     """
 
-    def __init__(self, connection: apsw.Connection, failed: Callable[[IndexFault], None]) -> None:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        lock: AbstractContextManager[Any],
+        failed: Callable[[IndexFault], None],
+    ) -> None:
         super().__init__(connection)
+        self._lock = lock
         self._failed = failed
 
     def execute(self, *arguments: Any, **options: Any) -> Any:
-        try:
-            return super().execute(*arguments, **options)
-        except apsw.Error as error:
-            self._raise(error)
+        return self._guarded(super().execute, *arguments, **options)
 
     def fetchone(self) -> Any:
-        try:
-            return super().fetchone()
-        except apsw.Error as error:
-            self._raise(error)
+        return self._guarded(super().fetchone)
 
     def fetchall(self) -> Any:
-        try:
-            return super().fetchall()
-        except apsw.Error as error:
-            self._raise(error)
+        return self._guarded(super().fetchall)
 
     def __next__(self) -> Any:
-        try:
-            return super().__next__()
-        except apsw.Error as error:
-            self._raise(error)
+        return self._guarded(super().__next__)
 
-    def _raise(self, error: apsw.Error) -> None:
-        fault = understood(error)
-        if fault is None:
-            raise error
-        self._failed(fault)
-        raise fault from error
+    def _guarded(self, step: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        try:
+            with self._lock:
+                return step(*arguments, **options)
+        except apsw.Error as error:
+            fault = understood(error)
+            if fault is None:
+                raise
+            self._failed(fault)
+            raise fault from error
