@@ -255,7 +255,7 @@ def open_model(
         raise SettingsError(
             f"no model named for {url}", hint="amem model use NAME --backend openai"
         )
-    chosen = _server_chosen_here(origin) or consented(
+    chosen = _server_chosen_here(settings, origin) or consented(
         root, consent_subject(url, settings.llm_model), environment
     )
     # A key is for the servers that its owner chose, and for no other on this machine either.
@@ -281,10 +281,14 @@ def consent_subject(url: str, model: str) -> str:
     return f"{url} {model}" if runs_elsewhere(model) else url
 
 
-def _server_chosen_here(origin: Mapping[str, str]) -> bool:
+def _server_chosen_here(settings: config.Settings, origin: Mapping[str, str]) -> bool:
     """True where no part of the choice comes from the vault, which others may have written."""
-    chosen = {origin.get("llm.backend"), origin.get("llm.model")}
-    return chosen <= OWN_LAYERS and origin.get("llm.base_url") in OWN_LAYERS | {"built-in"}
+    backend, address = origin.get("llm.backend"), origin.get("llm.base_url")
+    if backend not in OWN_LAYERS or origin.get("llm.model") not in OWN_LAYERS:
+        return False
+    # The empty address of a new vault's settings does not take back what a command was told.
+    unset = not settings.llm_base_url and backend != "user"
+    return unset or address in OWN_LAYERS | {"built-in"}
 
 
 def _refuse_model_of_the_vault(model: str, root: Path) -> None:

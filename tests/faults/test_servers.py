@@ -459,6 +459,14 @@ def test_the_users_own_settings_are_a_choice(tmp_path: Path, layer: str) -> None
     assert open_from(tmp_path, built_in, url="").name == "m at api.openai.com"
 
 
+@pytest.mark.parametrize("layer", ["environment", "option"])
+def test_the_empty_address_of_a_new_vault_stands_in_nobodys_way(tmp_path: Path, layer: str) -> None:
+    origin = {**dict.fromkeys(USERS, layer), "llm.base_url": "vault"}
+    assert open_from(tmp_path, origin, url="").name == "m at api.openai.com"
+    with pytest.raises(SettingsError):
+        open_from(tmp_path, origin)
+
+
 def test_consent_is_for_one_server_and_one_vault(tmp_path: Path) -> None:
     environment = {"AMEM_STATE_DIR": str(tmp_path / "state")}
     give_consent(tmp_path, consent_subject(REMOTE, "m"), environment)
