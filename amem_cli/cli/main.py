@@ -21,6 +21,7 @@ from amem_cli.cli import (
     memory_commands,
     model_commands,
     note_commands,
+    review_commands,
     search_commands,
     settings_commands,
     vault_commands,
@@ -52,6 +53,7 @@ for group in (
     search_commands,
     link_commands,
     memory_commands,
+    review_commands,
     graph_commands,
     model_commands,
     settings_commands,
@@ -194,7 +196,10 @@ def _run(line: list[str]) -> int:
             if any("\ud800" <= char <= "\udfff" for char in argument):
                 shown = argument.encode("utf-8", "replace").decode()
                 raise UsageError(f"{shown!r} is not valid UTF-8")
-        return int(app(line, prog_name="amem", standalone_mode=False) or 0)
+        code = int(app(line, prog_name="amem", standalone_mode=False) or 0)
+        if code == EXIT_INTERRUPTED:
+            output.notice("interrupted")
+        return code
     except AmemError as error:
         if output.verbose:
             raise_context(error)

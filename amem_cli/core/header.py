@@ -191,6 +191,11 @@ def _check_beginning(raw: bytes, start: int) -> None:
                 line=1,
                 hint="Begin the note with a YAML header between two lines ---, or with text.",
             )
+    if start and raw.startswith(BOM, start):
+        # What follows may be a header to one reader and none to another.
+        raise HeaderRefused(
+            "the note begins with two byte order marks", line=1, hint="Save the note as UTF-8."
+        )
     if b"\0" in raw[:1024]:
         # Text in UTF-16 without a mark is valid UTF-8 full of NUL.
         raise HeaderRefused("the note is not text", line=1, hint="Save the note as UTF-8.")

@@ -184,12 +184,12 @@ def test_no_save_of_an_editor_is_lost(tmp_path: Path, mode: str) -> None:
 
     worker = threading.Thread(target=machine)
     worker.start()
-    command = [sys.executable, "-c", EDITOR, str(note), mode, "300"]
+    command = [sys.executable, "-c", EDITOR, str(note), mode, "800"]
     subprocess.run(command, check=True)
     stop.set()
     worker.join()
     lines = note.read_text().splitlines()[1:]
-    assert lines == [f"line {number}" for number in range(300)]
+    assert lines == [f"line {number}" for number in range(800)]
 
 
 def test_trash_keeps_every_version(tmp_path: Path) -> None:

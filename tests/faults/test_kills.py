@@ -1,0 +1,108 @@
+"""A process may be ended at any moment: notes are whole, and the next run completes the work."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from amem_cli.core.note_file import body_bytes, parse_note
+from amem_cli.services.sync import synchronise
+from tests.conftest import Program
+from tests.faults.driver import evolve, ports_of
+from tests.faults.injection import FaultyRuns, check_recovered, faulty
+from tests.vaults import open_vault, write_note
+
+__all__ = ["faulty"]
+
+
+def test_sixty_kills_during_a_batch_leave_every_note_whole(
+    tmp_path: Path, faulty: FaultyRuns
+) -> None:
+    root = tmp_path / "vault"
+    texts = {f"n{number:02}.md": f"Walrus {number} dives for clams.\n" for number in range(30)}
+    for name, text in texts.items():
+        write_note(root, name, text)
+    chance = random.Random(11)
+    for kill in range(60):
+        before = {name: (root / name).read_bytes() for name in texts}
+        faulty.killed(root, "evolve", after=chance.random() * 0.25)
+        for name, text in texts.items():
+            raw = (root / name).read_bytes()
+            assert body_bytes(raw) == text.encode()
+            assert parse_note(name, raw).refused is None
+            assert raw == before[name] or b"\nkeywords:" in raw
+        check_recovered(root)
+        ports = open_vault(root)
+        synchronise(ports)
+        if not ports.index.unprocessed():
+            texts = {name: f"{text.strip()} Kill {kill}.\n" for name, text in texts.items()}
+            for name, text in texts.items():
+                write_note(root, name, text)
+        ports.index.close()
+    ports = ports_of(root)
+    evolve(root)
+    assert ports.index.unprocessed() == []
+    check_recovered(root)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_command_with_its_code_and_the_next_one_completes(
+    amem: Program, number: signal.Signals
+) -> None:
+    amem("init", "v")
+    for name in range(2500):
+        write_note(amem.folder / "v", f"many/{name}.md", f"walrus {name} [[{name + 1}]]\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amem_cli", "--vault", "v", "list", "--json"],
+        cwd=amem.folder,
+        env={**os.environ, **amem.environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    index = amem.folder / "v/.amem/index.db-wal"
+    deadline = time.monotonic() + 30
+    while not index.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    listed = amem("--vault", "v", "list", "--path", "many", "--json")
+    assert len(listed.json) == 2500
+    assert list((amem.folder / "v").rglob(".amem-*.tmp")) == []
+
+
+def test_a_terminal_that_is_gone_ends_a_command_without_a_trace(amem: Program) -> None:
+    amem("init", "v")
+    command = [sys.executable, "-m", "amem_cli", "--vault", "v", "add", "-"]
+    variables = {**os.environ, **amem.environment}
+    for number, code in ((signal.SIGHUP, 130), (signal.SIGTERM, 130), (signal.SIGINT, 130)):
+        process = subprocess.Popen(
+            command,
+            cwd=amem.folder,
+            env=variables,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        process.stderr.close()
+        time.sleep(1)
+        process.send_signal(number)
+        assert process.wait(30) == code
+    # A process started with nohup goes on.
+    ignoring = ["bash", "-c", 'trap "" HUP; exec "$@"', "-", *command, "--no-wait"]
+    process = subprocess.Popen(
+        ignoring, cwd=amem.folder, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    time.sleep(1)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(b"kept", timeout=60)
+    assert (amem.folder / "v/notes/kept.md").exists()
