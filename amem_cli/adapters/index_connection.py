@@ -212,7 +212,11 @@ class IndexConnection:
         Raises:
             IndexFault: there is no space, or the file is damaged.
         """
-        return self._db.execute(sql, bindings)
+        try:
+            return self._db.execute(sql, bindings)
+        except UnicodeEncodeError:
+            # Half of a surrogate pair, as JSON may bring it: nothing in the index has one.
+            return self._db.execute(sql, tuple(_encodable(value) for value in bindings))
 
     def current_rows(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a statement with which a synchronisation begins.
@@ -268,6 +272,12 @@ class IndexConnection:
     def _tell(self, text: str) -> None:
         if self._notify is not None:
             self._notify(text)
+
+
+def _encodable(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _cannot_open(path: Path, error: Exception) -> IndexFault:
