@@ -63,6 +63,8 @@ for group in (
     group.register(app)
 
 _STREAM_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_ENDING = (signal.SIG_DFL, signal.default_int_handler)
+_received: list[int] = []
 _FLAGS = ("--json", "--quiet", "--verbose", "--no-color")
 
 
@@ -155,14 +157,15 @@ def _end_on_signals() -> None:
     """Let the signals that end a process end it as Ctrl-C does: files closed, locks released."""
     if threading.current_thread() is not threading.main_thread():
         return
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
-        # Under nohup the second is ignored, and that stays so.
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+        # Under nohup the last is ignored, and that stays so.
+        if number is not None and signal.getsignal(number) in _ENDING:
             signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: object) -> None:
+    _received.append(number)
     signal.signal(number, _end_at_once)
     raise KeyboardInterrupt
 
@@ -211,6 +214,10 @@ def _run(line: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
+        if _received:
+            # Some calls turn an interruption into an error of their own.
+            output.notice("interrupted")
+            return EXIT_INTERRUPTED
         # What fails to be written to a file is told by name; only a stream has none.
         if isinstance(error, OSError) and error.filename is None and error.errno in _STREAM_FULL:
             return _output_lost(error)
