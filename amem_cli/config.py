@@ -27,6 +27,7 @@ class Settings:
         encoder_model: a sentence-transformers name or folder.
         llm_backend: `llama.cpp`, `openai`, `ollama` or `none`.
         llm_model: a GGUF file for `llama.cpp` (empty: the bundled one), a model name for a server.
+        llm_sha256: digest that the GGUF file must have, hexadecimal; empty: any.
         llm_base_url: an OpenAI-compatible server, such as `http://127.0.0.1:11434/v1`.
         llm_threads: threads of the in-process model.
         llm_context_tokens: context window that the model is loaded with.
@@ -46,6 +47,7 @@ class Settings:
     encoder_model: str = "all-MiniLM-L6-v2"
     llm_backend: str = "llama.cpp"
     llm_model: str = ""
+    llm_sha256: str = ""
     llm_base_url: str = ""
     llm_threads: int = 2
     llm_context_tokens: int = 4096

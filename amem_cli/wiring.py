@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -246,8 +245,10 @@ def open_model(
             threads=settings.llm_threads,
             context_tokens=settings.llm_context_tokens,
             memory_limit_mb=settings.llm_memory_mb,
+            sha256=settings.llm_sha256 or None,
         )
     from amem_cli.adapters.api_keys import api_key_for
+    from amem_cli.adapters.model_consents import consent_subject, consented
     from amem_cli.adapters.openai_server import OpenAIServerModel, host_of
 
     url = settings.llm_base_url or default_url(settings.llm_backend)
@@ -272,13 +273,6 @@ def open_model(
 def default_url(backend: str) -> str:
     """The server of a backend where the settings name none."""
     return OLLAMA_URL if backend == "ollama" else OPENAI_URL
-
-
-def consent_subject(url: str, model: str) -> str:
-    """What the user agrees to: a server, and the model too where that decides who reads along."""
-    from amem_cli.adapters.openai_server import runs_elsewhere
-
-    return f"{url} {model}" if runs_elsewhere(model) else url
 
 
 def _server_chosen_here(settings: config.Settings, origin: Mapping[str, str]) -> bool:
@@ -318,31 +312,6 @@ def machine_name(environment: Mapping[str, str]) -> str:
     except OSError:
         return "local"
     return name
-
-
-def consented(root: Path, url: str, environment: Mapping[str, str]) -> bool:
-    """True where the user of this machine chose this server for this vault."""
-    return [str(root), url] in _consents(environment)
-
-
-def give_consent(root: Path, url: str, environment: Mapping[str, str]) -> None:
-    """Remember that the user of this machine chose this server for this vault."""
-    consents = [each for each in _consents(environment) if each != [str(root), url]]
-    folder = config.user_state_folder(environment)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / "remote-models.json"
-    temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps([*consents, [str(root), url]]), encoding="utf-8")
-    temporary.replace(path)
-
-
-def _consents(environment: Mapping[str, str]) -> list[list[str]]:
-    path = config.user_state_folder(environment) / "remote-models.json"
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
-    return [each for each in found if isinstance(each, list)] if isinstance(found, list) else []
 
 
 def _user_file(environment: Mapping[str, str]) -> Path:

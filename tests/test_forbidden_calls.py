@@ -67,6 +67,7 @@ MAY_WRITE = {
     "adapters/journal_folder.py": "appends to this machine's journal",
     "adapters/leftover_checks.py": "removes leftovers that the user told it to",
     "adapters/llama_cpp_worker.py": "sends the noise of native code to the null device",
+    "adapters/model_consents.py": "the user's consents, in the user's state folder",
     "adapters/onnx_export.py": "a prepared encoder, in the user's cache",
     "adapters/open_folder.py": "the calls that atomic_write writes, exchanges and deletes by",
     "adapters/review_folder.py": "removes proposals that are decided, in .amem/review",
@@ -79,7 +80,7 @@ MAY_WRITE = {
     "cli/export_file.py": "the file that the user named for an export",
     "cli/main.py": "standard streams that are closed go to the null device",
     "rendering/output.py": "a closed pipe goes to the null device",
-    "wiring.py": "this machine's name and consents, in the user's state folder",
+    "wiring.py": "this machine's name, in the user's state folder",
 }
 
 _WRITING_FLAGS = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC"})

@@ -211,7 +211,10 @@ def check_model_file(path: Path, sha256: str | None = None) -> None:
     if magic != GGUF_MAGIC:
         raise ModelError(f"{path} is not a GGUF model", hint=hint)
     if sha256 and digest.hexdigest() != sha256.lower():
-        raise ModelError(f"{path} is not the model with the expected digest", hint=hint)
+        raise ModelError(
+            f"{path} is not the model with the expected digest",
+            hint="Get the file again, or correct llm.sha256 where you chose another model.",
+        )
 
 
 def bundled_model() -> Path:

@@ -127,7 +127,8 @@ def _language_model(model: str, backend: str | None, base_url: str) -> dict[str,
 def _allow(root: Path, changes: dict[str, str]) -> None:
     import os
 
-    from amem_cli.wiring import consent_subject, default_url, give_consent
+    from amem_cli.adapters.model_consents import consent_subject, give_consent
+    from amem_cli.wiring import default_url
 
     backend = changes.get("llm.backend")
     if backend in ("openai", "ollama"):

@@ -179,7 +179,7 @@ class Thinker:
             each
             for each in older(near, note.created)
             if is_linkable(each.summary.path)
-            # A link would tell the private note's name, and a model might tell its words.
+            # Nothing of a private note spreads: a link tells its name, a model its words.
             and (note.private or not each.summary.private)
             and not owned.declined & {each.summary.key, each.summary.path}
         ]
@@ -188,14 +188,11 @@ class Thinker:
         evidence = [each.evidence for each in free]
         suggested = self._suggested(note, evidence, self.max_links, USUAL_MINIMUM)
         vocabulary = self.index.tag_counts(public=not note.private)
-        # What a private note says must not spread into a note that others may read.
-        open_to_change = {
-            each.summary.path for each in free if each.summary.private or not note.private
-        }
+        may_change = {each.summary.path for each in free if each.summary.private == note.private}
         offline = tuple(
             _evolution(each)
             for each in evolution_suggestions(note, suggested, evidence, vocabulary)
-            if each.path in open_to_change
+            if each.path in may_change
         )
         least = PLAUSIBLE if self.trusted else PLAUSIBLE_TO_THE_WEAK
         plausible = self._suggested(note, evidence, len(evidence), least)
@@ -219,7 +216,7 @@ class Thinker:
         said = [
             each
             for each in asked.evolutions or ()
-            if each.path in open_to_change and (self.trusted or each.path in sure)
+            if each.path in may_change and (self.trusted or each.path in sure)
         ]
         if not self.trusted or asked.evolutions is None:
             told = {each.path for each in said}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -484,6 +485,21 @@ def test_what_is_no_gguf_file_is_refused_before_anything_is_loaded(
         model.answer(asked())
     assert caught.value.hint
     assert model.process_id is None
+
+
+def test_a_model_other_than_the_pinned_one_is_refused_before_it_is_loaded(
+    amem: Program, tmp_path: Path, tiny: Path
+) -> None:
+    assert amem("init", "v").code == 0
+    own = {"AMEM_LLM_BACKEND": "llama.cpp", "AMEM_LLM_MODEL": str(tiny)}
+    pinned = {**own, "AMEM_LLM_SHA256": hashlib.sha256(tiny.read_bytes()).hexdigest()}
+    changed = write_tiny_gguf(tmp_path / "other.gguf", seed=8)
+    good = amem("--vault", "v", "add", NOTES[0], "--json", **pinned)
+    assert good.json["pending"] is False
+    pinned["AMEM_LLM_MODEL"] = str(changed)
+    bad = amem("--vault", "v", "add", NOTES[1], "--json", **pinned)
+    assert (bad.code, bad.json["pending"]) == (0, True)
+    assert "expected digest" in bad.json["problems"][0]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 
 from amem_cli import config
 from amem_cli.adapters.api_keys import api_key_for
+from amem_cli.adapters.model_consents import consent_subject, give_consent
 from amem_cli.adapters.openai_server import OpenAIServerModel
 from amem_cli.cli.crash_log import keep_traceback, traceback_of
 from amem_cli.core.errors import ModelError, SettingsError
@@ -24,7 +25,7 @@ from amem_cli.services.evolve import MemoryProcess, evolve_many
 from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
-from amem_cli.wiring import consent_subject, give_consent, open_model
+from amem_cli.wiring import open_model
 from tests.conftest import Answer, Program
 from tests.contracts.language_model_contract import assert_answers, request_about
 from tests.fakes.chat_server import ChatServer

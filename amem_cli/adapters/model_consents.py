@@ -1,0 +1,43 @@
+"""Which servers the user of this machine chose for which vault; kept outside of every vault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from amem_cli import config
+
+CONSENTS_FILE = "remote-models.json"
+
+
+def consent_subject(url: str, model: str) -> str:
+    """What the user agrees to: a server, and the model too where that decides who reads along."""
+    from amem_cli.adapters.openai_server import runs_elsewhere
+
+    return f"{url} {model}" if runs_elsewhere(model) else url
+
+
+def consented(root: Path, subject: str, environment: Mapping[str, str]) -> bool:
+    """True where the user of this machine chose this server for this vault."""
+    return [str(root), subject] in _consents(environment)
+
+
+def give_consent(root: Path, subject: str, environment: Mapping[str, str]) -> None:
+    """Remember that the user of this machine chose this server for this vault."""
+    consents = [each for each in _consents(environment) if each != [str(root), subject]]
+    folder = config.user_state_folder(environment)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / CONSENTS_FILE
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps([*consents, [str(root), subject]]), encoding="utf-8")
+    temporary.replace(path)
+
+
+def _consents(environment: Mapping[str, str]) -> list[list[str]]:
+    path = config.user_state_folder(environment) / CONSENTS_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [each for each in found if isinstance(each, list)] if isinstance(found, list) else []
