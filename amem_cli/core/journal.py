@@ -268,13 +268,30 @@ class Ownership:
         return not current or current == self.context
 
 
+def undone_events(events: Iterable[Event]) -> dict[str, str]:
+    """Ids of events that are taken back, with the ids of the `undo` events that did it.
+
+    Taking back an `undo` makes the event count again.
+    """
+    found: dict[str, str] = {}
+    void: set[str] = set()
+    for event in sorted(events, key=lambda each: each.id, reverse=True):
+        if event.kind == "undo" and event.id not in void:
+            found[event.cause] = event.id
+            void.add(event.cause)
+    return found
+
+
 def ownership(events: Iterable[Event]) -> Ownership:
-    """Fold the events of one note, oldest first, into what the machine owns of it."""
+    """Fold the events of one note, oldest first, into what the machine owns of it.
+
+    What an `undo` put back is the person's; an `undo` that was taken back itself does not count.
+    """
     owned: dict[str, set[str]] = {"keywords": set(), "tags": set()}
     links: dict[str, LinkRecord] = {}
     declined: set[str] = set()
     context: str | None = None
-    for event in events:
+    for event in _without_redone(list(events)):
         writes = event.by == "machine" and event.kind != "release"
         for change in event.changes:
             if change.field in owned:
@@ -295,6 +312,16 @@ def ownership(events: Iterable[Event]) -> Ownership:
     return Ownership(
         frozenset(owned["keywords"]), frozenset(owned["tags"]), links, frozenset(declined), context
     )
+
+
+def _without_redone(events: list[Event]) -> list[Event]:
+    """Without pairs of an `undo` and the `undo` that took it back."""
+    undos = {event.id for event in events if event.kind == "undo"}
+    if not undos:
+        return events
+    pairs = {first: second for first, second in undone_events(events).items() if first in undos}
+    void = {*pairs, *pairs.values()}
+    return [event for event in events if event.id not in void]
 
 
 def splice_between(before: bytes, after: bytes, sha_before: str, sha_after: str) -> Splice | None:

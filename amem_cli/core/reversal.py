@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from amem_cli.core.journal import Change, Event
+from amem_cli.core.journal import Change, Event, undone_events
 from amem_cli.core.note import LIST_FIELDS
 
 IDENTITY = ("id", "created")
@@ -24,20 +24,6 @@ class Obstacle:
 
     field: str
     event: str = ""
-
-
-def undone_events(events: Iterable[Event]) -> dict[str, str]:
-    """Ids of events that are taken back, with the ids of the `undo` events that did it.
-
-    Taking back an `undo` makes the event count again.
-    """
-    found: dict[str, str] = {}
-    void: set[str] = set()
-    for event in sorted(events, key=lambda each: each.id, reverse=True):
-        if event.kind == "undo" and event.id not in void:
-            found[event.cause] = event.id
-            void.add(event.cause)
-    return found
 
 
 def obstacles(
@@ -100,12 +86,21 @@ def _touched(change: Change, same: Key) -> frozenset[str]:
     return before ^ after
 
 
-def without(change: Change, present: Sequence[str], key: Key) -> list[str]:
-    """A list as it is now without what the change did to it."""
+def without(
+    change: Change, present: Sequence[str], key: Key, *, own: Collection[str] | None = None
+) -> list[str]:
+    """A list as it is now without what the change did to it.
+
+    Args:
+        own: the only items that may go; None lets all go that the change added.
+    """
     same = key if change.field == "links" else str
     before = {same(item) for item in change.before}
     after = {same(item) for item in change.after}
-    kept = [item for item in present if not (same(item) in after and same(item) not in before)]
+    added = after - before
+    if own is not None:
+        added &= {same(item) for item in own}
+    kept = [item for item in present if same(item) not in added]
     have = {same(item) for item in kept}
     gone = [item for item in change.before if same(item) not in after and same(item) not in have]
     return [*kept, *gone]

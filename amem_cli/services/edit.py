@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import AmemError, UsageError
 from amem_cli.core.index_port import NoteSummary
-from amem_cli.core.journal import Event, LinkRecord, ownership
+from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.note import RELATIONS, Note, Relation
 from amem_cli.core.resolution import resolve, shortest_target
 from amem_cli.core.tags import normalise_tag
 from amem_cli.core.wikilinks import format_link, parse_link
 from amem_cli.services.add import text_bytes
+from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import FieldValue, NoteDraft, new_event
 from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts
@@ -209,7 +210,7 @@ def _without_machine_links(
     summary = ports.index.summary(source)
     if summary is None:
         return None
-    records = ownership(ports.index.events(summary.key)).links
+    records = owned_by_machine(ports.index, summary.key).links
     record = records.get(target.key) or records.get(target.path)
     if record is None or record.by != "machine":
         return None

@@ -12,7 +12,8 @@ from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.vault_port import FileContent
 from amem_cli.services.outcome import Outcome
-from amem_cli.services.process_plan import ProcessPlan, ProcessSettings, owned_by_machine
+from amem_cli.services.owned import owned_by_machine
+from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
 from amem_cli.services.sync import embed_missing, refresh
 from amem_cli.services.thinking import Thinker, Thought
 from amem_cli.services.vault_ports import VaultPorts
@@ -68,7 +69,9 @@ class MemoryProcess:
                 trusted=self.settings.trusted,
             )
             try:
-                thought = thinker.think(note, owned_by_machine(self.ports, note))
+                thought = thinker.think(
+                    note, owned_by_machine(self.ports.index, note.id or note.path)
+                )
                 outcome = self._carry_out(content, thought, dry_run=dry_run)
             except ModelError as error:
                 self._postpone(path, error.message)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
-from amem_cli.core.journal import Event
-from amem_cli.core.reversal import undone_events
+from amem_cli.core.journal import Event, undone_events
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from amem_cli.core.changes import event_id
 from amem_cli.core.errors import AmemError
-from amem_cli.core.journal import Event, LinkRecord, Ownership, ownership
+from amem_cli.core.journal import Event, LinkRecord, Ownership
 from amem_cli.core.linking import Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.core.proposals import Proposal, rejected_before
@@ -15,6 +15,7 @@ from amem_cli.core.resolution import resolve, shortest_target
 from amem_cli.core.vault_port import FileContent
 from amem_cli.core.wikilinks import format_link, parse_link
 from amem_cli.services.outcome import EvolvedNote, MadeLink, Outcome
+from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import FieldValue, NoteDraft, change_of, new_event
 from amem_cli.services.sync import text_hash
 from amem_cli.services.thinking import Step, Thought
@@ -186,7 +187,9 @@ class ProcessPlan:
             content = self._ports.vault.read(change.path)
             draft = NoteDraft(self._ports, content)
             note = draft.note
-            fields = evolved_fields(note, change, owned_by_machine(self._ports, note))
+            fields = evolved_fields(
+                note, change, owned_by_machine(self._ports.index, note.id or note.path)
+            )
             if self._settings.review:
                 self._propose(note, change, fields)
                 return None
@@ -224,11 +227,6 @@ class ProcessPlan:
                     prompt=step.prompt,
                 )
             )
-
-
-def owned_by_machine(ports: VaultPorts, note: Note) -> Ownership:
-    """What in a note is the machine's own, by the journal."""
-    return ownership(ports.index.events(note.id or note.path))
 
 
 def evolved_fields(note: Note, change: Evolution, owned: Ownership) -> dict[str, FieldValue]:

@@ -14,6 +14,7 @@ from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.resolution import resolve
 from amem_cli.core.wikilinks import parse_link
+from amem_cli.services.owned import is_shared
 from amem_cli.services.recording import new_event
 from amem_cli.services.vault_ports import VaultPorts
 
@@ -41,7 +42,7 @@ def missing_of_own(ports: VaultPorts, note: Note) -> tuple[Change, ...]:
     if note.id is None or note.refused is not None:
         return ()
     events = ports.index.events(note.id)
-    if not any(event.by == "machine" for event in events):
+    if not any(event.by == "machine" for event in events) or is_shared(ports.index, note.id):
         return ()
     owned = ownership(events)
     changes = []

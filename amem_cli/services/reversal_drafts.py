@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from amem_cli.core.changes import NoteWrite
@@ -12,7 +12,7 @@ from amem_cli.core.journal import Event, LinkRecord, Splice, ownership
 from amem_cli.core.note import LIST_FIELDS, OWNED_FIELDS, Note
 from amem_cli.core.note_file import body_bytes, parse_note
 from amem_cli.core.resolution import resolve, shortest_target
-from amem_cli.core.reversal import IDENTITY, obstacles, reversed_change, without
+from amem_cli.core.reversal import IDENTITY, Obstacle, obstacles, reversed_change, without
 from amem_cli.core.wikilinks import format_link, parse_link
 from amem_cli.services.recording import FieldValue, NoteDraft, new_event
 from amem_cli.services.vault_ports import VaultPorts
@@ -96,15 +96,18 @@ class Reversal:
         history = self.ports.index.events(event.note or event.path)
         key = _link_key(self.ports, path, history)
         record = replace(self._record(event), links=self._links_again(event, history))
-        if self._exactly(draft, event, record):
+        present = {name: getattr(draft.note, name) for name in OWNED_FIELDS}
+        ids = {each.id for each in self.chosen}
+        blocked = {each.field: each for each in obstacles(event, history, ids, present, key)}
+        if not blocked and self._exactly(draft, event, record):
             pass
         elif not event.changes:
             raise SettingsError(
                 f"the text of {path} was edited since", hint="Change it back by hand."
             )
         else:
-            fields = self._fields(draft, event, history, key)
-            if not self._in_place(draft, event, record):
+            fields = self._fields(draft, event, history, key, blocked)
+            if blocked or not self._in_place(draft, event, record):
                 draft.change(fields, record)
         if draft.events:
             self.drafts[path] = draft
@@ -135,12 +138,15 @@ class Reversal:
         return True
 
     def _fields(
-        self, draft: NoteDraft, event: Event, history: Sequence[Event], key: _LinkKey
+        self,
+        draft: NoteDraft,
+        event: Event,
+        history: Sequence[Event],
+        key: _LinkKey,
+        blocked: Mapping[str, Obstacle],
     ) -> dict[str, FieldValue]:
         """Values that take the event back, or a conflict."""
         present = {name: getattr(draft.note, name) for name in OWNED_FIELDS}
-        ids = {each.id for each in self.chosen}
-        blocked = {each.field: each for each in obstacles(event, history, ids, present, key)}
         fields: dict[str, FieldValue] = {}
         for change in event.changes:
             if change.field in IDENTITY or change.field not in present:
@@ -159,7 +165,10 @@ class Reversal:
                     hint="--keep-edits takes back the rest and leaves your edits.",
                 )
             if change.field in LIST_FIELDS:
-                values = without(change, present[change.field], key)
+                # What the person deleted and typed again looks like the event's, and is theirs.
+                edited = obstacle is not None and event.by == "machine"
+                own = _own_items(history, change.field) if edited else None
+                values = without(change, present[change.field], key, own=own)
                 fields[change.field] = [key.written(text) for text in values]
             elif obstacle is None:
                 fields[change.field] = str(change.before)
@@ -175,17 +184,16 @@ class Reversal:
                 gone = set(change.before) - set(change.after)
         if not gone:
             return ()
-        if event.kind == "undo":
-            return _once_more(event, history)
         known = ownership(each for each in history if each.id < event.id).links.values()
         return tuple(record for record in known if record.text in gone)
 
 
-def _once_more(event: Event, history: Sequence[Event]) -> tuple[LinkRecord, ...]:
-    """The links of an event that was taken back; who wants them again has made them theirs."""
-    first = next((each for each in history if each.id == event.cause), None)
-    links = first.links if first is not None else ()
-    return tuple(replace(record, by="person") for record in links)
+def _own_items(history: Sequence[Event], name: str) -> frozenset[str]:
+    """What of a list is the machine's own today."""
+    owned = ownership(history)
+    if name == "links":
+        return frozenset(link.text for link in owned.links.values() if link.by == "machine")
+    return owned.keywords if name == "keywords" else owned.tags
 
 
 def _values(note: Note) -> dict[str, object]:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from amem_cli.core.errors import AmemError, NotFoundError, Problem, UsageError
-from amem_cli.core.journal import Change, Event, ownership
+from amem_cli.core.journal import Change, Event
 from amem_cli.core.model_text import clean_line
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.proposals import Proposal, value_today
 from amem_cli.core.tags import normalise_tag
+from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import FieldValue, NoteDraft, change_of, new_event
 from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts
@@ -167,8 +168,8 @@ def _carry_out(
     ports: VaultPorts, draft: NoteDraft, proposal: Proposal, value: FieldValue | None
 ) -> bool:
     change = proposal.change
-    history = [*ports.index.events(proposal.key), *draft.events]
-    today = value_today(change, draft.note, ownership(history)) if value is None else value
+    owned = owned_by_machine(ports.index, proposal.key, draft.events)
+    today = value_today(change, draft.note, owned) if value is None else value
     if today is None:
         return False
     event = new_event(
@@ -224,7 +225,7 @@ def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
         _checked(change, change.after)
     except UsageError as error:
         return replace(found, outdated=error.message)
-    owned = ownership(ports.index.events(found.proposal.key))
+    owned = owned_by_machine(ports.index, found.proposal.key)
     value = value_today(change, note, owned)
     if value is None:
         same = change.field == "context" and note.context != change.after

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
 import signal
 import subprocess
@@ -16,7 +18,7 @@ from amem_cli.adapters.journal_folder import JournalFolder
 from amem_cli.adapters.vault_folder import VaultFolder
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import Problem, WriteConflict
-from amem_cli.core.journal import Event, JournalNews
+from amem_cli.core.journal import Event, JournalNews, to_record
 
 
 def store_of(root: Path) -> tuple[JournaledChanges, JournalFolder]:
@@ -111,12 +113,27 @@ def test_a_killed_change_is_finished_or_taken_back(tmp_path: Path) -> None:
         assert events_of(journal) == [f"e{each:06}" for each in range(1, number + 1)]
 
 
+def leave_intent(root: Path, writes: list[NoteWrite], events: list[Event]) -> None:
+    """What a process that was killed before its first write leaves behind."""
+    packed = [
+        {
+            "path": write.path,
+            "before": base64.b64encode(write.before or b"").decode(),
+            "after": base64.b64encode(write.after or b"").decode(),
+        }
+        for write in writes
+    ]
+    record = {"writes": packed, "events": [to_record(event) for event in events]}
+    (root / ".amem/intents").mkdir()
+    (root / ".amem/intents/1.json").write_text(json.dumps(record), encoding="utf-8")
+
+
 def test_a_note_edited_after_the_kill_keeps_the_edit(tmp_path: Path) -> None:
     store, journal = store_of(tmp_path)
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_bytes(b"one")
     writes = [NoteWrite(name, b"one", b"two") for name in ("a.md", "b.md")]
-    store._keep_intent(writes, [an_event("e1")])
+    leave_intent(tmp_path, writes, [an_event("e1")])
     (tmp_path / "a.md").write_bytes(b"two")
     (tmp_path / "b.md").write_bytes(b"one, and a person's word")
     problems = store.recover()

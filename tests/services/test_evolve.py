@@ -17,6 +17,7 @@ from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import unlink
 from amem_cli.services.evolve import MemoryProcess, evolve_many
 from amem_cli.services.lookup import note_named
+from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
@@ -338,3 +339,18 @@ def test_a_model_that_says_anything_breaks_nothing(tmp_path: Path, seed: int) ->
         assert len(note.keywords) <= 12 and len(note.tags) <= 12 and "\n" not in note.context
         for link in note.links:
             assert note_named(ports.index, link).path in bodies
+
+
+def test_what_a_copy_with_the_same_id_holds_is_not_the_machines(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    process_of(ports, ScriptedModel([metadata, linking(change=CHANGE)])).run(path, asked=True)
+    note = parse_note(old, (tmp_path / old).read_bytes(), ports.names)
+    assert note.id is not None
+    assert owned_by_machine(ports.index, note.id).may_replace_context(note.context)
+    write_note(tmp_path, "Copy.md", (tmp_path / old).read_text(encoding="utf-8"))
+    synchronise(ports)
+    owned = owned_by_machine(ports.index, note.id)
+    assert (owned.keywords, owned.tags, dict(owned.links)) == (frozenset(), frozenset(), {})
+    assert not owned.may_replace_context(note.context)

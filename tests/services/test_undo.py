@@ -94,6 +94,18 @@ def test_on_request_all_but_the_edits_is_taken_back(tmp_path: Path) -> None:
     assert undone.kept == ("context of notes/Dough.md stays as you edited it",)
 
 
+def test_what_a_person_typed_again_is_not_taken_back(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Dough.", title="Dough"))
+    event = machine_sets(ports, path, tags=["one", "two"])
+    type_into(tmp_path, path, "  - one\n", "")
+    synchronise(ports)
+    type_into(tmp_path, path, "  - two\n", "  - one\n  - two\n")
+    synchronise(ports)
+    undo(ports, event, keep_edits=True)
+    assert own(ports, path).tags == ("one",)
+
+
 def test_an_edit_of_the_text_is_no_obstacle_and_stays(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     write_note(tmp_path, "a.md", "---\nid: '1'\n# mine\ntags:   [ one ]\n---\nDough.\r\n")
@@ -207,6 +219,25 @@ def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
     assert {path: found[path] for path in before} == before
     links = ownership(ports.index.events(draft.note.id)).links
     assert links == {summary.id: record}
+
+
+def test_a_link_that_was_brought_back_is_the_machines_again(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    target = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
+    source = add(ports, NewNote("Dough.", title="Dough"))
+    summary = ports.index.summary(target)
+    assert summary is not None and summary.id is not None
+    draft = NoteDraft(ports, ports.vault.read(source))
+    record = LinkRecord(summary.id, target, "[[Butter]]", "supports", 0.5, "both are butter")
+    draft.change({"links": ["[[Butter]]"]}, new_event(ports, "link", links=(record,)))
+    ports.changes.apply(draft.write(), draft.events)
+    refresh(ports, [source])
+    note = draft.note.id
+    undo(ports, draft.events[0].id)
+    assert ownership(ports.index.events(note)).declined == {summary.id}
+    undo(ports, events(ports, "undo")[-1].id)
+    assert ownership(ports.index.events(note)).links == {summary.id: record}
+    assert remove(ports, summary).unlinked == (source,)
 
 
 def test_a_removed_note_that_the_trash_no_longer_holds_stays_away(tmp_path: Path) -> None:
