@@ -1,5 +1,17 @@
-"""Runs the program with `python -m amem_cli`."""
+"""Starts the program: what `amem` and `python -m amem_cli` run."""
 
-from amem_cli.cli.main import run
+import sys
 
-run()
+
+def main() -> None:
+    """Run the program; an interrupt while it is still being loaded ends it quietly too."""
+    try:
+        from amem_cli.cli.main import run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from amem_cli.core.errors import AmemError, NotFoundError
+from amem_cli.core.errors import AmemError, IndexFault, NotFoundError
 from amem_cli.core.identity import parse_moment
 from amem_cli.core.journal import to_record
 from amem_cli.core.note_file import parse_note
@@ -156,7 +156,7 @@ class AgenticMemorySystem:
         except NotFoundError:
             return None
         note = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
-        with index.changing():
+        with suppress(IndexFault), index.changing():
             now = ports.clock.now().isoformat(timespec="seconds")
             index.count_use([summary.key], now)
         count, last = index.usage(summary.key)
@@ -218,7 +218,7 @@ class AgenticMemorySystem:
         embed_missing(self._workspace.ports, self._workspace.encoder)
         index = self._workspace.index
         hits = search(index, query, encoder=self._workspace.encoder, limit=k, neighbors=neighbors)
-        with index.changing():
+        with suppress(IndexFault), index.changing():
             now = self._workspace.ports.clock.now().isoformat(timespec="seconds")
             index.count_use([hit.note.key for hit in hits], now)
         return [

@@ -148,6 +148,8 @@ class Workspace:
         """The encoder of the settings, loaded with the first text."""
         from amem_cli.adapters.encoder_models import open_encoder
 
+        if self.origin.get("encoder.model") == "vault":
+            _refuse_unasked_download(self.settings.encoder_model, self.root, self.environment)
         cache = config.user_cache_folder(self.environment) / "encoders"
         return open_encoder(self.settings.encoder_model, cache=cache, notify=self.notify)
 
@@ -217,6 +219,26 @@ class Workspace:
         model = self.__dict__.get("model")
         if model is not None:
             model.close()
+
+
+def _refuse_unasked_download(encoder: str, root: Path, environment: Mapping[str, str]) -> None:
+    """A vault that somebody shared must not make this machine download what it names.
+
+    Raises:
+        SettingsError: the encoder is not here, and nobody on this machine chose it.
+    """
+    from amem_cli.adapters.encoder_models import EncoderMissing, find_encoder
+    from amem_cli.adapters.model_consents import consented, encoder_subject
+
+    if consented(root, encoder_subject(encoder), environment):
+        return
+    try:
+        find_encoder(encoder)
+    except EncoderMissing:
+        raise SettingsError(
+            f"this vault's settings name the encoder {encoder}, which is not on this machine",
+            hint=f"To download it: amem config set encoder.model {encoder}",
+        ) from None
 
 
 def open_model(

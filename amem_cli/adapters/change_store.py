@@ -140,6 +140,13 @@ class JournaledChanges:
         """
         if not any(own_files(self._intents, "*.json")):
             return []
+        try:
+            return self._settle_all()
+        except SettingsError as error:
+            # Reading goes on in a vault that cannot be written to.
+            return [Problem(".amem/intents", 0, error.message, error.hint)]
+
+    def _settle_all(self) -> list[Problem]:
         problems: list[Problem] = []
         with self.locked():
             for path in list(own_files(self._intents, "*.json")):

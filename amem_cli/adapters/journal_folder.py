@@ -62,7 +62,11 @@ class JournalFolder:
 
     def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
         """Events beyond the known positions."""
-        paths = list(own_files(self._folder, "*.jsonl"))
+        try:
+            paths = list(own_files(self._folder, "*.jsonl"))
+        except OSError as error:
+            problems.append(Problem(".amem/journal", 0, f"cannot be read: {error.strerror}"))
+            return JournalNews()
         told: list[Problem] = []
         try:
             if not positions.keys() <= {path.name for path in paths}:

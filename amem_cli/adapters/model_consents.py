@@ -18,6 +18,11 @@ def consent_subject(url: str, model: str) -> str:
     return f"{url} {model}" if runs_elsewhere(model) else url
 
 
+def encoder_subject(encoder: str) -> str:
+    """What the user agrees to: that an encoder is downloaded."""
+    return f"encoder {encoder}"
+
+
 def consented(root: Path, subject: str, environment: Mapping[str, str]) -> bool:
     """True where the user of this machine chose this server for this vault."""
     return [str(root), subject] in _consents(environment)

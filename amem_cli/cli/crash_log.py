@@ -23,7 +23,9 @@ def keep_traceback(error: BaseException) -> Path | str:
     folder = user_state_folder() / "crashes"
     path = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.time_ns() % 10**6:06d}.log"
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # A parent that is made on the way would be open to everybody.
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
         path.write_text(traceback_of(error), encoding="utf-8")
         path.chmod(0o600)
         for old in sorted(folder.glob("*.log"))[:-KEPT]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -93,7 +94,7 @@ def export_notes(
         lines = export_lines(workspace.ports)
         if output is None:
             for line in lines:
-                sys.stdout.write(line + "\n")
+                session.output.json_line(json.loads(line))
             return
         write_export(output, "".join(f"{line}\n" for line in lines))
         session.output.notice(f"wrote {output}")

@@ -121,15 +121,23 @@ def _language_model(model: str, backend: str | None, base_url: str) -> dict[str,
         if not path.is_file():
             raise UsageError(f"there is no file {name}", hint="Name a GGUF file.")
         name = str(path.resolve())
-    return {"llm.backend": backend, "llm.model": name, "llm.base_url": base_url}
+    # A checksum is of the model that was there before.
+    return {
+        "llm.backend": backend,
+        "llm.model": name,
+        "llm.base_url": base_url,
+        "llm.sha256": "",
+    }
 
 
 def _allow(root: Path, changes: dict[str, str]) -> None:
     import os
 
-    from amem_cli.adapters.model_consents import consent_subject, give_consent
+    from amem_cli.adapters.model_consents import consent_subject, encoder_subject, give_consent
     from amem_cli.wiring import default_url
 
+    if "encoder.model" in changes:
+        give_consent(root, encoder_subject(changes["encoder.model"]), os.environ)
     backend = changes.get("llm.backend")
     if backend in ("openai", "ollama"):
         url = changes["llm.base_url"] or default_url(backend)

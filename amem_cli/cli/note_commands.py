@@ -131,6 +131,9 @@ def show(
     session = session_of(context)
     with session.workspace() as workspace:
         view = read_note(workspace.ports, note)
+        if raw and sys.stdout.isatty():
+            session.output.plain(view.raw.decode("utf-8", "replace").removesuffix("\n"))
+            return
         if raw:
             sys.stdout.buffer.write(view.raw)
             return
@@ -188,7 +191,8 @@ def list_notes(
     for note in notes:
         when = (note.created or note.modified)[:10]
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
-        session.output.plain(f"{note.id or '-':<16}  {when}  {note.title}{tags}")
+        row = f"{note.id or '-':<16}  {when}  {note.title}{tags}"
+        session.output.plain(row.replace("\n", " "))
 
 
 def edit(

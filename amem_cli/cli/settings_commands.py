@@ -78,7 +78,10 @@ def set_value(
 
         amem config set default_vault ~/notes --user
     """
+    import os
+
     from amem_cli import config
+    from amem_cli.adapters.model_consents import encoder_subject, give_consent
     from amem_cli.adapters.settings_file import write_value
     from amem_cli.core.errors import SettingsError
 
@@ -91,6 +94,9 @@ def set_value(
     else:
         with session.workspace(sync=False) as workspace:
             path = workspace.config_file
+        if key == "encoder.model":
+            # Whoever sets it here may be made to download it; whoever clones the vault may not.
+            give_consent(path.parent.parent, encoder_subject(str(new)), os.environ)
     write_value(path, key, new)
     document = {"key": key, "value": _shown(new), "file": str(path)}
     session.output.result(document, lambda _: session.output.plain(f"{key} = {value}  ({path})"))

@@ -226,7 +226,7 @@ class MemoryIndex(NoteNames, Protocol):
         """How many notes (of those that are not private) have a tag, by its first spelling."""
 
     def pending(self) -> list[PendingNote]:
-        """Notes that the memory process has not finished with, oldest first."""
+        """Notes that the memory process has not finished with: tried least first, then oldest."""
 
     def unprocessed(self) -> list[str]:
         """Paths of all notes that no memory process has seen, those of an adopted vault too."""

@@ -98,4 +98,3 @@ def rejected_before(change: Change, events: list[Event]) -> bool:
         if event.kind == "reject"
         for past in event.proposed
     )
-

@@ -14,7 +14,7 @@ from amem_cli.core.vault_port import FileContent
 from amem_cli.services.outcome import Outcome
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
-from amem_cli.services.sync import embed_missing, refresh
+from amem_cli.services.sync import embed_missing, refresh, synchronise
 from amem_cli.services.thinking import Thinker, Thought
 from amem_cli.services.vault_ports import VaultPorts
 
@@ -49,6 +49,9 @@ class MemoryProcess:
             NotFoundError: the note is gone.
         """
         for _ in range(MAX_ROUNDS):
+            if self.model is not None and self.model.is_remote:
+                # A neighbour may have been made private a moment ago.
+                synchronise(self.ports)
             content = self.ports.vault.read(path)
             note = parse_note(path, content.raw, self.ports.names)
             if note.refused is not None:

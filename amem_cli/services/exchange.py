@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from amem_cli.core.errors import AmemError, Problem
+from amem_cli.core.errors import AmemError, Problem, SettingsError
 from amem_cli.core.identity import parse_moment
 from amem_cli.core.index_port import Progress
 from amem_cli.core.wikilinks import format_link, parse_link
@@ -58,6 +58,9 @@ def import_lines(
                 skipped += 1
                 continue
             paths.append(add(ports, new))
+        except SettingsError:
+            # What keeps one note from being written keeps all of them.
+            raise
         except (AmemError, ValueError) as error:
             text = error.message if isinstance(error, AmemError) else str(error)
             problems.append(Problem(source, number, text))

@@ -121,7 +121,7 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
     from amem_cli.core.embedding_text import embedded_text
 
     jobs = ports.index.passages_to_embed()
-    if not jobs and ports.index.encoder() is not None:
+    if not jobs and ports.index.encoder() == encoder.model_id:
         return 0
     ports.index.use_encoder(encoder.model_id, encoder.dimension)
     jobs = ports.index.passages_to_embed()

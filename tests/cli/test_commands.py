@@ -372,7 +372,7 @@ def test_a_change_is_taken_back_once(amem: Program, vault: Path) -> None:
     assert amem("undo", event).code == 0
     assert "[[Home]]" not in (vault / "notes/One.md").read_text()
     again = amem("undo", event)
-    assert (again.code, "nothing of event" in again.err) == (3, True)
+    assert (again.code, "was taken back already" in again.err) == (3, True)
     assert amem("undo", "nothing").code == 1
 
 

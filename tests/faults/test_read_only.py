@@ -236,7 +236,6 @@ def test_an_index_of_another_user_does_not_stop_anything(reader: Reader) -> None
         undo()
 
 
-@pytest.mark.xfail(strict=True, reason="a half-made change is settled before anything is read")
 def test_a_half_made_change_does_not_stop_reading(reader: Reader) -> None:
     intents = reader.vault / ".amem/intents"
     intents.mkdir(exist_ok=True)

@@ -58,9 +58,6 @@ def on_terminal(program: Program, *line: str, limit: int = 1_000_000) -> Answer:
     return Answer(process.wait(60), said.decode("utf-8"), "")
 
 
-_KNOWN = pytest.mark.xfail(strict=True, reason="writes a note's characters as they are")
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -74,8 +71,8 @@ _KNOWN = pytest.mark.xfail(strict=True, reason="writes a note's characters as th
         ["stats"],
         ["list", "--json"],
         ["show", "nasty.md", "--json"],
-        pytest.param(["export"], marks=_KNOWN),
-        pytest.param(["show", "--raw", "nasty.md"], marks=_KNOWN),
+        ["export"],
+        ["show", "--raw", "nasty.md"],
         ["update", "broken.md", "--add-tag", "x"],
         ["show", NASTY.replace("\0", "")],
         [NASTY.replace("\0", "")],

@@ -12,7 +12,7 @@ import pytest
 from amem_cli.core.errors import ModelError
 from amem_cli.core.journal import ownership
 from amem_cli.core.note_file import parse_note
-from amem_cli.core.ports import LanguageModel, ModelRequest
+from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import unlink
 from amem_cli.services.evolve import MemoryProcess, evolve_many
@@ -354,3 +354,27 @@ def test_what_a_copy_with_the_same_id_holds_is_not_the_machines(tmp_path: Path) 
     owned = owned_by_machine(ports.index, note.id)
     assert (owned.keywords, owned.tags, dict(owned.links)) == (frozenset(), frozenset(), {})
     assert not owned.may_replace_context(note.context)
+
+
+def test_notes_that_break_the_model_keep_no_other_note_waiting(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    for number in range(6):
+        add(ports, NewNote(f"Note {number} of trains.", title=f"N{number}"))
+
+    class Breaks:
+        name, is_remote = "breaks", False
+
+        def answer(self, request: ModelRequest) -> ModelAnswer:
+            if "links" in request.schema["properties"]:
+                return ScriptedModel(['{"links": [], "changes": []}']).answer(request)
+            if any(f"Note {number} of" in request.text for number in range(3)):
+                raise ModelError("crashed")
+            return ScriptedModel([metadata]).answer(request)
+
+        def close(self) -> None:
+            pass
+
+    for _ in range(2):
+        process = process_of(ports, Breaks())
+        evolve_many(process, [note.path for note in ports.index.pending()], asked=True)
+    assert [note.path for note in ports.index.pending()] == [f"notes/N{n}.md" for n in range(3)]
