@@ -154,7 +154,7 @@ def stats(context: typer.Context) -> None:
 
     session = session_of(context)
     with session.workspace() as workspace:
-        figures = count(workspace.index)
+        figures = count(workspace.ports)
     session.output.result(stats_document(figures), lambda console: show_stats(console, figures))
 
 

@@ -141,6 +141,7 @@ def show_stats(console: Console, stats: Stats) -> None:
         ("orphans", f"{stats.orphans}"),
         ("tags", f"{stats.tags}"),
         ("pending", f"{stats.pending}"),
+        ("proposed", f"{stats.proposed}"),
         ("problems", f"{stats.problems}"),
         (
             "model",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from amem_cli.core.graph import Graph, build
 from amem_cli.core.index_port import MemoryIndex
+from amem_cli.services.vault_ports import VaultPorts
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class Stats:
     Attributes:
         processed: notes that the memory process has finished with.
         pending: notes that wait for it.
+        proposed: changes that wait for a person.
         problems: places in notes that need a person.
     """
 
@@ -25,6 +27,7 @@ class Stats:
     orphans: int
     tags: int
     pending: int
+    proposed: int
     problems: int
     processed: int
     model_calls: int
@@ -58,8 +61,9 @@ def vault_graph(index: MemoryIndex) -> Graph:
     return build(notes, index.all_links(), index.link_records(), names)
 
 
-def stats(index: MemoryIndex) -> Stats:
+def stats(ports: VaultPorts) -> Stats:
     """Count everything."""
+    index = ports.index
     graph = vault_graph(index)
     totals = index.model_totals()
     return Stats(
@@ -70,6 +74,7 @@ def stats(index: MemoryIndex) -> Stats:
         orphans=len(graph.orphans()),
         tags=len(index.tag_counts()),
         pending=len(index.pending()),
+        proposed=len(ports.changes.waiting()),
         problems=len(index.problems()),
         processed=int(totals["notes"]),
         model_calls=int(totals["calls"]),

@@ -48,6 +48,7 @@ def test_without_a_terminal_it_lists_what_waits(amem: Program, ports: VaultPorts
     assert document["waiting"][0]["because"]["title"] == "Torn dough"
     assert len(amem("review", "Torn dough", "--json").json["waiting"]) == 3
     assert amem("review", "N1", "--json").json["waiting"] == []
+    assert amem("stats", "--json").json["proposed"] == 3
 
 
 def test_options_accept_and_turn_down(amem: Program, tmp_path: Path, ports: VaultPorts) -> None:
