@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from amem_cli.core.index_port import NoteSummary
 from amem_cli.core.journal import Change, Event, undone_events
 from amem_cli.core.note import LIST_FIELDS
+from amem_cli.core.wikilinks import parse_link
 
 IDENTITY = ("id", "created")
 Key = Callable[[str], str]
@@ -24,6 +26,20 @@ class Obstacle:
 
     field: str
     event: str = ""
+
+
+def meant(found: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
+    """Of notes found by a name, those that a record means: by its whole id or its path.
+
+    A person may also name a note by its title or the beginning of its id; a record never does.
+    """
+    return [summary for summary in found if key in (summary.id, summary.path)]
+
+
+def is_worded(text: str) -> bool:
+    """Whether a link says more than its target, as the program's own never do."""
+    link = parse_link(text)
+    return link is not None and bool(link.display or link.fragment)
 
 
 def obstacles(
@@ -100,7 +116,10 @@ def without(
     added = after - before
     if own is not None:
         added &= {same(item) for item in own}
-    kept = [item for item in present if same(item) not in added]
+    # Beside the very text that was added, another one that means the same is somebody else's.
+    exact = {item for item in change.after if item in present and same(item) in added}
+    other = added - {same(item) for item in exact}
+    kept = [item for item in present if item not in exact and same(item) not in other]
     have = {same(item) for item in kept}
     gone = [item for item in change.before if same(item) not in after and same(item) not in have]
     return [*kept, *gone]

@@ -13,6 +13,7 @@ from amem_cli.core.journal import Change, Event, LinkRecord, Ownership, ownershi
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.resolution import resolve
+from amem_cli.core.reversal import is_worded, meant
 from amem_cli.core.wikilinks import parse_link
 from amem_cli.services.owned import is_shared
 from amem_cli.services.recording import new_event
@@ -99,10 +100,12 @@ def _lost_links(ports: VaultPorts, note: Note, owned: Ownership) -> list[str]:
 
 
 def _reached(ports: VaultPorts, source: str, links: Sequence[str]) -> set[str | None]:
-    parsed = [parse_link(text) for text in links]
+    # Who gave a link other words, or a heading, made it their own.
+    parsed = [parse_link(text) for text in links if not is_worded(text)]
     return {resolve(link.target, source, ports.index) for link in parsed if link is not None}
 
 
 def _leads(ports: VaultPorts, record: LinkRecord, reached: set[str | None]) -> bool:
     """Whether a link still leads where the record says, as after a rename."""
-    return any(summary.path in reached for summary in ports.index.find(record.target))
+    same = meant(ports.index.find(record.target), record.target)
+    return any(summary.path in reached for summary in same)

@@ -12,7 +12,15 @@ from amem_cli.core.journal import Event, LinkRecord, Splice, ownership
 from amem_cli.core.note import LIST_FIELDS, OWNED_FIELDS, Note
 from amem_cli.core.note_file import body_bytes, parse_note
 from amem_cli.core.resolution import resolve, shortest_target
-from amem_cli.core.reversal import IDENTITY, Obstacle, obstacles, reversed_change, without
+from amem_cli.core.reversal import (
+    IDENTITY,
+    Obstacle,
+    is_worded,
+    meant,
+    obstacles,
+    reversed_change,
+    without,
+)
 from amem_cli.core.wikilinks import format_link, parse_link
 from amem_cli.services.recording import FieldValue, NoteDraft, new_event
 from amem_cli.services.vault_ports import VaultPorts
@@ -102,9 +110,10 @@ class Reversal:
         if not blocked and self._exactly(draft, event, record):
             pass
         elif not event.changes:
-            raise SettingsError(
-                f"the text of {path} was edited since", hint="Change it back by hand."
-            )
+            if not self._text(draft, event, record, history):
+                raise SettingsError(
+                    f"the text of {path} was edited since", hint="Change it back by hand."
+                )
         else:
             fields = self._fields(draft, event, history, key, blocked)
             if blocked or not self._in_place(draft, event, record):
@@ -114,11 +123,8 @@ class Reversal:
             self.reversed.append(event)
 
     def _exactly(self, draft: NoteDraft, event: Event, record: Event) -> bool:
-        splice = event.splice
-        if splice is None or hashlib.sha256(draft.raw).hexdigest() != splice.sha_after:
-            return False
-        before = _before(draft.raw, splice)
-        if before is None or hashlib.sha256(before).hexdigest() != splice.sha_before:
+        before = _exactly_before(draft.raw, event.splice)
+        if before is None:
             return False
         draft.restore(before, record, tuple(map(reversed_change, event.changes)))
         return True
@@ -136,6 +142,19 @@ class Reversal:
             return False
         draft.restore(before, record, tuple(map(reversed_change, event.changes)))
         return True
+
+    def _text(
+        self, draft: NoteDraft, event: Event, record: Event, history: Sequence[Event]
+    ) -> bool:
+        """Put an old text back below a front matter that the program has changed since."""
+        then = draft.raw
+        for later in reversed(history):
+            if later.id > event.id:
+                then = _exactly_before(then, later.splice) or then
+        before = _exactly_before(then, event.splice)
+        if before is None or body_bytes(then) != body_bytes(draft.raw):
+            return False
+        return draft.replace_body(body_bytes(before), record)
 
     def _fields(
         self,
@@ -202,11 +221,26 @@ def _values(note: Note) -> dict[str, object]:
 
 
 def _path_of(ports: VaultPorts, event: Event) -> str:
-    # A note that lost its id by an earlier undo is where it was.
-    same = ports.index.find(event.note or event.path) or ports.index.find(event.path)
-    if len(same) != 1:
+    key = event.note or event.path
+    same = meant(ports.index.find(key), key)
+    if not same and event.note and _id_was_taken_back(ports.index.events(event.note)):
+        # A note that lost its id by an earlier undo is where it was.
+        found = meant(ports.index.find(event.path), event.path)
+        same = [summary for summary in found if summary.id is None]
+    if len(same) > 1:
+        paths = ", ".join(summary.path for summary in same)
+        raise NotFoundError(
+            f"nobody can tell which note event {event.id} was about",
+            hint=f"These have one id: {paths}. Give all but one of them another.",
+        )
+    if not same:
         raise NotFoundError(f"the note of event {event.id} is gone", hint=event.path)
     return same[0].path
+
+
+def _id_was_taken_back(history: Sequence[Event]) -> bool:
+    values = [change.after for event in history for change in event.changes if change.field == "id"]
+    return values[-1:] == [""]
 
 
 def _before(raw: bytes, splice: Splice) -> bytes | None:
@@ -218,6 +252,16 @@ def _before(raw: bytes, splice: Splice) -> bytes | None:
     return raw[: splice.offset] + splice.removed.encode("utf-8", "surrogatepass") + raw[end:]
 
 
+def _exactly_before(raw: bytes, splice: Splice | None) -> bytes | None:
+    """The whole file as it was, where it is as the splice left it."""
+    if splice is None or hashlib.sha256(raw).hexdigest() != splice.sha_after:
+        return None
+    before = _before(raw, splice)
+    if before is None or hashlib.sha256(before).hexdigest() != splice.sha_before:
+        return None
+    return before
+
+
 @dataclass(frozen=True, slots=True)
 class _LinkKey:
     """What a link's text stands for: the path of its note, wherever that is now."""
@@ -227,6 +271,8 @@ class _LinkKey:
     targets: dict[str, str]
 
     def __call__(self, text: str) -> str:
+        if text not in self.targets and is_worded(text):
+            return text
         return self._leads_to(text) or self.targets.get(text) or text
 
     def written(self, text: str) -> str:
@@ -245,7 +291,7 @@ def _link_key(ports: VaultPorts, source: str, history: Sequence[Event]) -> _Link
     targets: dict[str, str] = {}
     for event in history:
         for record in event.links:
-            same = ports.index.find(record.target)
+            same = meant(ports.index.find(record.target), record.target)
             if len(same) == 1:
                 targets[record.text] = same[0].path
     return _LinkKey(ports, source, targets)

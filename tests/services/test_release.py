@@ -132,3 +132,15 @@ def test_events_keep_their_order_when_the_clock_is_set_back(tmp_path: Path) -> N
     synchronise(again)
     assert [event.kind for event in again.index.events(note)] == ["add", "evolve", "release"]
     assert owned(again, note).keywords == set()
+
+
+def test_a_link_to_which_a_person_gave_words_is_theirs(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Croissant dough.", title="Dough"))
+    add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
+    synchronise(ports)
+    note = machine_writes(ports, path, links=["[[Butter]]"])
+    edit(tmp_path, path, "[[Butter]]", "[[Butter|my butter]]")
+    synchronise(ports)
+    assert len(releases(ports)) == 1
+    assert not owned(ports, note).links

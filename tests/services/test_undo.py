@@ -298,3 +298,95 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
         undo(ports, "nothing")
     with pytest.raises(SettingsError):
         undo(ports, ports.index.events()[-1].id)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("b.md", '---\nid: "20260101000000-2"\nkeywords:\n  - dough\n---\nAnother.\n'),
+        ("c.md", '---\naliases: ["20260101000000"]\nkeywords: [dough]\n---\nAnother.\n'),
+        ("20260101000000.md", "---\nkeywords: [dough]\n---\nAnother.\n"),
+        ("a.md", '---\nid: "20260202000000"\nkeywords: [dough]\n---\nAnother.\n'),
+        ("a.md", "---\nkeywords: [dough]\n---\nAnother.\n"),
+    ],
+)
+def test_an_event_of_a_note_that_is_gone_changes_no_other_note(
+    tmp_path: Path, path: str, text: str
+) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "a.md", '---\nid: "20260101000000"\n---\nDough.\n')
+    synchronise(ports)
+    event = machine_sets(ports, "a.md", keywords=["dough"])
+    (tmp_path / "a.md").unlink()
+    synchronise(ports)
+    write_note(tmp_path, path, text)
+    synchronise(ports)
+    for keep_edits in (False, True):
+        with pytest.raises(NotFoundError, match="is gone"):
+            undo(ports, event, keep_edits=keep_edits)
+    assert (tmp_path / path).read_bytes() == text.encode()
+
+
+def test_an_event_of_two_notes_with_one_id_is_refused_with_both_paths(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "a.md", '---\nid: "20260101000000"\n---\nDough.\n')
+    synchronise(ports)
+    event = machine_sets(ports, "a.md", keywords=["dough"])
+    (tmp_path / "a copy.md").write_bytes((tmp_path / "a.md").read_bytes())
+    synchronise(ports)
+    with pytest.raises(NotFoundError, match="nobody can tell") as error:
+        undo(ports, event)
+    assert "a copy.md, a.md" in error.value.hint
+
+
+@pytest.mark.parametrize("mine", ["[[B|my words]]", "[[B#Part]]", "[[sub/B]]", "[[sub/B.md]]"])
+def test_a_persons_second_link_to_the_same_note_stays(tmp_path: Path, mine: str) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "sub/B.md", '---\nid: "20260101000001"\n---\nButter.\n')
+    write_note(tmp_path, "a.md", '---\nid: "20260101000000"\n---\nDough.\n')
+    synchronise(ports)
+    record = LinkRecord("20260101000001", "sub/B.md", "[[B]]", "related", 0.5, "alike")
+    draft = NoteDraft(ports, ports.vault.read("a.md"))
+    draft.change({"links": ["[[B]]"]}, new_event(ports, "link", links=(record,)))
+    ports.changes.apply(draft.write(), draft.events)
+    type_into(tmp_path, "a.md", '  - "[[B]]"\n', f'  - "[[B]]"\n  - "{mine}"\n')
+    synchronise(ports)
+    undo(ports, draft.events[0].id, keep_edits=True)
+    assert own(ports, "a.md").links == (mine,)
+
+
+def test_a_link_to_which_a_person_gave_words_is_not_taken_back(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "B.md", '---\nid: "20260101000001"\n---\nButter.\n')
+    write_note(tmp_path, "a.md", '---\nid: "20260101000000"\n---\nDough.\n')
+    synchronise(ports)
+    record = LinkRecord("20260101000001", "B.md", "[[B]]", "related", 0.5, "alike")
+    draft = NoteDraft(ports, ports.vault.read("a.md"))
+    draft.change({"links": ["[[B]]"]}, new_event(ports, "link", links=(record,)))
+    ports.changes.apply(draft.write(), draft.events)
+    type_into(tmp_path, "a.md", "[[B]]", "[[B|my words]]")
+    synchronise(ports)
+    with pytest.raises(SettingsError, match="was edited since"):
+        undo(ports, draft.events[0].id)
+    assert own(ports, "a.md").links == ("[[B|my words]]",)
+
+
+def test_a_new_text_is_taken_back_below_what_the_machine_wrote_since(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Croissant dough tears.", title="Dough"))
+    synchronise(ports)
+    summary = ports.index.summary(path)
+    assert summary is not None
+    update(ports, summary, FieldEdits(content="Croissant dough rests in the cold."))
+    event = events(ports, "edit")[-1].id
+    machine_sets(ports, path, keywords=["rest"])
+    machine_sets(ports, path, context="It rests.")
+    undo(ports, event)
+    note = own(ports, path)
+    assert note.body.strip() == "Croissant dough tears."
+    assert (note.keywords, note.context) == (("rest",), "It rests.")
+    again = events(ports, "undo")[-1].id
+    type_into(tmp_path, path, "tears", "tears apart")
+    with pytest.raises(SettingsError, match=r"text of .* was edited since"):
+        undo(ports, again)
+    assert own(ports, path).body.strip() == "Croissant dough tears apart."
