@@ -109,6 +109,9 @@ def _by_options(
         up = [each for each in waiting(ports, key) if each.proposal.id not in down_ids]
     else:
         up = chosen(ports, accept or [])
+        both = [each.proposal.id for each in up if each.proposal.id in down_ids]
+        if both:
+            raise UsageError(f"{both[0]} cannot be both accepted and turned down")
     if reject_all:
         up_ids = {each.proposal.id for each in up}
         down = [each for each in waiting(ports, key) if each.proposal.id not in up_ids]
@@ -126,12 +129,14 @@ def _by_keys(session: Session, ports: VaultPorts, key: str) -> Decisions:
     steps = waiting(ports, key)
     while steps:
         step = steps.pop(0)
-        if step.change is None:
+        if step.outdated:
             # It no longer fits; accepting records that and drops it.
             total += accept(ports, [step])
             continue
         console.print()
         show_waiting(console, step)
+        if step.blocked:
+            continue
         choice = _choice(session, left=len(steps) + 1)
         if choice == "q":
             break
@@ -151,9 +156,10 @@ def _choice(session: Session, *, left: int) -> str:
     while True:
         session.output.notice(f"{KEYS}   ({left} left)")
         key = typer.getchar()
-        if key in ("\x03", "\x04"):
+        # No key at all is what a terminal gives that is gone.
+        if key in ("\x03", "\x04", ""):
             raise KeyboardInterrupt
-        if key in "arsqAeE" and key:
+        if key in tuple("arsqAeE"):
             return "e" if key == "E" else key
         session.output.notice("a key of: a r e s A q")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -90,11 +90,27 @@ def value_today(change: Change, note: Note, owned: Ownership) -> str | list[str]
     return result if result != list(present) else None
 
 
-def rejected_before(change: Change, events: list[Event]) -> bool:
-    """Whether a person turned this very change of the note down."""
-    return any(
-        (past.field, past.after) == (change.field, change.after)
+def rejected_before(change: Change, events: Iterable[Event]) -> bool:
+    """Whether a person turned down all that this change of the note would do.
+
+    Of a list only what is added and dropped counts; what else is in it may have changed since.
+    """
+    past = [
+        each
         for event in events
         if event.kind == "reject"
-        for past in event.proposed
+        for each in event.proposed
+        if each.field == change.field
+    ]
+    if change.field == "context":
+        return any(each.after == change.after for each in past)
+    added, dropped = _added_and_dropped(change)
+    refused = [_added_and_dropped(each) for each in past]
+    return added <= frozenset[str]().union(*(each[0] for each in refused)) and (
+        dropped <= frozenset[str]().union(*(each[1] for each in refused))
     )
+
+
+def _added_and_dropped(change: Change) -> tuple[frozenset[str], frozenset[str]]:
+    before, after = frozenset(change.before), frozenset(change.after)
+    return after - before, before - after

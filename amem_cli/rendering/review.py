@@ -29,6 +29,7 @@ def waiting_document(waiting: Waiting) -> dict[str, Any]:
         "because": {"note": proposal.trigger, "title": waiting.because},
         "model": proposal.model,
         "outdated": waiting.outdated or None,
+        "blocked": waiting.blocked or None,
     }
 
 
@@ -57,7 +58,8 @@ def show_waiting(console: Console, waiting: Waiting) -> None:
     if proposal.reason:
         console.print(styled("  ", (proposal.reason, "italic")))
     if waiting.change is None:
-        console.print(styled(("  no longer fits: ", "yellow"), waiting.outdated))
+        why = "cannot be done now: " if waiting.blocked else "no longer fits: "
+        console.print(styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
         return
     for text, style in change_lines(waiting.change):
         console.print(styled(f"  {waiting.change.field:<9}", (text, style)))

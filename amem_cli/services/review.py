@@ -11,6 +11,7 @@ from amem_cli.core.model_text import clean_line
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.proposals import Proposal, value_today
+from amem_cli.core.reversal import meant
 from amem_cli.core.tags import normalise_tag
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import FieldValue, NoteDraft, change_of, new_event
@@ -30,6 +31,7 @@ class Waiting:
         change: what accepting would do today; None where the proposal no longer fits.
         outdated: why it no longer fits, or empty.
         because: title of the note that gave rise to it.
+        blocked: why nobody can tell at the moment; it waits until the note can be read again.
     """
 
     proposal: Proposal
@@ -38,6 +40,7 @@ class Waiting:
     because: str
     change: Change | None
     outdated: str = ""
+    blocked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Decisions:
 
     Attributes:
         outdated: those that no longer fit and were dropped.
-        problems: those that could not be carried out and still wait.
+        problems: why those that could not be carried out still wait.
     """
 
     accepted: tuple[Waiting, ...] = ()
@@ -133,21 +136,36 @@ def accept(
 
 
 def reject(ports: VaultPorts, proposals: Sequence[Waiting]) -> Decisions:
-    """Turn proposals down; the same change of the same note is not proposed again."""
-    events = [_rejection(ports, each, "turned down") for each in proposals]
-    ports.changes.apply([], events, decided=[each.proposal.id for each in proposals])
-    refresh(ports, [])
-    return Decisions(rejected=tuple(proposals))
+    """Turn proposals down; the same change of the same note is not proposed again.
+
+    What was decided elsewhere meanwhile stays as it was decided.
+    """
+    with ports.changes.locked():
+        still = _still_waiting(ports, proposals)
+        events = [_rejection(ports, each, "turned down") for each in still]
+        ports.changes.apply([], events, decided=[each.proposal.id for each in still])
+        refresh(ports, [])
+    return Decisions(rejected=tuple(still))
+
+
+def _still_waiting(ports: VaultPorts, proposals: Sequence[Waiting]) -> list[Waiting]:
+    ids = {proposal.id for proposal in ports.changes.waiting()}
+    return [each for each in proposals if each.proposal.id in ids]
 
 
 def _accept_in_note(
     ports: VaultPorts, path: str, group: Sequence[Waiting], values: Mapping[str, FieldValue]
 ) -> Decisions:
     with ports.changes.locked():
-        # The note may have changed since the proposals were shown.
-        group = [_as_of_today(ports, each.proposal) for each in group]
-        outdated = [each for each in group if each.change is None]
-        fitting = [each for each in group if each.change is not None]
+        # The note may have changed, or somebody may have decided, since the proposals were shown.
+        shown = {each.proposal.id: each for each in _still_waiting(ports, group)}
+        today = [_as_of_today(ports, each.proposal) for each in shown.values()]
+        blocked = {each.proposal.id: each.blocked for each in today if each.blocked}
+        for each in today:
+            if each.proposal.id in values and _differs(shown[each.proposal.id], each):
+                blocked[each.proposal.id] = f"{each.proposal.change.field} changed while you edited"
+        fitting = [each for each in today if each.change and each.proposal.id not in blocked]
+        outdated = [each for each in today if each.outdated and each.proposal.id not in blocked]
         drafts = [NoteDraft(ports, ports.vault.read(path))] if fitting else []
         accepted = []
         for each in fitting:
@@ -159,9 +177,18 @@ def _accept_in_note(
         writes = [write for draft in drafts for write in draft.write()]
         events = [event for draft in drafts for event in draft.events]
         events += [_rejection(ports, each, each.outdated) for each in outdated]
-        ports.changes.apply(writes, events, decided=[each.proposal.id for each in group])
-        refresh(ports, [write.path for write in writes])
-    return Decisions(accepted=tuple(accepted), outdated=tuple(outdated))
+        decided = [each.proposal.id for each in (*accepted, *outdated)]
+        if decided:
+            ports.changes.apply(writes, events, decided=decided)
+            refresh(ports, [write.path for write in writes])
+    problems = tuple(Problem(path, 0, reason) for reason in dict.fromkeys(blocked.values()))
+    return Decisions(tuple(accepted), outdated=tuple(outdated), problems=problems)
+
+
+def _differs(shown: Waiting, today: Waiting) -> bool:
+    """Whether what the person saw in the field is no longer what stands there."""
+    before = None if shown.change is None else shown.change.before
+    return today.change is None or today.change.before != before
 
 
 def _carry_out(
@@ -205,7 +232,7 @@ def _rejection(ports: VaultPorts, each: Waiting, reason: str) -> Event:
 
 def _as_of_today(ports: VaultPorts, proposal: Proposal) -> Waiting:
     because = _title(ports, proposal.trigger)
-    same = ports.index.find(proposal.note) if proposal.note else []
+    same = meant(ports.index.find(proposal.note), proposal.note) if proposal.note else []
     summary = same[0] if len(same) == 1 else ports.index.summary(proposal.path)
     if summary is None:
         return Waiting(proposal, proposal.path, proposal.path, because, None, "the note is gone")
@@ -213,9 +240,9 @@ def _as_of_today(ports: VaultPorts, proposal: Proposal) -> Waiting:
     try:
         note = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
     except AmemError as error:
-        return replace(found, outdated=error.message)
+        return replace(found, blocked=error.message)
     if note.refused is not None:
-        return replace(found, outdated=f"its front matter: {note.refused.message}")
+        return replace(found, blocked=f"its front matter: {note.refused.message}")
     return _fitted(ports, found, note)
 
 
@@ -235,7 +262,7 @@ def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
 
 
 def _title(ports: VaultPorts, key: str) -> str:
-    same = ports.index.find(key) if key else []
+    same = meant(ports.index.find(key), key) if key else []
     return same[0].title if len(same) == 1 else key
 
 

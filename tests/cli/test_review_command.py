@@ -62,6 +62,8 @@ def test_options_accept_and_turn_down(amem: Program, tmp_path: Path, ports: Vaul
     assert (note.context, note.tags, note.keywords) == (CHANGE["context"], (), ())
     assert amem("review", "--accept", "nothing").code == 1
     assert amem("review", "--accept-all", "--reject-all").code == 2
+    both = amem("review", "--accept", named["keywords"], "--reject", named["keywords"])
+    assert both.code == 2
     assert amem("review", "--accept-all").out.startswith("accepted: 1")
     assert "nothing waits" in amem("review").out
 
@@ -69,7 +71,7 @@ def test_options_accept_and_turn_down(amem: Program, tmp_path: Path, ports: Vaul
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_keys_step_through_the_proposals(tmp_path: Path, ports: VaultPorts) -> None:
     before = (tmp_path / "notes/Lamination.md").read_bytes()
-    code, shown = at_terminal(tmp_path, ["review"], [(KEYS, "s"), (KEYS, "x"), (KEYS, "q")])
+    code, shown = at_terminal(tmp_path, ["review"], [(KEYS, "sr"), (KEYS, "\x1b[A"), (KEYS, "q")])
     assert code == 0
     assert "a key of" in plain(shown)
     assert (tmp_path / "notes/Lamination.md").read_bytes() == before

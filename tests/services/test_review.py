@@ -16,7 +16,7 @@ from amem_cli.services.edit import FieldEdits, update
 from amem_cli.services.evolve import MemoryProcess
 from amem_cli.services.outcome import Outcome
 from amem_cli.services.process_plan import ProcessSettings
-from amem_cli.services.review import accept, chosen, reject, waiting
+from amem_cli.services.review import Decisions, Waiting, accept, chosen, reject, waiting
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.undo import undo
 from amem_cli.services.vault_ports import VaultPorts
@@ -201,3 +201,85 @@ def test_an_unreadable_proposal_is_told_and_stops_nothing(tmp_path: Path, conten
     problems: list[Problem] = []
     assert len(waiting(ports, problems=problems)) == 3
     assert [problem.path for problem in problems] == [".amem/review/000.json"]
+
+
+def of_field(ports: VaultPorts, name: str) -> Waiting:
+    return next(each for each in waiting(ports) if each.proposal.change.field == name)
+
+
+def test_what_was_typed_while_a_proposal_was_edited_stays_and_it_waits(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    shown = of_field(ports, "keywords")
+    summary = ports.index.summary(old)
+    assert summary is not None
+    update(ports, summary, FieldEdits(add_keywords=["typed meanwhile"]))
+    decisions = accept(ports, [shown], edited={shown.proposal.id: ["fridge", "my own"]})
+    assert [each.message for each in decisions.problems] == ["keywords changed while you edited"]
+    assert read(ports, old).keywords == ("typed meanwhile",)
+    assert len(waiting(ports)) == 3
+
+
+def test_proposals_wait_while_their_note_is_in_the_middle_of_a_merge(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    before = (tmp_path / old).read_bytes()
+    torn = before.replace(b"---\n", b"---\n<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> b\n", 1)
+    (tmp_path / old).write_bytes(torn)
+    synchronise(ports)
+    decisions = accept(ports, waiting(ports))
+    assert (decisions.accepted, decisions.outdated) == ((), ())
+    assert "merge conflict" in decisions.problems[0].message
+    assert (tmp_path / old).read_bytes() == torn
+    (tmp_path / old).write_bytes(before)
+    synchronise(ports)
+    assert len(accept(ports, waiting(ports)).accepted) == 3
+
+
+def test_a_note_renamed_while_its_proposals_are_shown_keeps_them(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    shown = waiting(ports)
+    (tmp_path / old).rename(tmp_path / "notes/Elsewhere.md")
+    decisions = accept(ports, shown)
+    assert (decisions.accepted, decisions.outdated) == ((), ())
+    assert decisions.problems
+    synchronise(ports)
+    assert len(accept(ports, waiting(ports)).accepted) == 3
+
+
+def test_what_was_decided_elsewhere_is_not_decided_again(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    propose(ports)
+    shown = waiting(ports)
+    accept(ports, shown)
+    count = len(ports.index.events())
+    assert accept(ports, shown) == reject(ports, shown) == Decisions()
+    assert len(ports.index.events()) == count
+
+
+def test_what_is_turned_down_stays_so_when_the_rest_of_the_list_changes(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    reject(ports, waiting(ports))
+    summary = ports.index.summary(old)
+    assert summary is not None
+    update(ports, summary, FieldEdits(add_keywords=["my own"]))
+    assert propose(ports, "Torn dough again").proposed == ()
+
+
+def test_a_proposal_is_for_no_note_whose_id_only_begins_alike(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    note_id = read(ports, old).id
+    (tmp_path / old).unlink()
+    text = f'---\nid: "{note_id}-2"\n---\nAnother.\n'
+    (tmp_path / "other.md").write_text(text, encoding="utf-8")
+    synchronise(ports)
+    assert {each.outdated for each in waiting(ports)} == {"the note is gone"}
