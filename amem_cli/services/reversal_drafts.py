@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import NotFoundError, SettingsError
@@ -44,6 +45,8 @@ class Reversal:
     conflicts: list[SettingsError] = field(default_factory=list)
     reversed: list[Event] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
+    _histories: dict[str, list[Event]] = field(default_factory=dict)
+    _found: dict[str, str | None] = field(default_factory=dict)
 
     def draft(self) -> None:
         """Try every event."""
@@ -101,10 +104,10 @@ class Reversal:
     def _reverse(self, event: Event) -> None:
         path = _path_of(self.ports, event)
         draft = self.drafts.get(path) or NoteDraft(self.ports, self.ports.vault.read(path))
-        history = self.ports.index.events(event.note or event.path)
-        key = _link_key(self.ports, path, history)
+        history = self._history(event)
+        key = self._link_key(path, history)
         record = replace(self._record(event), links=self._links_again(event, history))
-        present = {name: getattr(draft.note, name) for name in OWNED_FIELDS}
+        present = _values(draft.note)
         ids = {each.id for each in self.chosen}
         blocked = {each.field: each for each in obstacles(event, history, ids, present, key)}
         if not blocked and self._exactly(draft, event, record):
@@ -121,6 +124,28 @@ class Reversal:
         if draft.events:
             self.drafts[path] = draft
             self.reversed.append(event)
+
+    def _history(self, event: Event) -> list[Event]:
+        # Nobody adds to it while the drafts are made, and a note may have hundreds of events.
+        key = event.note or event.path
+        if key not in self._histories:
+            self._histories[key] = self.ports.index.events(key)
+        return self._histories[key]
+
+    def _link_key(self, source: str, history: Sequence[Event]) -> _LinkKey:
+        targets: dict[str, str] = {}
+        for event in history:
+            for record in event.links:
+                path = self._path_of_target(record.target)
+                if path is not None:
+                    targets[record.text] = path
+        return _LinkKey(self.ports, source, targets)
+
+    def _path_of_target(self, target: str) -> str | None:
+        if target not in self._found:
+            same = meant(self.ports.index.find(target), target)
+            self._found[target] = same[0].path if len(same) == 1 else None
+        return self._found[target]
 
     def _exactly(self, draft: NoteDraft, event: Event, record: Event) -> bool:
         before = _exactly_before(draft.raw, event.splice)
@@ -165,7 +190,7 @@ class Reversal:
         blocked: Mapping[str, Obstacle],
     ) -> dict[str, FieldValue]:
         """Values that take the event back, or a conflict."""
-        present = {name: getattr(draft.note, name) for name in OWNED_FIELDS}
+        present = _values(draft.note)
         fields: dict[str, FieldValue] = {}
         for change in event.changes:
             if change.field in IDENTITY or change.field not in present:
@@ -215,7 +240,7 @@ def _own_items(history: Sequence[Event], name: str) -> frozenset[str]:
     return owned.keywords if name == "keywords" else owned.tags
 
 
-def _values(note: Note) -> dict[str, object]:
+def _values(note: Note) -> dict[str, Any]:
     values = {name: getattr(note, name) for name in OWNED_FIELDS}
     return {name: list(value) if name in LIST_FIELDS else value for name, value in values.items()}
 
@@ -285,13 +310,3 @@ class _LinkKey:
     def _leads_to(self, text: str) -> str | None:
         parsed = parse_link(text)
         return resolve(parsed.target, self.source, self.ports.index) if parsed else None
-
-
-def _link_key(ports: VaultPorts, source: str, history: Sequence[Event]) -> _LinkKey:
-    targets: dict[str, str] = {}
-    for event in history:
-        for record in event.links:
-            same = meant(ports.index.find(record.target), record.target)
-            if len(same) == 1:
-                targets[record.text] = same[0].path
-    return _LinkKey(ports, source, targets)

@@ -18,6 +18,7 @@ _HINTS = {
     "add": "`amem rm` takes back a whole note.",
     "reject": "A proposal that was turned down changed nothing.",
     "release": "It only records what you edited.",
+    "undo": "`amem rm` removes the note again.",
 }
 
 
@@ -60,7 +61,13 @@ def undo(
                 f"event {event.id} was taken back already",
                 hint=f"amem undo {undone[event.id]} brings it back.",
             )
-        chosen = [event, *_consequences(ports, event)]
+        caused = _consequences(ports, event)
+        if event.kind == "process" and not caused and _all_consequences(ports, event):
+            raise SettingsError(
+                f"all that event {event.id} did was taken back already",
+                hint="`amem history` names the events that bring it back.",
+            )
+        chosen = [event, *caused]
         chosen = [each for each in chosen if each.kind in (*REVERSIBLE, "remove")]
         if not any(each.changes or each.splice or each.kind == "remove" for each in chosen):
             raise SettingsError(
@@ -142,15 +149,21 @@ def _event(ports: VaultPorts, prefix: str) -> Event:
 
 def _consequences(ports: VaultPorts, event: Event) -> list[Event]:
     """What a process or a removal did, without what was taken back already."""
+    found = []
+    for each in _all_consequences(ports, event):
+        history = ports.index.events(each.note or each.path)
+        found += [] if each.id in undone_events(history) else [each]
+    return found
+
+
+def _all_consequences(ports: VaultPorts, event: Event) -> list[Event]:
     if event.kind not in ("process", "remove"):
         return []
-    caused = ports.index.events_caused_by(event.id)
-    found = []
-    for each in caused:
-        if each.by == "machine" and each.kind in ("construct", "link", "evolve"):
-            history = ports.index.events(each.note or each.path)
-            found += [] if each.id in undone_events(history) else [each]
-    return found
+    return [
+        each
+        for each in ports.index.events_caused_by(event.id)
+        if each.by == "machine" and each.kind in ("construct", "link", "evolve")
+    ]
 
 
 def _take_back(
