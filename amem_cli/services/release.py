@@ -17,6 +17,7 @@ from amem_cli.core.reversal import is_worded, meant
 from amem_cli.core.wikilinks import parse_link
 from amem_cli.services.owned import is_shared
 from amem_cli.services.recording import new_event
+from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts
 
 
@@ -32,9 +33,17 @@ def release_edited(ports: VaultPorts, paths: Iterable[str]) -> list[Event]:
     Raises:
         SettingsError: the journal cannot be written.
     """
-    events = [event for path in paths if (event := _release_of(ports, path)) is not None]
-    if events:
-        ports.changes.apply([], events)
+    suspects = [path for path in paths if _release_of(ports, path) is not None]
+    if not suspects:
+        return []
+    with ports.changes.locked():
+        # What looks like an edit may be what another process has written since the journal was
+        # read; what is in the journal now explains every note as it is now.
+        ports.changes.recover()
+        refresh(ports, [])
+        events = [event for path in suspects if (event := _release_of(ports, path)) is not None]
+        if events:
+            ports.changes.apply([], events)
     return events
 
 

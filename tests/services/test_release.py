@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from amem_cli.core.journal import Change, Event, LinkRecord, Ownership, ownership
+from amem_cli.core.errors import Problem
+from amem_cli.core.journal import (
+    Change,
+    Event,
+    JournalNews,
+    LinkRecord,
+    Ownership,
+    ownership,
+)
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import refresh, synchronise
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.services.vault_ports import Journal, VaultPorts
 from tests.vaults import SteppingClock, open_vault
 
 
@@ -144,3 +154,33 @@ def test_a_link_to_which_a_person_gave_words_is_theirs(tmp_path: Path) -> None:
     synchronise(ports)
     assert len(releases(ports)) == 1
     assert not owned(ports, note).links
+
+
+class JournalReadTooEarly:
+    """A journal folder to which another process adds just after it was read."""
+
+    def __init__(self, folder: Journal, then: Callable[[], object]) -> None:
+        self._folder = folder
+        self._then = [then]
+
+    def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
+        news = self._folder.read_new(positions, problems)
+        if self._then:
+            self._then.pop()()
+        return news
+
+
+def test_what_another_process_writes_meanwhile_is_no_edit_of_a_persons(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Croissant dough.", title="Dough"))
+    synchronise(ports)
+    note = machine_writes(ports, path, context="First.")
+    other = open_vault(tmp_path, index="other.db", machine="other")
+    synchronise(other)
+    late = JournalReadTooEarly(
+        ports.journal, lambda: machine_writes(other, path, context="Second.")
+    )
+    synchronise(replace(ports, journal=late))
+    synchronise(ports)
+    assert releases(ports) == []
+    assert owned(ports, note).may_replace_context("Second.")
