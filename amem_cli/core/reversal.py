@@ -46,34 +46,39 @@ def obstacles(
     event: Event,
     history: Sequence[Event],
     chosen: Collection[str],
+    before: Mapping[str, Any],
     present: Mapping[str, Any],
     key: Key,
 ) -> list[Obstacle]:
     """What stands in the way of taking back `event`, field by field.
 
+    A field was edited by hand unless the recorded changes lead from the event to what stands there:
+    either all of them, to `before`, or only those that still count, to `present`.
+
     Args:
         history: all events of the same note, oldest first.
-        chosen: ids of the events that are taken back together; those newer than `event` already
-            are.
-        present: the note's values by field as they are now.
+        chosen: ids of the events that are taken back together.
+        before: the note's values by field as they are in its file.
+        present: the same with those of `chosen` taken back that are newer than `event`.
         key: what a link's text stands for, so that a renamed target is no edit.
     """
     undone = undone_events(history)
-    gone = {*undone, *undone.values()} - {event.id}
-    later = [
-        each
-        for each in history
-        if each.id > event.id and each.id not in gone and each.id not in chosen
-    ]
+    skipped = {*undone, *undone.values(), *chosen} - {event.id}
+    later = [each for each in history if each.id > event.id]
+    counting = [each for each in later if each.id not in skipped]
     found = []
     for change in event.changes:
         if change.field not in IDENTITY:
-            obstacle = _obstacle(change, later, present.get(change.field), key)
+            obstacle = _obstacle(change, counting, (), present.get(change.field), key)
+            if obstacle is not None and not obstacle.event:
+                obstacle = _obstacle(change, later, skipped, before.get(change.field), key)
             found += [obstacle] if obstacle else []
     return found
 
 
-def _obstacle(change: Change, later: Sequence[Event], present: Any, key: Key) -> Obstacle | None:
+def _obstacle(
+    change: Change, later: Sequence[Event], skipped: Collection[str], last: Any, key: Key
+) -> Obstacle | None:
     same = key if change.field == "links" else str
     value = _comparable(change.after, same)
     built_on = ""
@@ -81,12 +86,16 @@ def _obstacle(change: Change, later: Sequence[Event], present: Any, key: Key) ->
         for other in event.changes:
             if other.field != change.field:
                 continue
-            if event.by == "person" or _comparable(other.before, same) != value:
+            if _comparable(other.before, same) != value:
                 return Obstacle(change.field)
             value = _comparable(other.after, same)
+            if event.id in skipped:
+                continue
+            if event.by == "person":
+                return Obstacle(change.field)
             if change.field not in LIST_FIELDS or _touched(change, same) & _touched(other, same):
                 built_on = built_on or event.id
-    if _comparable(present, same) != value:
+    if _comparable(last, same) != value:
         return Obstacle(change.field)
     return Obstacle(change.field, built_on) if built_on else None
 

@@ -107,9 +107,10 @@ class Reversal:
         history = self._history(event)
         key = self._link_key(path, history)
         record = replace(self._record(event), links=self._links_again(event, history))
-        present = _values(draft.note)
         ids = {each.id for each in self.chosen}
-        blocked = {each.field: each for each in obstacles(event, history, ids, present, key)}
+        file = _values(parse_note(path, draft.content.raw, self.ports.names))
+        found = obstacles(event, history, ids, file, _values(draft.note), key)
+        blocked = {each.field: each for each in found}
         if not blocked and self._exactly(draft, event, record):
             pass
         elif not event.changes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -390,3 +392,42 @@ def test_a_new_text_is_taken_back_below_what_the_machine_wrote_since(tmp_path: P
     with pytest.raises(SettingsError, match=r"text of .* was edited since"):
         undo(ports, again)
     assert own(ports, path).body.strip() == "Croissant dough tears apart."
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_changes_of_one_list_are_taken_back_in_any_order(
+    tmp_path: Path, order: Sequence[int]
+) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "a.md", '---\nid: "20260101000000"\nkeywords: [mine]\n---\nDough.\n')
+    synchronise(ports)
+    made = []
+    for number in range(3):
+        made.append(
+            machine_sets(ports, "a.md", keywords=[*own(ports, "a.md").keywords, f"k{number}"])
+        )
+    for number in order:
+        undo(ports, made[number])
+    assert own(ports, "a.md").keywords == ("mine",)
+    back = [event.id for event in events(ports, "undo")]
+    for number in order:
+        undo(ports, back[number])
+    assert set(own(ports, "a.md").keywords) == {"mine", "k0", "k1", "k2"}
+    type_into(tmp_path, "a.md", "k1", "my own")
+    synchronise(ports)
+    for event in [*made, *(each.id for each in events(ports, "undo"))]:
+        with pytest.raises(SettingsError, match=r"edited since|taken back already"):
+            undo(ports, event)
+    assert "my own" in own(ports, "a.md").keywords
+
+
+def test_what_built_on_a_change_is_taken_back_beneath_a_later_addition(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "a.md", '---\nid: "20260101000000"\nkeywords: [mine]\n---\nDough.\n')
+    synchronise(ports)
+    first = machine_sets(ports, "a.md", context="one", keywords=["mine", "k1"])
+    machine_sets(ports, "a.md", context="two", keywords=["mine", "k1", "k2"])
+    machine_sets(ports, "a.md", keywords=["mine", "k1", "k2", "k3"])
+    undo(ports, first, cascade=True)
+    note = own(ports, "a.md")
+    assert (note.context, note.keywords) == ("", ("mine", "k3"))
