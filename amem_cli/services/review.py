@@ -195,7 +195,7 @@ def _carry_out(
     ports: VaultPorts, draft: NoteDraft, proposal: Proposal, value: FieldValue | None
 ) -> bool:
     change = proposal.change
-    owned = owned_by_machine(ports.index, proposal.key, draft.events)
+    owned = owned_by_machine(ports.index, draft.note.id or draft.path, draft.events)
     today = value_today(change, draft.note, owned) if value is None else value
     if today is None:
         return False
@@ -252,7 +252,8 @@ def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
         _checked(change, change.after)
     except UsageError as error:
         return replace(found, outdated=error.message)
-    owned = owned_by_machine(ports.index, found.proposal.key)
+    # By now the note may have an id that it had not when the change was proposed.
+    owned = owned_by_machine(ports.index, note.id or note.path)
     value = value_today(change, note, owned)
     if value is None:
         same = change.field == "context" and note.context != change.after
