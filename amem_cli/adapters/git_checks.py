@@ -40,7 +40,7 @@ def git_findings(root: Path, *, may_mend: bool) -> Iterator[Finding]:
     if top is None:
         return
     folder = _git_folder(top / ".git")
-    if folder is None:
+    if folder is None or not _head(folder):
         hint = "Mend the repository, or remove the file if there shall be none."
         yield Finding("git", str(top / ".git"), "does not lead to a repository", hint)
         return
@@ -51,6 +51,15 @@ def git_findings(root: Path, *, may_mend: bool) -> Iterator[Finding]:
             hint = "Finish or abort it (git status tells how), then run `amem index`."
             yield Finding("git", "", f"{what} is not finished", hint)
             break
+    below = root.relative_to(top).as_posix()
+    if _is_ignored(root, top, below, _JOURNAL):
+        yield Finding(
+            "git",
+            ".gitignore",
+            "keeps the journal out of git, so other clones can neither explain nor undo a change",
+            "Fine if this vault is used in one place only; else let git see .amem/journal.",
+            severity="notice",
+        )
     yield from _code_that_git_runs(_common_folder(folder))
 
 
@@ -64,6 +73,15 @@ def _git_folder(place: Path) -> Path | None:
         return None
     folder = (place.parent / named.removeprefix("gitdir:").strip()).resolve()
     return folder if named.startswith("gitdir:") and folder.is_dir() else None
+
+
+def _head(folder: Path) -> str:
+    """What the repository says is checked out; empty where it says nothing that can be read."""
+    head = folder / "HEAD"
+    try:
+        return str(head.readlink()) if head.is_symlink() else head.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _common_folder(folder: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -45,6 +46,10 @@ def open_index(path: Path) -> OpenIndex:
     """
     if not index_file.is_regular(path):
         raise Unusable("its place is taken by something that is no file")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise OSError(errno.EILSEQ, "SQLite needs a path in UTF-8; rename the folder") from None
     used = index_file.in_use(path)
     trusted = used or not path.exists() or index_file.is_sealed(path)
     db = apsw.Connection(str(path))

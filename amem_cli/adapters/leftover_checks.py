@@ -9,6 +9,8 @@ from pathlib import Path
 
 from amem_cli.adapters.atomic_write import TEMPORARY_PREFIX, is_abandoned
 from amem_cli.adapters.open_folder import OpenFolder
+from amem_cli.adapters.vault_folder import NOTE_SUFFIX
+from amem_cli.core.errors import SettingsError
 from amem_cli.core.filenames import conflict_copy
 from amem_cli.core.finding import Finding, Mend
 
@@ -106,10 +108,11 @@ def _temporary(root: Path, shown: str, settle: Callable[[], object] | None) -> F
 def _sweep(root: Path, path: Path, settle: Callable[[], object]) -> str:
     # What lies among the notes, or is an unfinished intent, is swept with any look at the notes.
     settle()
-    if not path.exists():
-        return "Put away: what it held of a note lies in .trash/ as recovered-….md."
     name = f"recovered-{path.name[len(TEMPORARY_PREFIX) :]}"
     trash = root / ".trash"
+    if not path.exists():
+        rescued = trash / f"{name}{NOTE_SUFFIX}"
+        return f"Moved to .trash/{rescued.name}." if rescued.exists() else "Deleted."
     trash.mkdir(exist_ok=True)
     with OpenFolder(path.parent) as source, OpenFolder(root) as target:
         target.enter(trash.name)
@@ -121,5 +124,6 @@ def _settled(path: Path, settle: Callable[[], object]) -> str:
     settle()
     aside = path.with_suffix(".unreadable")
     if path.exists() or aside.exists():
-        raise OSError(f"the change cannot be read; look at it, then delete {aside.name}")
+        hint = f"Look at your newest notes, then delete .amem/intents/{aside.name}."
+        raise SettingsError("the change cannot be read", hint=hint)
     return "Finished, or taken back where a note was edited since."

@@ -58,6 +58,12 @@ def disk_findings(root: Path, free_bytes: int | None = None) -> Iterator[Finding
 
 def place_findings(root: Path, mounts: str | None = None) -> Iterator[Finding]:
     """Whether the vault lies where the index is at risk: on a network, or in a synced folder."""
+    try:
+        str(root).encode()
+    except UnicodeEncodeError:
+        shown = str(root).encode("utf-8", "backslashreplace").decode()
+        message = f"the vault's path is not UTF-8, so no index can be kept: {shown}"
+        yield Finding("place", "", message, "Rename the folder.")
     kind = _file_system(root, _mounts() if mounts is None else mounts)
     if kind in _NETWORK_TYPES or (kind.startswith("fuse") and kind not in _LOCAL_FUSE):
         yield Finding(

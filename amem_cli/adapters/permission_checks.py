@@ -17,6 +17,13 @@ _SECRET_SETTING = re.compile(
     r"\s*[\"']?[^\s\"'#]"
 )
 _LONGEST_LINE = 100_000
+_WRITTEN_FOLDERS = {
+    ".amem/journal": "nothing that changes a note can be recorded",
+    ".amem/intents": "no note can be changed",
+    ".amem/review": "no proposal can wait",
+    ".trash": "no note can be removed",
+}
+_WRITTEN_FILES = (".amem/write.lock", ".amem/index.db", ".amem/journal/*.jsonl")
 
 
 def state_findings(root: Path) -> Iterator[Finding]:
@@ -43,6 +50,37 @@ def state_findings(root: Path) -> Iterator[Finding]:
                 "can be changed by every user of this machine",
                 f"chmod o-w '{path}'",
             )
+
+
+def folder_findings(root: Path, notes_dir: str) -> Iterator[Finding]:
+    """Whether what amem writes to is there as folders, and may be written by the user.
+
+    Args:
+        notes_dir: where new notes go, relative to the vault.
+    """
+    for shown, what in {**_WRITTEN_FOLDERS, notes_dir: "no note can be added"}.items():
+        path = root / shown
+        if os.path.lexists(path) and not path.is_symlink() and not path.is_dir():
+            hint = "Move it elsewhere; amem makes the folder when it needs one."
+            yield Finding("files", shown, f"is no folder, so {what}", hint)
+    places = [root, *(root / shown for shown in (".amem", notes_dir, *_WRITTEN_FOLDERS))]
+    files = [path for name in _WRITTEN_FILES for path in sorted(root.glob(name))]
+    closed = [
+        path
+        for path in dict.fromkeys((*places, *files))
+        if not path.is_symlink()
+        and (path.is_dir() or path in files)
+        and not os.access(path, os.W_OK | (os.X_OK if path.is_dir() else os.R_OK))
+    ]
+    if closed:
+        first = closed[0].relative_to(root).as_posix()
+        more = f", nor {len(closed) - 1} more of the files and folders" if closed[1:] else ""
+        yield Finding(
+            "permissions",
+            first if first != "." else str(root),
+            f"cannot be changed by you{more}, so notes can be found and read, but not written",
+            f"If it shall be writable: chmod -R u+rwX '{root}'; chown it first if it is not yours.",
+        )
 
 
 def user_findings(state: Path, settings_file: Path, *, may_mend: bool) -> Iterator[Finding]:
@@ -128,7 +166,12 @@ def _close(state: Path) -> str:
 def _secret_lines(path: Path) -> Iterator[int]:
     """Lines that hold a secret, 1-based; in settings also by the name of the setting."""
     is_settings = path.suffix == ".toml"
-    with path.open(encoding="utf-8", errors="replace") as lines:
+    try:
+        lines = path.open(encoding="utf-8", errors="replace")
+    except OSError:
+        # The checks that need the file tell that it cannot be read.
+        return
+    with lines:
         for number, line in enumerate(lines, 1):
             text = line[:_LONGEST_LINE]
             if holds_secret(text) or (is_settings and _SECRET_SETTING.match(text)):

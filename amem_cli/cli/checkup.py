@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -85,6 +85,10 @@ class Checkup:
         return read_vault(self._vault, journal, self._usable.settings.property_names)
 
     @property
+    def _unread(self) -> frozenset[str]:
+        return frozenset(problem.path for problem in self._reading.problems)
+
+    @property
     def _journal_folder(self) -> JournalFolder:
         # The name of this machine is only of use for writing.
         return JournalFolder(self._state / "journal", "nobody")
@@ -112,9 +116,9 @@ class Checkup:
         synchronise(self._open_ports())
 
     def _update_index(self) -> str:
-        from amem_cli.services.check import check_index
+        from amem_cli.services.checkup.index import index_differences
 
-        if check_index(self._open_ports()):
+        if index_differences(self._open_ports(), self._unread):
             return self._rebuild_index()
         return f"Brought the index up to date: {self._open_ports().index.count()} notes."
 
@@ -151,7 +155,8 @@ class Checkup:
             return ()
         update: Mend | None = self._update_index if self._may_mend else None
         rebuild: Mend | None = self._rebuild_index if self._may_mend else None
-        return index_findings(self._copied_ports, update=update, rebuild=rebuild)
+        ports = self._copied_ports
+        return index_findings(ports, self._unread, update=update, rebuild=rebuild)
 
     def _leftovers(self) -> Iterable[Finding]:
         from amem_cli.adapters.leftover_checks import leftover_findings
@@ -193,7 +198,13 @@ class Checkup:
     def _journal(self) -> Iterable[Finding]:
         from amem_cli.services.checkup.journal import journal_findings
 
-        return journal_findings(self._reading, self._open_ports if self._may_mend else None)
+        ports = self._open_ports if self._may_mend else None
+        return journal_findings(self._reading, ports, self._journal_lines)
+
+    def _journal_lines(self, name: str) -> Sequence[str]:
+        from amem_cli.adapters.journal_checks import journal_lines
+
+        return journal_lines(self._state / "journal", name)
 
     def _secrets(self) -> Iterable[Finding]:
         from amem_cli.adapters.permission_checks import secret_findings
@@ -201,9 +212,15 @@ class Checkup:
         return secret_findings(self.root)
 
     def _permissions(self) -> Iterator[Finding]:
-        from amem_cli.adapters.permission_checks import state_findings, user_findings
+        from amem_cli.adapters.permission_checks import (
+            folder_findings,
+            state_findings,
+            user_findings,
+        )
 
         yield from state_findings(self.root)
+        if self._is_own:
+            yield from folder_findings(self.root, self._usable.settings.notes_dir)
         state = config.user_state_folder(self._environment)
         yield from user_findings(state, self._user_file, may_mend=True)
 

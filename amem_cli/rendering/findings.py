@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.finding import Finding
+from amem_cli.rendering.output import on_one_line
 from amem_cli.rendering.text import styled
 from amem_cli.services.doctor import is_healthy
 
@@ -61,10 +62,10 @@ def _show(console: Console, finding: Finding) -> None:
     if finding.severity == "notice" and not finding.fixed:
         mark, style = "·", "dim"
     place = f"{finding.path}:{finding.line}" if finding.line else finding.path
-    where = (f"{place}  " if place else "", "bold")
-    console.print(styled((f"  {mark} ", style), where, finding.message))
+    where = (f"{on_one_line(place)}  " if place else "", "bold")
+    console.print(styled((f"  {mark} ", style), where, on_one_line(finding.message)))
     if finding.hint:
-        console.print(styled((f"      {finding.hint}", "dim")))
+        console.print(styled((f"      {on_one_line(finding.hint)}", "dim")))
 
 
 def _summary(findings: Sequence[Finding], *, fixing: bool) -> str:

@@ -53,4 +53,6 @@ def _not_made(name: str, error: Exception) -> Finding:
 
 
 def _told(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return f"{type(error).__name__}: {error}"

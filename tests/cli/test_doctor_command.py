@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,10 +40,10 @@ def test_problems_are_told_by_check_with_advice_and_counted(amem: Program, vault
     lines = answer.out.splitlines()
     assert "index" in lines
     assert any(line.startswith("  ! notes/b.md:3  ") for line in lines)
-    assert lines[-1] == "3 problems; `amem doctor --fix` could mend 1"
+    assert lines[-1] == "2 problems, 1 notice; none that --fix could mend"
     mended = amem("doctor", "--fix")
     assert mended.code == 1
-    assert mended.out.splitlines()[-1] == "3 problems: 1 mended, 2 left for you"
+    assert mended.out.splitlines()[-1] == "2 problems, 1 notice: 0 mended, 2 left for you"
     document = amem("--json", "doctor").json
     assert document["healthy"] is False
     assert [each["check"] for each in document["findings"]] == ["headers", "links"]
@@ -56,6 +60,56 @@ def test_what_is_mended_leaves_nothing_to_do(amem: Program, vault: Path) -> None
     assert [(each["fixable"], each["fixed"]) for each in found.json["findings"]] == [(True, True)]
     again = amem("doctor", "--fix", "--json")
     assert (again.code, again.json["findings"]) == (0, [])
+
+
+def test_a_note_that_was_just_written_leaves_the_vault_healthy(amem: Program, vault: Path) -> None:
+    write_note(vault, "notes/b.md", "A new note.\n")
+    answer = amem("doctor")
+    assert answer.code == 0
+    assert "notes/b.md: not in the index" in answer.out
+
+
+def test_a_file_name_of_two_lines_is_told_on_one(amem: Program, vault: Path) -> None:
+    write_note(vault, "notes/a\nb.md", "x\n")
+    answer = amem("doctor")
+    assert answer.code == 1
+    assert not any(line.startswith("b.md") for line in answer.out.splitlines())
+    (found,) = amem("doctor", "--json").json["findings"]
+    assert found["path"] == "notes/a\nb.md"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
+@pytest.mark.parametrize("closed", ["notes/Linking beats filing.md", "notes", ".amem/journal"])
+def test_what_cannot_be_read_is_told_and_nothing_is_made_anew_for_it(
+    amem: Program, vault: Path, closed: str
+) -> None:
+    assert amem("index").code == 0
+    place = vault / closed
+    targets = [place, *place.glob("*.jsonl")]
+    modes = [target.stat().st_mode for target in targets]
+    for target in targets:
+        target.chmod(0)
+    program = [sys.executable, "-m", "amem_cli", "doctor", "--fix", "--json"]
+    try:
+        # Permissions hold for nobody who has root's rights.
+        done = subprocess.run(
+            ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all", *program],
+            cwd=amem.folder,
+            env={**os.environ, **amem.environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        for target, mode in zip(targets, modes, strict=True):
+            target.chmod(mode)
+    assert (done.returncode, done.stderr) == (1, "")
+    found = json.loads(done.stdout)["findings"]
+    assert closed in {each["path"] for each in found}
+    assert "index" not in {each["check"] for each in found if each["path"] != ".amem/index.db"}
+    assert not any("anew" in each["hint"] for each in found)
+    assert not any("could not be made" in each["message"] for each in found)
 
 
 def test_a_thoroughly_broken_vault_gives_findings_and_no_error(amem: Program, vault: Path) -> None:

@@ -292,3 +292,10 @@ def test_the_machines_links_stay_where_a_whole_folder_seems_to_be_missing(
     assert [each.fixed for each in found] == [False] * 12
     assert "folder" in found[0].hint
     assert tree_hashes(root) == before
+
+
+def test_a_template_leaves_the_vault_healthy(ports: VaultPorts, root: Path) -> None:
+    write_note(root, "Templates/Meeting.md", "---\ncreated: {{date}}\n---\n# {{title}}\n")
+    synchronise(ports)
+    (found,) = look(root)
+    assert (found.check, found.severity) == ("headers", "notice")

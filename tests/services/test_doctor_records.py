@@ -119,7 +119,9 @@ def test_what_cut_writes_left_is_put_away(ports: VaultPorts, root: Path) -> None
         ".amem/index.db.unusable-1",
     }
     assert found["notes/.amem-00dd.tmp"].severity == "notice"
-    done = {each.path: each.fixed for each in fix(root, "leftovers")}
+    mended = fix(root, "leftovers")
+    assert "Moved to .trash/recovered-00aa.tmp.md." in {each.hint for each in mended}
+    done = {each.path: each.fixed for each in mended}
     assert done == {path: path in (*left, ".amem/index.db.unusable-1") for path in found}
     kept = sorted(path.read_text() for path in (root / ".trash").iterdir())
     assert kept == ["somebody's text"] * 2
@@ -154,6 +156,45 @@ def test_journal_lines_that_cannot_be_read_are_told(ports: VaultPorts, root: Pat
     assert [each.check for each in found] == ["journal", "journal"]
     assert [each.line for each in found] == [2, 3]
     assert {each.path for each in found} == {f".amem/journal/{journal_file(root).name}"}
+
+
+@pytest.mark.parametrize(
+    ("left", "lines"),
+    [
+        ("{whole}\n", 0),
+        ('{{"id": "00ff", "time": "2026-0', 1),
+        ("{cut}", 1),
+        ("{cut}\n{whole}\n", 1),
+        ("\0\0\0", 1),
+        ("<<<<<<< HEAD\n{whole}\n=======\n{whole}\n>>>>>>> theirs\n", 3),
+    ],
+)
+def test_a_journal_line_with_which_nothing_is_lost_leaves_the_vault_healthy(
+    ports: VaultPorts, root: Path, left: str, lines: int
+) -> None:
+    whole = journal_file(root).read_text().splitlines()[0]
+    with journal_file(root).open("a") as stream:
+        stream.write(left.format(whole=whole, cut=whole[:200]))
+    synchronise(ports)
+    found = look(root)
+    assert [(each.check, each.severity) for each in found] == [("journal", "notice")] * lines
+    assert is_healthy(found)
+
+
+@pytest.mark.parametrize(
+    "left", ["not json", '{"id": "00ff"}', '{"id": "00ff", "time": garbled}', "[1]"]
+)
+def test_a_journal_line_that_may_have_said_something_is_a_problem(
+    ports: VaultPorts, root: Path, left: str
+) -> None:
+    with journal_file(root).open("a") as stream:
+        stream.write(f"{left}\n")
+    synchronise(ports)
+    (found,) = look(root)
+    assert (found.check, found.line, found.severity) == ("journal", 2, "problem")
+    journal_file(root).write_text(journal_file(root).read_text().splitlines()[0] + "\n")
+    synchronise(ports)
+    assert look(root) == []
 
 
 def test_two_events_of_one_id_are_told_only_if_they_differ(ports: VaultPorts, root: Path) -> None:

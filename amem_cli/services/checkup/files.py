@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from amem_cli.core.filenames import conflict_copy
 from amem_cli.core.finding import Finding, from_problem
@@ -17,6 +18,7 @@ _DEVICE = re.compile(
     r"(?:\A|/)(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?: *\.[^/]*)?(?=/|\Z)", re.IGNORECASE
 )
 _LINK_MESSAGE = "symbolic link"
+_TEMPLATE_MESSAGE = "the header is a template's"
 
 
 def file_findings(reading: VaultReading) -> Iterator[Finding]:
@@ -55,7 +57,10 @@ def header_findings(reading: VaultReading) -> Iterator[Finding]:
         refused = each.note.refused
         # A conflict in the header is told by the check on conflicts.
         if refused is not None and not each.conflict_line:
-            yield from_problem("headers", refused)
+            found = from_problem("headers", refused)
+            # A template is as it should be, wherever the user keeps it.
+            is_template = refused.message == _TEMPLATE_MESSAGE
+            yield replace(found, severity="notice") if is_template else found
         for problem in each.note.problems:
             yield from_problem("headers", problem)
         if each.cut:

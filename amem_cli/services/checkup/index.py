@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from amem_cli.core.errors import IndexFault
@@ -17,12 +17,28 @@ _SHOWN = 3
 OpenCopy = Callable[[], AbstractContextManager[VaultPorts | None]]
 
 
+# What every command that reads the vault catches up with; any other difference is damage.
+_BEHIND = (
+    ": not in the index",
+    ": in the index, but gone",
+    ": changed since it was indexed",
+    ": events not in the index",
+    ": not the journal that was indexed",
+)
+
+
 def index_findings(
-    open_copy: OpenCopy, *, update: Mend | None, rebuild: Mend | None
+    open_copy: OpenCopy,
+    unread: Collection[str],
+    *,
+    update: Mend | None,
+    rebuild: Mend | None,
 ) -> Iterator[Finding]:
     """Whether the index is there, can be used, and says what the notes say.
 
     Args:
+        unread: paths of notes and folders that cannot be read now; the index cannot be compared
+            with them, and another check tells them.
         update, rebuild: bring it in step; make it anew from nothing.
     """
     hint = "Nothing is lost: `amem index` makes it from the notes."
@@ -31,7 +47,7 @@ def index_findings(
             if ports is None:
                 yield Finding("index", PLACE, "there is no index", hint, mend=update)
                 return
-            differences = check_index(ports)
+            differences = index_differences(ports, unread)
     except IndexFault as fault:
         yield Finding("index", PLACE, fault.message, hint, mend=rebuild)
         return
@@ -41,8 +57,15 @@ def index_findings(
             PLACE,
             f"is not in step with the vault: {_summary(differences)}",
             "`amem index` brings it up to date, as most commands do by themselves.",
+            severity="notice" if all(each.endswith(_BEHIND) for each in differences) else "problem",
             mend=update,
         )
+
+
+def index_differences(ports: VaultPorts, unread: Collection[str]) -> list[str]:
+    """Differences between index and vault, one line each, but for what cannot be read now."""
+    hidden = tuple(f"{path}{end}" for path in unread for end in (": ", "/"))
+    return [each for each in check_index(ports) if not each.startswith(hidden)]
 
 
 def _summary(differences: Sequence[str]) -> str:

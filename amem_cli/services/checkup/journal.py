@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 
 from amem_cli.core.errors import SettingsError
 from amem_cli.core.finding import Finding, from_problem
@@ -17,12 +18,18 @@ from amem_cli.services.checkup.reading import JOURNAL, VaultReading
 from amem_cli.services.release import missing_of_own, release_edited
 from amem_cli.services.sync import refresh
 
+# The lines of a journal's file, by the file's name.
+LinesOf = Callable[[str], Sequence[str]]
 
-def journal_findings(reading: VaultReading, ports: OpenPorts | None) -> Iterator[Finding]:
+_MERGE_MARK = re.compile(r"(?:<{7}|>{7}|\|{7})(?: |\r?\Z)|={7}\r?\Z")
+_EVENT_ID = re.compile(r"\s*\{\s*\"id\"\s*:\s*\"([^\"\\]+)\"")
+
+
+def journal_findings(
+    reading: VaultReading, ports: OpenPorts | None, lines_of: LinesOf
+) -> Iterator[Finding]:
     """Lines that cannot be read, ids used twice, notes that disagree, events of lost notes."""
-    for problem in reading.journal_problems:
-        hint = "What else the journal says counts. When you have looked at the line, delete it."
-        yield from_problem("journal", problem, hint=hint)
+    yield from _unread_lines(reading, cache(lines_of))
     for name, known, event in reading.same_id:
         yield Finding(
             "journal",
@@ -32,6 +39,43 @@ def journal_findings(reading: VaultReading, ports: OpenPorts | None) -> Iterator
         )
     yield from _disagreements(reading, ports)
     yield from _events_of_lost_notes(reading)
+
+
+def _unread_lines(reading: VaultReading, lines_of: LinesOf) -> Iterator[Finding]:
+    for problem in reading.journal_problems:
+        lines = lines_of(problem.path.rpartition("/")[2]) if problem.line else ()
+        text = lines[problem.line - 1] if problem.line <= len(lines) else ""
+        why = _why_harmless(reading, text) if problem.line else ""
+        if why:
+            yield Finding(
+                "journal",
+                problem.path,
+                f"{problem.message}; {why}",
+                "Nothing needs doing; the line may be deleted.",
+                problem.line,
+                severity="notice",
+            )
+        elif problem.line:
+            hint = "Put the line back from git or a backup, or delete it; the others count."
+            yield from_problem("journal", problem, hint=hint)
+        else:
+            hint = "Check its permissions, and the disk."
+            yield from_problem("journal", problem, hint=hint)
+
+
+def _why_harmless(reading: VaultReading, text: str) -> str:
+    """Why nothing is lost with a line that cannot be read; empty where something may be."""
+    if _MERGE_MARK.match(text):
+        return "it is a mark of a merge, of which both sides count"
+    if not text.strip("\0 \t\r"):
+        return "it is empty"
+    known = _EVENT_ID.match(text)
+    if known and known[1] in reading.event_ids:
+        return "the same event is whole on another line"
+    # A change of which the journal line was cut off is made again whole, or was taken back.
+    if text.startswith("{") and not text.rstrip("\0 \t\r").endswith("}"):
+        return "its writing was cut off"
+    return ""
 
 
 def _disagreements(reading: VaultReading, ports: OpenPorts | None) -> Iterator[Finding]:
@@ -99,10 +143,12 @@ def _events_of_lost_notes(reading: VaultReading) -> Iterator[Finding]:
             lost.append(events)
     if lost and reading.complete:
         count = sum(map(len, lost))
+        counted = "1 event" if count == 1 else f"{count} events"
+        notes = "1 note that is" if len(lost) == 1 else f"{len(lost)} notes that are"
         yield Finding(
             "journal",
             JOURNAL,
-            f"{count} events are about {len(lost)} notes that are not in the vault",
+            f"holds {counted} of {notes} not in the vault",
             "Nothing needs doing; if the notes should be here, look in the trash or in git.",
             severity="notice",
         )
