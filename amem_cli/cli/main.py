@@ -213,6 +213,11 @@ def _run(line: list[str]) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         raise
+    except SystemExit as ended:
+        # The command-line parser makes a failure of a reader that left.
+        if getattr(ended.__context__, "errno", None) == errno.EPIPE:
+            raise BrokenPipeError from None
+        raise
     except Exception as error:
         if _received:
             # Some calls turn an interruption into an error of their own.

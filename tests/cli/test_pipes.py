@@ -1,0 +1,30 @@
+"""A command whose reader has had enough ends as one that was read to the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import Program
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+@pytest.mark.parametrize(
+    "line", ["list", "list --json", "export", "config list", "doctor", "--help", "list --help"]
+)
+def test_a_reader_that_leaves_makes_no_failure(amem: Program, line: str) -> None:
+    assert amem("init", "v").code == 0
+    command = f"set -o pipefail; {sys.executable} -m amem_cli --vault v {line} | true"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=amem.folder,
+        env={**os.environ, **amem.environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
