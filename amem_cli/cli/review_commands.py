@@ -65,7 +65,7 @@ def review(
         problems: list[Problem] = []
         if by_options:
             decisions = _by_options(ports, key, accept, reject, accept_all, reject_all)
-        elif not (listing or session.output.as_json) and _on_terminal():
+        elif not (listing or session.output.as_json or session.output.quiet) and _on_terminal():
             decisions = _by_keys(session, ports, key)
         else:
             decisions = Decisions()

@@ -84,6 +84,14 @@ def test_keys_step_through_the_proposals(tmp_path: Path, ports: VaultPorts) -> N
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_in_quiet_no_key_is_waited_for(tmp_path: Path, ports: VaultPorts) -> None:
+    code, shown = at_terminal(tmp_path, ["--quiet", "review"], [])
+    assert code == 0
+    assert "because of “Torn dough”" in plain(shown)
+    assert KEYS not in plain(shown)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_proposal_can_be_edited(tmp_path: Path, ports: VaultPorts) -> None:
     editor = f"{sys.executable} {tmp_path / 'editor.py'}"
     (tmp_path / "editor.py").write_text(
