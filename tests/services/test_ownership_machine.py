@@ -196,6 +196,8 @@ class Ownership(RuleBasedStateMachine):
         gone = present.pop(item % len(present))
         self._save(path, {name: present}, atomic=atomic)
         own = getattr(written, name)
+        # A comment on the line of an item goes with it.
+        written.kept_lines = tuple(line for line in written.kept_lines if gone.encode() not in line)
         if gone not in own and name in LISTS:
             written.machines_own_removed.append((name, gone))
         own.discard(gone)
@@ -286,11 +288,10 @@ class Ownership(RuleBasedStateMachine):
     ) -> None:
         kinds = ("process", "construct", "link", "evolve")
         synchronise(self.ports)
-        events = [
-            each
-            for each in self.ports.index.events()
-            if each.by == "machine" and each.kind in kinds
-        ]
+        recorded = self.ports.index.events()
+        machines = {each.id for each in recorded if each.by == "machine" and each.kind in kinds}
+        events = [each for each in recorded if {each.id, each.cause} & machines]
+        events = [each for each in events if each.id in machines or each.kind == "undo"]
         if not events:
             return
         event = events[choice % len(events)]
