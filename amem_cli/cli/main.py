@@ -246,6 +246,11 @@ def _other(error: Exception, output: Output) -> int:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "amem"
         text = describe() or "wrong usage"
+        if type(error).__name__ == "NoArgsIsHelpError":
+            if not output.as_json:
+                sys.stderr.write(f"{text}\n")
+                return EXIT_USAGE
+            text = "missing command."
         output.error(UsageError(text[0].lower() + text[1:], hint=f"{path} --help"))
         return EXIT_USAGE
     from amem_cli.cli.crash_log import keep_traceback
