@@ -74,8 +74,10 @@ def _set_aside(root: Path, *, may_mend: bool) -> Iterator[Finding]:
         yield Finding(
             "leftovers",
             found[0].relative_to(root).as_posix(),
-            f"{len(found)} files of an index that could not be used were set aside",
-            "Delete them; an index holds nothing but copies.",
+            "was set aside, for the index could not be used"
+            + (f"; so were {len(found) - 1} more" if found[1:] else ""),
+            "It may be deleted; an index holds nothing but copies.",
+            severity="notice",
             mend=mend,
         )
 

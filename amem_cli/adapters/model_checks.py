@@ -34,7 +34,10 @@ def encoder_findings(model: str) -> Iterator[Finding]:
         model_fingerprint(folder)
         _check_weights(folder)
     except EncoderMissing as error:
-        hint = "It is fetched when it is first used, if the network is there; or `amem model use`."
+        hint = (
+            f"To have it fetched when it is next used: amem config set encoder.model {model};"
+            " or choose another: amem model list."
+        )
         yield Finding("models", "", error.message, hint)
     except EncoderError as error:
         yield Finding("models", "", error.message, error.hint)

@@ -119,6 +119,7 @@ def test_what_cut_writes_left_is_put_away(ports: VaultPorts, root: Path) -> None
         ".amem/index.db.unusable-1",
     }
     assert found["notes/.amem-00dd.tmp"].severity == "notice"
+    assert found[".amem/index.db.unusable-1"].severity == "notice"
     mended = fix(root, "leftovers")
     assert "Moved to .trash/recovered-00aa.tmp.md." in {each.hint for each in mended}
     done = {each.path: each.fixed for each in mended}

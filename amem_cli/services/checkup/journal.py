@@ -44,7 +44,7 @@ def journal_findings(
 def _unread_lines(reading: VaultReading, lines_of: LinesOf) -> Iterator[Finding]:
     for problem in reading.journal_problems:
         lines = lines_of(problem.path.rpartition("/")[2]) if problem.line else ()
-        text = lines[problem.line - 1] if problem.line <= len(lines) else ""
+        text = lines[problem.line - 1] if 0 < problem.line <= len(lines) else ""
         why = _why_harmless(reading, text) if problem.line else ""
         if why:
             yield Finding(
