@@ -125,8 +125,9 @@ def without(
     added = after - before
     if own is not None:
         added &= {same(item) for item in own}
-    # Beside the very text that was added, another one that means the same is somebody else's.
-    exact = {item for item in change.after if item in present and same(item) in added}
+    # Beside the machine's very text, another one that means the same is somebody else's.
+    texts = change.after if own is None else own
+    exact = {item for item in texts if item in present and same(item) in added}
     other = added - {same(item) for item in exact}
     kept = [item for item in present if item not in exact and same(item) not in other]
     have = {same(item) for item in kept}

@@ -214,7 +214,11 @@ class Reversal:
                 edited = obstacle is not None and event.by == "machine"
                 own = _own_items(history, change.field) if edited else None
                 values = without(change, present[change.field], key, own=own)
-                fields[change.field] = [key.written(text) for text in values]
+                there = present[change.field]
+                # Only what comes back is written as it has to be today.
+                fields[change.field] = [
+                    text if text in there else key.written(text) for text in values
+                ]
             elif obstacle is None:
                 fields[change.field] = str(change.before)
             else:

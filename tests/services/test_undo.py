@@ -13,7 +13,7 @@ from amem_cli.core.journal import Event, LinkRecord, ownership
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.services.add import NewNote, add
-from amem_cli.services.edit import FieldEdits, remove, update
+from amem_cli.services.edit import FieldEdits, link, remove, unlink, update
 from amem_cli.services.evolve import MemoryProcess
 from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import embed_missing, refresh, synchronise
@@ -431,3 +431,29 @@ def test_what_built_on_a_change_is_taken_back_beneath_a_later_addition(tmp_path:
     undo(ports, first, cascade=True)
     note = own(ports, "a.md")
     assert (note.context, note.keywords) == ("", ("mine", "k3"))
+
+
+def test_a_persons_link_to_a_moved_note_stays_beside_the_machines_new_one(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "B.md", '---\nid: "20260101000001"\n---\nButter.\n')
+    write_note(tmp_path, "a.md", '---\nid: "20260101000000"\n---\nDough.\n')
+    synchronise(ports)
+    made = []
+    for name in ("B", "C"):
+        text = f"[[{name}]]"
+        record = LinkRecord("20260101000001", f"{name}.md", text, "related", 0.5, "alike")
+        draft = NoteDraft(ports, ports.vault.read("a.md"))
+        links = [*draft.note.links, text]
+        draft.change({"links": links}, new_event(ports, "link", links=(record,)))
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, ["a.md"])
+        made.append(draft.events[0].id)
+        source, target = ports.index.summary("a.md"), ports.index.summary("B.md")
+        if source is not None and target is not None:
+            unlink(ports, source, target)
+            link(ports, source, target)
+            (tmp_path / "B.md").rename(tmp_path / "C.md")
+            synchronise(ports)
+    assert own(ports, "a.md").links == ("[[B]]", "[[C]]")
+    undo(ports, made[0], keep_edits=True)
+    assert "[[B]]" in own(ports, "a.md").links
