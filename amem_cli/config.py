@@ -228,7 +228,10 @@ def read_file(path: Path) -> dict[str, Any]:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SettingsError(f"cannot read {path.name}: {reason}", hint=f"Look at {path}.") from None
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Mend {path}.") from None
     flat: dict[str, Any] = {}
     for name, value in data.items():

@@ -177,6 +177,7 @@ class JournaledChanges:
             except (AmemError, FileExistsError):
                 states = self._states(step)
         self._take_back([write for write, state in states if state == "after"])
+        self._review.drop([proposal.id for proposal in step.proposed])
         return [
             Problem(
                 write.path, 0, "an interrupted change was taken back, the note was edited since"

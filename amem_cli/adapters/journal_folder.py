@@ -15,7 +15,8 @@ from amem_cli.core.errors import Problem, SettingsError
 from amem_cli.core.journal import Event, JournalFile, JournalNews, from_record, to_record
 
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
-MAX_LINE_BYTES = 4 * 1024 * 1024
+# Two versions of a note of 2 MiB, each character of which JSON writes as six.
+MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
 class JournalFolder:

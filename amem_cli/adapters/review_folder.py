@@ -60,11 +60,14 @@ class ReviewFolder:
             ) from error
 
     def drop(self, ids: Sequence[str]) -> None:
-        """Delete proposals that are decided; those that are gone already are no error."""
+        """Delete proposals that are decided.
+
+        One that cannot be deleted is no error: the journal knows of the decision.
+        """
         if self._folder.is_symlink():
             return
         for name in ids:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
                 self._place(name).unlink()
         if ids:
             sync_folder(self._folder)

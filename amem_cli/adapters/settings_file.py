@@ -35,7 +35,12 @@ def write_value(path: Path, key: str, value: str | int | float | tuple[str, ...]
         raise SettingsError(f"{section} in {path.name} is no table", hint=f"Mend {path}.")
     table[name] = list(value) if isinstance(value, tuple) else value
     content = tomlkit.dumps(document).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"cannot make {path.parent}: {error.strerror}", hint="Check its permissions."
+        ) from None
     if path.exists():
         replace_file(path, content, expected=sha256(raw))
     else:

@@ -49,6 +49,16 @@ class VaultFolder:
         """True for a path in a folder that the settings leave out."""
         return any(path == folder or path.startswith(folder + "/") for folder in self._excluded)
 
+    def is_readable(self, folder: str) -> bool:
+        """False for a folder that may be there and cannot be listed; True where it is gone."""
+        try:
+            with self._enter(folder) as opened, opened.entries():
+                return True
+        except UnsafePath:
+            return True
+        except OSError as error:
+            return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
     def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
         """All notes, in no particular order; what cannot be a note is told in `problems`."""
         found = problems if problems is not None else []

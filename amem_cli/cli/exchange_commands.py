@@ -43,8 +43,13 @@ def import_notes(
     session = session_of(context)
     try:
         text = sys.stdin.read() if str(source) == "-" else source.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read {source}: {error}") from None
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SettingsError(
+            f"cannot read {source}: {reason}", hint="Name a file of JSON lines, or - for stdin."
+        ) from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{source} is not UTF-8", hint="Save it as UTF-8.") from None
     lines = text.split("\n")
     with session.workspace(llm_backend=None if llm else "none") as workspace:
         with session.output.progress("importing") as progress:
@@ -80,7 +85,7 @@ def export_notes(
     context: typer.Context,
     output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
 ) -> None:
-    """Every note as a JSON line, in the shape that `import` reads.
+    """Every note as a JSON line, in the shape that `import` reads; with --json as one list.
 
     Examples:
 
@@ -92,6 +97,9 @@ def export_notes(
     session = session_of(context)
     with session.workspace() as workspace:
         lines = export_lines(workspace.ports)
+        if output is None and session.output.as_json:
+            session.output.json_line([json.loads(line) for line in lines], indent=2)
+            return
         if output is None:
             for line in lines:
                 session.output.json_line(json.loads(line))

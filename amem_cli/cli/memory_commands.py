@@ -31,7 +31,7 @@ def evolve(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, write nothing.")
     ] = False,
-    limit: Annotated[int | None, typer.Option(help="At most so many notes.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many notes.")] = None,
     llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Let the model work.")] = True,
 ) -> None:
     """Write metadata and links for notes that wait, and evolve older notes.
@@ -49,7 +49,7 @@ def evolve(
 
     session = session_of(context)
     with session.workspace(llm_backend=None if llm else "none") as workspace:
-        paths = _chosen(workspace, notes or [], everything)[: limit if limit else None]
+        paths = _chosen(workspace, notes or [], everything)[:limit]
         session.embed(workspace)
         process = workspace.process
         with session.output.progress("remembering") as progress:
@@ -88,7 +88,7 @@ def _show(session: Session, console: Console, outcomes: list[Outcome]) -> None:
 def history(
     context: typer.Context,
     note: Annotated[str | None, typer.Argument(help="Only this note.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", help="The newest so many.")] = 50,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="The newest so many.")] = 50,
 ) -> None:
     """What the machine changed, when, why and because of which note.
 
@@ -100,12 +100,10 @@ def history(
     """
     from amem_cli.rendering.history import entry_document, show_history
     from amem_cli.services.history import history as entries_of
-    from amem_cli.services.lookup import note_named
 
     session = session_of(context)
     with session.workspace() as workspace:
-        found = note_named(workspace.index, note) if note is not None else None
-        entries = entries_of(workspace.index, found, limit=limit)
+        entries = entries_of(workspace.index, _key_of(workspace, note), limit=limit)
     document = [entry_document(entry) for entry in entries]
     session.output.result(
         document,
@@ -113,6 +111,21 @@ def history(
             console, entries, one_note=note is not None, verbose=session.output.verbose
         ),
     )
+
+
+def _key_of(workspace: Workspace, note: str | None) -> str:
+    """The id or path of a note; the journal also knows notes that are gone."""
+    from amem_cli.core.errors import NotFoundError
+    from amem_cli.services.lookup import note_named
+
+    if note is None:
+        return ""
+    try:
+        return note_named(workspace.index, note).key
+    except NotFoundError:
+        if workspace.index.events(note, limit=1):
+            return note
+        raise
 
 
 def undo(

@@ -157,7 +157,9 @@ def list_notes(
     ] = False,
     sort: Annotated[str, typer.Option(help="created, modified, title or path.")] = "created",
     reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
-    limit: Annotated[int | None, typer.Option("-n", "--limit", help="At most so many.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("-n", "--limit", min=1, help="At most so many.")
+    ] = None,
 ) -> None:
     """List notes, the newest first.
 
@@ -208,6 +210,7 @@ def edit(
     """
     from amem_cli.cli.editor import open_in_editor
     from amem_cli.cli.remembering import remember
+    from amem_cli.services.evolve import waiting_outcome
     from amem_cli.services.lookup import note_named
 
     session = session_of(context)
@@ -215,7 +218,12 @@ def edit(
         found = note_named(workspace.index, note)
         open_in_editor(workspace.vault.locate(found.path))
         session.synchronise(workspace)
-        show_outcomes(session, remember(session, workspace, found.path, wait=wait))
+        now = workspace.index.summary(found.path)
+        if now is not None and now.sha == found.sha:
+            outcome = waiting_outcome(workspace.ports, found.path, (), pending=False)
+        else:
+            outcome = remember(session, workspace, found.path, wait=wait)
+        show_outcomes(session, outcome)
 
 
 def update(

@@ -59,20 +59,22 @@ def review(
     by_options = bool(accept or reject or accept_all or reject_all)
     if (accept_all and (reject_all or accept)) or (reject_all and reject):
         raise UsageError("these options contradict each other", hint="amem review --help")
+    shown_only = listing or session.output.as_json or session.output.quiet
+    by_keys = not (by_options or shown_only) and _on_terminal()
     with session.workspace() as workspace:
         ports = workspace.ports
         key = _key(ports, note)
         problems: list[Problem] = []
         if by_options:
             decisions = _by_options(ports, key, accept, reject, accept_all, reject_all)
-        elif not (listing or session.output.as_json or session.output.quiet) and _on_terminal():
+        elif by_keys:
             decisions = _by_keys(session, ports, key)
         else:
             decisions = Decisions()
         left = waiting(ports, key, problems=problems)
     session.output.problems(problems)
     document = review_document(left, decisions)
-    if by_options or decisions != Decisions():
+    if by_options or by_keys:
         session.output.result(document, lambda console: show_decisions(console, decisions))
     else:
         session.output.result(document, lambda console: show_all_waiting(console, left))

@@ -56,6 +56,12 @@ class Session:
 
         with self.output.progress("reading notes") as progress:
             report = synchronise(workspace.ports, progress=progress)
+        if report.out_of_reach:
+            count = len(report.out_of_reach)
+            self.output.notice(
+                f"! {count} note{'s lie' if count != 1 else ' lies'} in folders that cannot be"
+                f" read, {report.out_of_reach[0]} first; shown as last seen"
+            )
         if self.output.verbose:
             self.output.problems(report.problems)
 

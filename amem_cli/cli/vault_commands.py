@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amem_cli.cli.session import Session, session_of
+from amem_cli.core.errors import UsageError
 
 if TYPE_CHECKING:
     from amem_cli.wiring import Workspace
@@ -84,6 +85,8 @@ def index(
 
         amem index --check
     """
+    if check and rebuild:
+        raise UsageError("--check writes nothing and --rebuild does", hint="Choose one of them.")
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         if check:

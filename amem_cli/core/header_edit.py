@@ -160,7 +160,13 @@ def _block_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[
     places = [_item_lines(header, entry, part) for part in parts]
     if not wanted:
         emptied = _Splice(entry.value_start, entry.value_start, " []")
-        return [emptied, *(_Splice(start, end, "") for start, end in places)]
+        return [
+            emptied,
+            *(
+                _Splice(start, end, _comment_left(header, part, start))
+                for part, (start, end) in zip(parts, places, strict=True)
+            ),
+        ]
     positions: dict[str | None, list[int]] = {}
     for index, part in enumerate(parts):
         positions.setdefault(header.text_of(part), []).append(index)
@@ -182,7 +188,17 @@ def _block_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[
         after, anchor = index + 1, places[index][1]
         if not parts[index].is_string:
             splices.append(_Splice(parts[index].start, parts[index].end, scalar(item)))
-    return splices + [_Splice(*places[index], "") for index in gone]
+    left = {index: _comment_left(header, parts[index], places[index][0]) for index in gone}
+    return splices + [_Splice(*places[index], left[index]) for index in gone]
+
+
+def _comment_left(header: Header, item: Value, line_start: int) -> str:
+    """The comment behind an item that goes, on a line of its own; it is not the item's."""
+    rest = header.text[item.end : _next_line(header.text, item.end)]
+    if not rest.lstrip(" ").startswith("#"):
+        return ""
+    indent = len(header.text[line_start:]) - len(header.text[line_start:].lstrip(" "))
+    return " " * indent + rest.lstrip(" ")
 
 
 def _sources(header: Header, value: Value) -> dict[str, str]:

@@ -22,6 +22,7 @@ class Proposal:
         trigger: id or path of the note because of which it is proposed.
         cause: id of the `process` event.
         change: the field as it was, and as it would be.
+        text_hash: of the note's text; tells a note without id that was renamed since.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Proposal:
     reason: str = ""
     model: str = ""
     prompt: str = ""
+    text_hash: str = ""
 
     @property
     def key(self) -> str:
@@ -90,8 +92,8 @@ def value_today(change: Change, note: Note, owned: Ownership) -> str | list[str]
     return result if result != list(present) else None
 
 
-def rejected_before(change: Change, events: Iterable[Event]) -> bool:
-    """Whether a person turned down all that this change of the note would do.
+def without_rejected(change: Change, events: Iterable[Event]) -> Change | None:
+    """A change without what a person turned down before; None where nothing is left of it.
 
     Of a list only what is added and dropped counts; what else is in it may have changed since.
     """
@@ -103,12 +105,14 @@ def rejected_before(change: Change, events: Iterable[Event]) -> bool:
         if each.field == change.field
     ]
     if change.field == "context":
-        return any(each.after == change.after for each in past)
-    added, dropped = _added_and_dropped(change)
-    refused = [_added_and_dropped(each) for each in past]
-    return added <= frozenset[str]().union(*(each[0] for each in refused)) and (
-        dropped <= frozenset[str]().union(*(each[1] for each in refused))
-    )
+        refused = any(each.after == change.after for each in past)
+        return None if refused or change.after == change.before else change
+    added = frozenset[str]().union(*(_added_and_dropped(each)[0] for each in past))
+    dropped = frozenset[str]().union(*(_added_and_dropped(each)[1] for each in past))
+    kept = [item for item in change.before if item in change.after or item in dropped]
+    new = [item for item in change.after if item not in change.before and item not in added]
+    after = [*kept, *new]
+    return Change(change.field, change.before, after) if after != change.before else None
 
 
 def _added_and_dropped(change: Change) -> tuple[frozenset[str], frozenset[str]]:

@@ -45,6 +45,9 @@ class Vault(Protocol):
     def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
         """All notes, in no particular order; what cannot be a note is told in `problems`."""
 
+    def is_readable(self, folder: str) -> bool:
+        """False for a folder that may be there and cannot be listed; True where it is gone."""
+
     def exists(self, path: str) -> bool:
         """True where a regular file is at `path`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -80,8 +80,9 @@ def _create(
         Change(name, [] if isinstance(value, (list, tuple)) else "", _listed(value))
         for name, value in header.items()
     )
+    taken: set[str] = set()
     for _ in range(ATTEMPTS):
-        path = _free_path(ports, new.folder, title)
+        path = _free_path(ports, new.folder, title, taken)
         content = _with_header(ports, raw, header, title, path)
         event = new_event(
             ports,
@@ -95,7 +96,8 @@ def _create(
         try:
             ports.changes.apply([NoteWrite(path, None, content)], [event])
         except FileExistsError:
-            # Another program took the name in this instant.
+            # Another program took the name in this instant, or it is a folder's.
+            taken.add(path)
             continue
         return path
     raise SettingsError(f"cannot find a free name for {title!r}", hint="Try again.")
@@ -161,15 +163,16 @@ def _listed(value: FieldValue) -> str | list[str]:
     return value if isinstance(value, str) else list(value)
 
 
-def _free_path(ports: VaultPorts, folder: str, title: str) -> str:
+def _free_path(ports: VaultPorts, folder: str, title: str, taken: Collection[str]) -> str:
     name = file_name(title)
     prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
     for number in range(1, 100_000):
         candidate = name if number == 1 else with_suffix(name, number)
         path = prefix + candidate
         # A twin in another folder would make links by name ambiguous.
-        if not ports.index.candidates(name_key(path)) and not ports.vault.exists(path):
-            return path
+        if path in taken or ports.index.candidates(name_key(path)) or ports.vault.exists(path):
+            continue
+        return path
     raise SettingsError(f"there are too many notes named {name!r}")
 
 

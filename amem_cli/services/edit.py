@@ -11,6 +11,7 @@ from amem_cli.core.index_port import NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.note import RELATIONS, Note, Relation
 from amem_cli.core.resolution import resolve, shortest_target
+from amem_cli.core.reversal import is_worded
 from amem_cli.core.tags import normalise_tag
 from amem_cli.core.wikilinks import format_link, parse_link
 from amem_cli.services.add import text_bytes
@@ -68,10 +69,10 @@ def _new_values(note: Note, edits: FieldEdits) -> dict[str, FieldValue]:
     fields: dict[str, FieldValue] = {}
     if edits.context is not None:
         fields["context"] = " ".join(edits.context.split())
-    keywords = note.keywords if edits.keywords is None else edits.keywords
-    fields["keywords"] = _merged(keywords, edits.add_keywords, edits.remove_keywords)
-    add = [_tag(text) for text in edits.add_tags]
-    tags = note.tags if edits.tags is None else [_tag(text) for text in edits.tags]
+    present, given = (note.keywords, ()) if edits.keywords is None else ((), edits.keywords)
+    fields["keywords"] = _merged(present, (*given, *edits.add_keywords), edits.remove_keywords)
+    add = [_tag(text) for text in (*(edits.tags or ()), *edits.add_tags)]
+    tags = note.tags if edits.tags is None else ()
     fields["tags"] = _merged(tags, add, [text.removeprefix("#") for text in edits.remove_tags])
     untouched = {
         "keywords": edits.keywords is None and not edits.add_keywords and not edits.remove_keywords,
@@ -81,13 +82,16 @@ def _new_values(note: Note, edits: FieldEdits) -> dict[str, FieldValue]:
 
 
 def _merged(first: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
+    """What is there stays as it is written, beside what is new."""
     gone = {text.casefold() for text in remove}
-    merged: dict[str, str] = {}
-    for text in (*first, *add):
+    merged = [text for text in first if text.casefold() not in gone]
+    known = {text.casefold() for text in merged}
+    for text in add:
         clean = " ".join(text.split())
-        if clean and clean.casefold() not in gone:
-            merged.setdefault(clean.casefold(), clean)
-    return list(merged.values())
+        if clean and clean.casefold() not in {*known, *gone}:
+            merged.append(clean)
+            known.add(clean.casefold())
+    return merged
 
 
 def _tag(text: str) -> str:
@@ -216,7 +220,14 @@ def _without_machine_links(
         return None
     try:
         draft = NoteDraft(ports, ports.vault.read(source))
-        kept = [text for text in draft.note.links if _leads_to(ports, text, source) != target.path]
+        kept = [
+            text
+            for text in draft.note.links
+            if is_worded(text) or _leads_to(ports, text, source) != target.path
+        ]
+        if record.text in draft.note.links:
+            # What else leads there is a person's.
+            kept = [text for text in draft.note.links if text != record.text]
         draft.change(
             {"links": kept},
             new_event(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
+from amem_cli.core.index_port import MemoryIndex
 from amem_cli.core.journal import Event, undone_events
 
 
@@ -27,29 +27,28 @@ class Entry:
     elsewhere: bool = False
 
 
-def history(index: MemoryIndex, note: NoteSummary | None, *, limit: int) -> list[Entry]:
+def history(index: MemoryIndex, note: str, *, limit: int) -> list[Entry]:
     """What happened, oldest first.
 
     Args:
-        note: only this note, with what it brought about in others; None is the whole vault.
+        note: id or path: only this note, with what it brought about in others; empty: all.
         limit: the newest so many events.
     """
-    if note is None:
+    if not note:
         events = index.events(limit=limit)
     else:
-        found = {event.id: event for event in index.events(note.key)}
-        found.update({event.id: event for event in index.events_triggered_by(note.key)})
-        events = sorted(found.values(), key=lambda event: event.id)[-limit:] if limit else []
+        found = {event.id: event for event in index.events(note)}
+        found.update({event.id: event for event in index.events_triggered_by(note)})
+        events = sorted(found.values(), key=lambda event: event.id)[-limit:]
     titles = {summary.key: summary.title for summary in index.summaries()}
     undone = _undone(index, events)
-    own = note.key if note is not None else ""
     return [
         Entry(
             event=event,
             title=_title(event, titles),
             because=_because(event, titles),
             undone_by=undone.get(event.id, ""),
-            elsewhere=bool(own) and (event.note or event.path) != own,
+            elsewhere=bool(note) and (event.note or event.path) != note,
         )
         for event in events
     ]

@@ -10,7 +10,7 @@ from amem_cli.core.errors import AmemError
 from amem_cli.core.journal import Event, LinkRecord, Ownership
 from amem_cli.core.linking import Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
-from amem_cli.core.proposals import Proposal, rejected_before
+from amem_cli.core.proposals import Proposal, without_rejected
 from amem_cli.core.resolution import resolve, shortest_target
 from amem_cli.core.vault_port import FileContent
 from amem_cli.core.wikilinks import format_link, parse_link
@@ -187,9 +187,8 @@ class ProcessPlan:
             content = self._ports.vault.read(change.path)
             draft = NoteDraft(self._ports, content)
             note = draft.note
-            fields = evolved_fields(
-                note, change, owned_by_machine(self._ports.index, note.id or note.path)
-            )
+            owned = owned_by_machine(self._ports.index, note.id or note.path)
+            fields = self._not_rejected(note, evolved_fields(note, change, owned))
             if self._settings.review:
                 self._propose(note, change, fields)
                 return None
@@ -206,12 +205,26 @@ class ProcessPlan:
         changes = draft.events[0].changes
         return EvolvedNote(draft.note.id, note.path, note.title, changes, change.reason)
 
+    def _not_rejected(self, note: Note, fields: Mapping[str, FieldValue]) -> dict[str, FieldValue]:
+        """The fields without what a person turned down before, also before the note had an id."""
+        history = self._ports.index.events(note.path)
+        if note.id:
+            history += self._ports.index.events(note.id)
+        changes = (change_of(note, name, value) for name, value in fields.items())
+        wanted = (without_rejected(change, history) for change in changes)
+        return {change.field: change.after for change in wanted if change is not None}
+
     def _propose(self, note: Note, evolution: Evolution, fields: Mapping[str, FieldValue]) -> None:
-        history = self._ports.index.events(note.id or note.path)
         step = self._thought.linking.step
+        known = self._ports.index.summary(note.path)
+        waiting = [
+            each.change
+            for each in self._ports.changes.waiting()
+            if each.key in (note.id, note.path)
+        ]
         for name, value in fields.items():
             change = change_of(note, name, value)
-            if rejected_before(change, history):
+            if change in waiting:
                 continue
             self.proposed.append(
                 Proposal(
@@ -222,6 +235,7 @@ class ProcessPlan:
                     trigger=self._trigger,
                     cause=self._root.id,
                     change=change,
+                    text_hash=known.text_hash if known is not None else "",
                     reason=evolution.reason,
                     model=step.model,
                     prompt=step.prompt,
@@ -239,8 +253,8 @@ def evolved_fields(note: Note, change: Evolution, owned: Ownership) -> dict[str,
         ("tags", note.tags, change.tags_add, change.tags_drop, owned.tags),
     )
     for name, present, add, drop, own in lists:
-        gone = {item.casefold() for item in drop if item in own}
-        kept = [item for item in present if item.casefold() not in gone]
+        # To the letter: another spelling beside it is a person's.
+        kept = [item for item in present if item not in drop or item not in own]
         known = {item.casefold() for item in present}
         new = [item for item in dict.fromkeys(add) if item.casefold() not in known]
         if len(kept) != len(present) or new:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from amem_cli.core.errors import AmemError, NotFoundError, Problem, UsageError
+from amem_cli.core.index_port import NoteSummary
 from amem_cli.core.journal import Change, Event
 from amem_cli.core.model_text import clean_line
 from amem_cli.core.note import Note
@@ -234,6 +235,8 @@ def _as_of_today(ports: VaultPorts, proposal: Proposal) -> Waiting:
     because = _title(ports, proposal.trigger)
     same = meant(ports.index.find(proposal.note), proposal.note) if proposal.note else []
     summary = same[0] if len(same) == 1 else ports.index.summary(proposal.path)
+    if summary is None and not proposal.note:
+        summary = _renamed(ports, proposal.text_hash)
     if summary is None:
         return Waiting(proposal, proposal.path, proposal.path, because, None, "the note is gone")
     found = Waiting(proposal, summary.path, summary.title, because, None)
@@ -244,6 +247,16 @@ def _as_of_today(ports: VaultPorts, proposal: Proposal) -> Waiting:
     if note.refused is not None:
         return replace(found, blocked=f"its front matter: {note.refused.message}")
     return _fitted(ports, found, note)
+
+
+def _renamed(ports: VaultPorts, text_hash: str) -> NoteSummary | None:
+    """The one note without an id that has this text, wherever it is now."""
+    same = [
+        summary
+        for summary in ports.index.summaries()
+        if summary.id is None and summary.text_hash == text_hash
+    ]
+    return same[0] if len(same) == 1 else None
 
 
 def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:

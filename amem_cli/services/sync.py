@@ -26,12 +26,17 @@ BATCH = 512
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a synchronisation found, by path."""
+    """What a synchronisation found, by path.
+
+    Attributes:
+        out_of_reach: notes in folders that cannot be read; they stay as they were known.
+    """
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
+    out_of_reach: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -72,13 +77,34 @@ def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncR
                 ports.index.store(record)
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
-    removed = tuple(sorted(vanished.paths))
+    kept = _out_of_reach(ports, vanished.paths)
+    removed = tuple(sorted(vanished.paths - kept))
     if removed:
         with ports.index.changing():
             for path in removed:
                 ports.index.forget(path)
     _release(ports, [*changed, *(new for _, new in moved)], problems)
-    return SyncReport(tuple(added), tuple(changed), removed, tuple(moved), tuple(problems))
+    return SyncReport(
+        added=tuple(added),
+        changed=tuple(changed),
+        removed=removed,
+        moved=tuple(moved),
+        out_of_reach=tuple(sorted(kept)),
+        problems=tuple(problems),
+    )
+
+
+def _out_of_reach(ports: VaultPorts, paths: Iterable[str]) -> set[str]:
+    """Of notes that were not found, those in folders that cannot be read: they may be there."""
+    readable: dict[str, bool] = {}
+    kept = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        if folder not in readable:
+            readable[folder] = ports.vault.is_readable(folder)
+        if not readable[folder]:
+            kept.add(path)
+    return kept
 
 
 def _release(ports: VaultPorts, paths: Sequence[str], problems: list[Problem]) -> None:

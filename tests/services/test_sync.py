@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.adapters.vault_folder import VaultFolder
 from amem_cli.adapters.vault_template import adopt_vault, create_vault
-from amem_cli.core.vault_port import FileContent
+from amem_cli.core.errors import Problem
+from amem_cli.core.vault_port import FileContent, FileState
 from amem_cli.services.check import check_index
 from amem_cli.services.init import take_stock
 from amem_cli.services.sync import embed_missing, synchronise
@@ -131,3 +136,52 @@ def test_one_bad_note_does_not_hide_the_others(tmp_path: Path) -> None:
     synchronise(ports)
     assert ports.index.count() == 3
     assert list(ports.index.keyword_scores(["walrus"], 5)) == ["bomb.md"]
+
+
+class _Closed(VaultFolder):
+    """A vault one folder of which cannot be listed for the moment."""
+
+    closed = ""
+
+    def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
+        for state in super().scan(problems):
+            if not self.closed or not state.path.startswith(f"{self.closed}/"):
+                yield state
+
+    def is_readable(self, folder: str) -> bool:
+        return folder != self.closed and super().is_readable(folder)
+
+
+def test_notes_in_a_folder_that_cannot_be_read_stay_as_they_were(tmp_path: Path) -> None:
+    vault = _Closed(tmp_path)
+    ports = replace(open_vault(tmp_path), vault=vault)
+    write_note(tmp_path, "closed/secret.md", "penguin\n")
+    write_note(tmp_path, "open.md", "walrus\n")
+    synchronise(ports)
+    vault.closed = "closed"
+    (tmp_path / "open.md").unlink()
+    report = synchronise(ports)
+    assert (report.removed, report.out_of_reach) == (("open.md",), ("closed/secret.md",))
+    assert ports.index.summary("closed/secret.md") is not None
+    vault.closed = ""
+    (tmp_path / "closed/secret.md").unlink()
+    assert synchronise(ports).removed == ("closed/secret.md",)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs another user")
+def test_a_folder_that_is_closed_to_the_user_is_not_readable() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        root.chmod(0o755)
+        vault = VaultFolder(root)
+        (root / "closed").mkdir(mode=0)
+        (root / "open").mkdir()
+        child = os.fork()
+        if child == 0:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            told = [vault.is_readable(folder) for folder in ("closed", "open", "gone", "")]
+            os._exit(0 if told == [False, True, True, True] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
