@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from amem_cli.adapters.index_connection import IndexConnection
 from amem_cli.core.index_port import PendingNote
-from amem_cli.core.journal import Event, LinkRecord, from_record, ownership, to_record
+from amem_cli.core.journal import Event, LinkRecord, from_record, to_record
+from amem_cli.core.ownership import ownership
 
 _SEEN = (
     "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"

@@ -1,8 +1,8 @@
-"""What the machine did and why: journal events, and who owns what by them."""
+"""What the machine did and why: journal events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -243,85 +243,6 @@ class JournalNews:
 
     files: tuple[JournalFile, ...] = ()
     restarted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Ownership:
-    """What in a note's metadata the machine wrote, by the journal.
-
-    Attributes:
-        links: records by the target's id or path, those of a person's commands too (see
-            `LinkRecord.by`); a link's text may have been rewritten by a rename, so the target
-            decides.
-        declined: targets of links that the machine made and a person removed.
-        context: the machine's last context, or None.
-    """
-
-    keywords: frozenset[str] = frozenset()
-    tags: frozenset[str] = frozenset()
-    links: Mapping[str, LinkRecord] = field(default_factory=dict)
-    declined: frozenset[str] = frozenset()
-    context: str | None = None
-
-    def may_replace_context(self, current: str) -> bool:
-        """A context may be replaced where there is none, or where it is the machine's own."""
-        return not current or current == self.context
-
-
-def undone_events(events: Iterable[Event]) -> dict[str, str]:
-    """Ids of events that are taken back, with the ids of the `undo` events that did it.
-
-    Taking back an `undo` makes the event count again.
-    """
-    found: dict[str, str] = {}
-    void: set[str] = set()
-    for event in sorted(events, key=lambda each: each.id, reverse=True):
-        if event.kind == "undo" and event.id not in void:
-            found[event.cause] = event.id
-            void.add(event.cause)
-    return found
-
-
-def ownership(events: Iterable[Event]) -> Ownership:
-    """Fold the events of one note, oldest first, into what the machine owns of it.
-
-    What an `undo` put back is the person's; an `undo` that was taken back itself does not count.
-    """
-    owned: dict[str, set[str]] = {"keywords": set(), "tags": set()}
-    links: dict[str, LinkRecord] = {}
-    declined: set[str] = set()
-    context: str | None = None
-    for event in _without_redone(list(events)):
-        writes = event.by == "machine" and event.kind != "release"
-        for change in event.changes:
-            if change.field in owned:
-                before, after = set(change.before or ()), set(change.after or ())
-                owned[change.field] -= before - after
-                if writes:
-                    owned[change.field] |= after - before
-            elif change.field == "context":
-                context = change.after if writes else None
-            elif change.field == "links":
-                gone = set(change.before or ()) - set(change.after or ())
-                lost = {key for key, link in links.items() if link.text in gone}
-                declined |= set() if writes else lost
-                links = {key: link for key, link in links.items() if key not in lost}
-        for link in event.links:
-            links[link.target] = link
-            declined.discard(link.target)
-    return Ownership(
-        frozenset(owned["keywords"]), frozenset(owned["tags"]), links, frozenset(declined), context
-    )
-
-
-def _without_redone(events: list[Event]) -> list[Event]:
-    """Without pairs of an `undo` and the `undo` that took it back."""
-    undos = {event.id for event in events if event.kind == "undo"}
-    if not undos:
-        return events
-    pairs = {first: second for first, second in undone_events(events).items() if first in undos}
-    void = {*pairs, *pairs.values()}
-    return [event for event in events if event.id not in void]
 
 
 def splice_between(before: bytes, after: bytes, sha_before: str, sha_after: str) -> Splice | None:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from amem_cli.core.journal import Change, Event, Ownership, change_from_record
+from amem_cli.core.journal import Change, Event, change_from_record
 from amem_cli.core.note import METADATA_FIELDS, Note
+from amem_cli.core.ownership import Ownership
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from amem_cli.core.index_port import NoteSummary
-from amem_cli.core.journal import Change, Event, undone_events
+from amem_cli.core.journal import Change, Event
 from amem_cli.core.note import LIST_FIELDS
+from amem_cli.core.ownership import undone_events
 from amem_cli.core.wikilinks import parse_link
 
 IDENTITY = ("id", "created")

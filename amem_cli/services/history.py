@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amem_cli.core.index_port import MemoryIndex
-from amem_cli.core.journal import Event, undone_events
+from amem_cli.core.journal import Event
+from amem_cli.core.ownership import undone_events
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from amem_cli.core.index_port import MemoryIndex
-from amem_cli.core.journal import Event, Ownership, ownership
+from amem_cli.core.journal import Event
+from amem_cli.core.ownership import Ownership, ownership
 
 
 def owned_by_machine(index: MemoryIndex, key: str, later: Iterable[Event] = ()) -> Ownership:

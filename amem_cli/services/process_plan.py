@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from amem_cli.core.changes import event_id
 from amem_cli.core.errors import AmemError
-from amem_cli.core.journal import Event, LinkRecord, Ownership
+from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.linking import Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
+from amem_cli.core.ownership import Ownership
 from amem_cli.core.proposals import Proposal, without_rejected
 from amem_cli.core.resolution import resolve, shortest_target
 from amem_cli.core.vault_port import FileContent

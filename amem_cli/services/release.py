@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from amem_cli.core.errors import AmemError
-from amem_cli.core.journal import Change, Event, LinkRecord, Ownership, ownership
+from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
+from amem_cli.core.ownership import Ownership, ownership
 from amem_cli.core.resolution import resolve
 from amem_cli.core.reversal import is_worded, meant
 from amem_cli.core.wikilinks import parse_link

@@ -9,9 +9,10 @@ from typing import Any
 
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import NotFoundError, SettingsError
-from amem_cli.core.journal import Event, LinkRecord, Splice, ownership
+from amem_cli.core.journal import Event, LinkRecord, Splice
 from amem_cli.core.note import LIST_FIELDS, OWNED_FIELDS, Note
 from amem_cli.core.note_file import body_bytes, parse_note
+from amem_cli.core.ownership import ownership
 from amem_cli.core.resolution import resolve, shortest_target
 from amem_cli.core.reversal import (
     IDENTITY,

@@ -26,9 +26,9 @@ from amem_cli.core.analysis import (
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
 from amem_cli.core.embedding_text import embedded_text
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
-from amem_cli.core.journal import Ownership
 from amem_cli.core.linking import LINKING_PROMPT, Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
+from amem_cli.core.ownership import Ownership
 from amem_cli.core.passages import split_passages
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.resolution import is_linkable

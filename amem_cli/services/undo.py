@@ -8,7 +8,8 @@ from datetime import datetime
 
 from amem_cli.core.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.core.identity import parse_moment
-from amem_cli.core.journal import Event, undone_events
+from amem_cli.core.journal import Event
+from amem_cli.core.ownership import undone_events
 from amem_cli.services.reversal_drafts import Reversal
 from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts

@@ -8,15 +8,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.core.journal import (
-    Change,
-    Event,
-    LinkRecord,
-    from_record,
-    ownership,
-    splice_between,
-    to_record,
-)
+from amem_cli.core.journal import Change, Event, LinkRecord, from_record, splice_between, to_record
+from amem_cli.core.ownership import ownership
 
 MACHINE_LINK = LinkRecord("20260101000000", "notes/b.md", "[[b]]", "supports", 0.8, "both on x")
 

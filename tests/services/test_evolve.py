@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from amem_cli.core.errors import ModelError
-from amem_cli.core.journal import ownership
 from amem_cli.core.note_file import parse_note
+from amem_cli.core.ownership import ownership
 from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import unlink

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from amem_cli.core.errors import NotFoundError, Problem, UsageError
-from amem_cli.core.journal import ownership
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
+from amem_cli.core.ownership import ownership
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import FieldEdits, update
 from amem_cli.services.evolve import MemoryProcess

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from amem_cli.core.errors import NotFoundError, SettingsError, UsageError
-from amem_cli.core.journal import Event, LinkRecord, ownership
+from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
+from amem_cli.core.ownership import ownership
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import FieldEdits, link, remove, unlink, update
 from amem_cli.services.evolve import MemoryProcess

@@ -11,7 +11,8 @@ from typing import Protocol
 from amem_cli.core.errors import HeaderRefused, SettingsError
 from amem_cli.core.finding import Finding, Mend
 from amem_cli.core.header import find_fences, read_header
-from amem_cli.core.journal import LinkRecord, ownership
+from amem_cli.core.journal import LinkRecord
+from amem_cli.core.ownership import ownership
 from amem_cli.core.resolution import is_attachment, name_key, resolve
 from amem_cli.core.wikilinks import parse_link
 from amem_cli.services.checkup.mending import OpenPorts

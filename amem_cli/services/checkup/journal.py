@@ -8,9 +8,10 @@ from functools import cache, partial
 
 from amem_cli.core.errors import SettingsError
 from amem_cli.core.finding import Finding, from_problem
-from amem_cli.core.journal import Event, Ownership, ownership
+from amem_cli.core.journal import Event
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
+from amem_cli.core.ownership import Ownership, ownership
 from amem_cli.core.resolution import resolve
 from amem_cli.core.wikilinks import parse_link
 from amem_cli.services.checkup.mending import OpenPorts
