@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from amem_cli.adapters.index_connection import IndexConnection
+from amem_cli.adapters.index_vectors import VectorTables
 from amem_cli.core.errors import Problem
 from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord, NoteSummary
 from amem_cli.core.resolution import alias_key, name_key, resolve
@@ -18,7 +18,7 @@ _SUMMARY = (
 )
 
 
-class NoteTables(IndexConnection):
+class NoteTables(VectorTables):
     """Stores and finds notes."""
 
     def file_states(self) -> Mapping[str, KnownFile]:
@@ -52,6 +52,7 @@ class NoteTables(IndexConnection):
             file.inode,
             file.scanned_ns,
             file.sha,
+            _folder(note.path),
         )
         marks = ", ".join("?" * len(values))
         self.rows(f"INSERT OR REPLACE INTO notes VALUES({marks})", values)
@@ -67,7 +68,8 @@ class NoteTables(IndexConnection):
         """A note has another path now; its usage stays."""
         handle = self._handle(old)
         if handle is not None:
-            self.rows("UPDATE notes SET path = ? WHERE note = ?", (new, handle))
+            sql = "UPDATE notes SET path = ?, folder = ? WHERE note = ?"
+            self.rows(sql, (new, _folder(new), handle))
             self.rows("UPDATE OR REPLACE usage SET note = ? WHERE note = ?", (new, old))
             self.rows("UPDATE OR REPLACE attempts SET path = ? WHERE path = ?", (new, old))
 
@@ -112,6 +114,7 @@ class NoteTables(IndexConnection):
             )
 
     def _store_words(self, handle: int, record: NoteRecord) -> None:
+        from amem_cli.core.moments import date_words
         from amem_cli.core.words import indexable_text
 
         note = record.note
@@ -121,11 +124,12 @@ class NoteTables(IndexConnection):
             " ".join(note.keywords),
             " ".join(note.tags),
             note.context,
+            date_words(note.created),
         )
         texts = tuple(indexable_text(column) for column in columns)
         self.rows(
-            "INSERT INTO words(rowid, title, body, keywords, tags, context)"
-            " VALUES(?, ?, ?, ?, ?, ?)",
+            "INSERT INTO words(rowid, title, body, keywords, tags, context, date)"
+            " VALUES(?, ?, ?, ?, ?, ?, ?)",
             (handle, *texts),
         )
 
@@ -161,10 +165,8 @@ class NoteTables(IndexConnection):
             )
             if passage not in keep
         ]
-        for passage, embedded in gone:
-            if embedded:
-                self.load_vector_extension()
-                self.rows("DELETE FROM vectors WHERE passage = ?", (passage,))
+        self.forget_vectors([passage for passage, embedded in gone if embedded])
+        for passage, _ in gone:
             self.rows("DELETE FROM passages WHERE passage = ?", (passage,))
 
     def _store_problems(self, handle: int, record: NoteRecord) -> None:
@@ -292,6 +294,10 @@ class NoteTables(IndexConnection):
             " WHERE private <= ? GROUP BY lower(value) ORDER BY min(note)"
         )
         return {tag: int(count) for tag, count in self.rows(sql, (not public,))}
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _listed(values: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 4
 # "amem" in the file's header.
 APPLICATION_ID = 0x616D656D
 
@@ -14,8 +14,9 @@ CREATE TABLE notes(
   keywords TEXT NOT NULL, tags TEXT NOT NULL, context TEXT NOT NULL, aliases TEXT NOT NULL,
   private INTEGER NOT NULL, refused TEXT NOT NULL, text_hash TEXT NOT NULL,
   size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
-  inode INTEGER NOT NULL, scanned_ns INTEGER NOT NULL, sha TEXT NOT NULL);
+  inode INTEGER NOT NULL, scanned_ns INTEGER NOT NULL, sha TEXT NOT NULL, folder TEXT NOT NULL);
 CREATE INDEX notes_by_id ON notes(id);
+CREATE INDEX notes_in_time ON notes(folder, created, path) WHERE created <> '';
 CREATE TABLE names(key TEXT NOT NULL, note INTEGER NOT NULL, alias INTEGER NOT NULL);
 CREATE INDEX names_by_key ON names(key, alias);
 CREATE INDEX names_by_note ON names(note);
@@ -29,8 +30,11 @@ CREATE TABLE passages(
 CREATE INDEX passages_by_note ON passages(note, position);
 CREATE INDEX passages_waiting ON passages(passage) WHERE embedded = 0;
 CREATE VIRTUAL TABLE words USING fts5(
-  title, body, keywords, tags, context, content='', contentless_delete=1,
+  title, body, keywords, tags, context, date, content='', contentless_delete=1,
   tokenize='porter unicode61 remove_diacritics 2');
+CREATE TABLE vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
+CREATE TABLE codes(block INTEGER PRIMARY KEY, held BLOB NOT NULL, bits BLOB NOT NULL);
+CREATE TABLE centre(mean BLOB NOT NULL);
 CREATE TABLE problems(note INTEGER NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL,
   hint TEXT NOT NULL);
 CREATE INDEX problems_by_note ON problems(note);
@@ -46,9 +50,4 @@ CREATE TABLE attempts(path TEXT PRIMARY KEY, count INTEGER NOT NULL, error TEXT 
   WITHOUT ROWID;
 CREATE TABLE usage(note TEXT PRIMARY KEY, count INTEGER NOT NULL, last TEXT NOT NULL)
   WITHOUT ROWID;
-"""
-
-VECTOR_TABLE = """
-CREATE VIRTUAL TABLE vectors USING vec0(
-  passage INTEGER PRIMARY KEY, embedding float[{dimension}] distance_metric=cosine)
 """

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING
 
 from amem_cli.adapters.index_journal import JournalTables
 from amem_cli.adapters.index_notes import NoteTables
-from amem_cli.adapters.index_schema import VECTOR_TABLE
-from amem_cli.core.errors import EncoderError
+from amem_cli.adapters.index_search import SearchTables
 from amem_cli.core.index_port import PassageJob
 
 if TYPE_CHECKING:
     from amem_cli.core.ports import Vectors
 
-# Title, body, keywords, tags, context.
-_COLUMN_WEIGHTS = "3.0, 1.0, 2.0, 1.0, 1.0"
-_MAX_NEAREST = 4096
+# Title, body, keywords, tags, context, date.
+_COLUMN_WEIGHTS = "2.0, 1.0, 2.0, 1.0, 1.0, 1.0"
 # Passages of one note that get vectors: about 140,000 characters; the rest is found by its words.
 _MAX_EMBEDDED = 200
 
 
-class SqliteIndex(NoteTables, JournalTables):
+class SqliteIndex(NoteTables, JournalTables, SearchTables):
     """The index file; see `amem_cli.core.index_port.MemoryIndex` for what each call promises."""
 
     def __init__(
@@ -44,18 +42,12 @@ class SqliteIndex(NoteTables, JournalTables):
         known = self.encoder()
         if known == model_id:
             return False
-        self.load_vector_extension()
         with self.changing():
-            self.rows("DROP TABLE IF EXISTS vectors")
-            self.rows(VECTOR_TABLE.format(dimension=int(dimension)))
+            self.forget_all_vectors()
             self.rows("UPDATE passages SET embedded = 0")
             self.set_meta("encoder", model_id)
             self.set_meta("dimension", str(int(dimension)))
         return known is not None
-
-    def encoder(self) -> str | None:
-        """Id of the model whose vectors are stored."""
-        return self.meta("encoder")
 
     def passages_to_embed(self) -> list[PassageJob]:
         """Passages without a vector."""
@@ -82,32 +74,28 @@ class SqliteIndex(NoteTables, JournalTables):
             EncoderError: a vector is of another shape, or not finite: it would come first in every
                 search.
         """
-        if self.encoder() != self._model_id:
-            return
-        self._refuse_odd(vectors)
-        self.load_vector_extension()
-        for passage, vector in zip(passages, vectors, strict=True):
-            # It may have been re-cut or removed while its vector was computed, and its number may
-            # stand for another text by now.
+        with self.changing():
+            if self.encoder() != self._model_id:
+                return
+            self.refuse_odd(vectors)
+            # A passage may have been re-cut or removed while its vector was computed, and its
+            # number may stand for another text by now.
             sql = "SELECT 1 FROM passages WHERE passage = ? AND embed_key = ?"
-            if self.rows(sql, (passage, self._embed_keys.pop(passage, None))).fetchone() is None:
-                continue
-            self.rows("DELETE FROM vectors WHERE passage = ?", (passage,))
-            self.rows("INSERT INTO vectors VALUES(?, ?)", (passage, _blob(vector)))
-            self.rows("UPDATE passages SET embedded = 1 WHERE passage = ?", (passage,))
+            current = [
+                place
+                for place, passage in enumerate(passages)
+                if self.rows(sql, (passage, self._embed_keys.pop(passage, None))).fetchone()
+            ]
+            there = [passages[place] for place in current]
+            self.put_vectors(there, vectors[current])
+            for passage in there:
+                self.rows("UPDATE passages SET embedded = 1 WHERE passage = ?", (passage,))
+            if not self.coded() and not self._any_to_embed():
+                self.code_if_many()
 
-    def _refuse_odd(self, vectors: Vectors) -> None:
-        import numpy as np
-
-        if str(vectors.shape[-1]) != self.meta("dimension"):
-            raise EncoderError(
-                f"a vector of {vectors.shape[-1]} numbers is not of the model of the index",
-                hint="amem index brings the index up to date.",
-            )
-        if not np.isfinite(vectors).all():
-            raise EncoderError(
-                "the encoder gave a vector that is not finite", hint="amem model test"
-            )
+    def _any_to_embed(self) -> bool:
+        sql = "SELECT 1 FROM passages WHERE embedded = 0 AND position < ? LIMIT 1"
+        return self.rows(sql, (_MAX_EMBEDDED,)).fetchone() is not None
 
     def keyword_scores(
         self, terms: Sequence[str], limit: int, among: Sequence[str] | None = None
@@ -129,59 +117,6 @@ class SqliteIndex(NoteTables, JournalTables):
         )
         return dict(self.rows(sql, (query, *bindings, limit)).fetchall())
 
-    def vector_scores(
-        self, vector: Vectors, limit: int, among: Sequence[str] | None = None
-    ) -> dict[str, float]:
-        """Best cosine of any passage by path, best first; shape of `vector`: (dimension,).
-
-        Raises:
-            EncoderError: the vector is of another model, or not finite.
-        """
-        if self.encoder() is None or limit < 1:
-            return {}
-        self._refuse_odd(vector)
-        self.load_vector_extension()
-        if among is None:
-            # Long notes fill several places with their passages; ask for more than notes wanted.
-            nearest = min(limit * 4, _MAX_NEAREST)
-            sql = (
-                "SELECT n.path, 1.0 - v.distance FROM"
-                " (SELECT passage, distance FROM vectors WHERE embedding MATCH ? AND k = ?) v"
-                " JOIN passages p USING(passage) JOIN notes n USING(note)"
-            )
-            bindings: tuple[object, ...] = (_blob(vector), nearest)
-        else:
-            sql = (
-                "SELECT n.path, 1.0 - vec_distance_cosine(v.embedding, ?) FROM notes n"
-                " JOIN passages p USING(note) JOIN vectors v USING(passage)"
-                " WHERE n.path IN (SELECT value FROM json_each(?)) AND p.embedded = 1"
-            )
-            bindings = (_blob(vector), _json(among))
-        best: dict[str, float] = {}
-        for path, cosine in self.rows(sql, bindings):
-            if cosine is not None:
-                best[path] = max(cosine, best.get(path, -1.0))
-        ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
-        return dict(ranked[:limit])
-
-    def note_vector(self, path: str) -> Vectors | None:
-        """Mean of a note's passage vectors, unit length, shape (dimension,)."""
-        if self.encoder() is None:
-            return None
-        import numpy as np
-
-        self.load_vector_extension()
-        sql = (
-            "SELECT v.embedding FROM notes n JOIN passages p USING(note)"
-            " JOIN vectors v USING(passage) WHERE n.path = ? AND p.embedded = 1 ORDER BY position"
-        )
-        blobs = [row[0] for row in self.rows(sql, (path,))]
-        if not blobs:
-            return None
-        mean = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), -1).mean(axis=0)
-        length = float(np.linalg.norm(mean))
-        return (mean / length).astype(np.float32) if length > 0 else None
-
     def document_frequency(self, term: str) -> int:
         """In how many notes a word occurs."""
         word = term.replace('"', "").replace("\0", "")
@@ -194,9 +129,9 @@ class SqliteIndex(NoteTables, JournalTables):
     def canonical_dump(self) -> Mapping[str, list[tuple[object, ...]]]:
         """Everything that follows from the vault alone, in an order free of history.
 
-        Two indexes of the same vault are equal here; usage and attempts are left out.
+        Two indexes of the same vault are equal here; usage and attempts are left out, and so are
+        the bits of vectors, whose centre is of the time when they were made.
         """
-        self.load_vector_extension()
         paths = dict(self.rows("SELECT note, path FROM notes").fetchall())
         dump: dict[str, list[tuple[object, ...]]] = {
             "encoder": [(self.encoder(),)],
@@ -229,10 +164,6 @@ class SqliteIndex(NoteTables, JournalTables):
         )
         sql = "SELECT doc, term, col, offset FROM temp.places"
         return sorted((paths[doc], *rest) for doc, *rest in self.rows(sql))
-
-
-def _blob(vector: Vectors) -> bytes:
-    return vector.astype("<f4").tobytes()
 
 
 def _json(values: Sequence[str]) -> str:

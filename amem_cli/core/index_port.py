@@ -208,6 +208,20 @@ class MemoryIndex(NoteNames, Protocol):
     ) -> dict[str, float]:
         """BM25 by path, higher is better, best first; `among` restricts to these paths."""
 
+    def term_matches(
+        self, terms: Sequence[str], among: Sequence[str]
+    ) -> list[tuple[int, frozenset[str]]]:
+        """For each term in how many notes it occurs, and which of the paths `among` hold it."""
+
+    def spellings(self, beginning: str, shortest: int, longest: int) -> list[tuple[str, int]]:
+        """Indexed words (stems) that begin so and are that long, with their number of notes."""
+
+    def written_next(
+        self, path: str, reach: int
+    ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """Paths and `created` of the notes of the same folder created before and after a note,
+        nearest first, at most `reach` on either side; none for a note without a time of day."""
+
     def vector_scores(
         self, vector: Vectors, limit: int, among: Sequence[str] | None = None
     ) -> dict[str, float]:

@@ -1,12 +1,40 @@
-"""How the scores of words and of vectors become one ranking."""
+"""How the scores of words and of vectors become one ranking, and what notes lend each other.
+
+The shares were tuned on three of five conversations; `docs/retrieval.md` shows what each is worth.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 # Share of the cosine in the fused score; a convex fusion of normalised scores loses less than
 # rank fusion where one of the two legs knows nothing (Bruch et al. 2023, arXiv 2210.11934).
-COSINE_SHARE = 0.6
+COSINE_SHARE = 0.55
+# BM25 forgives a missing word where another one is frequent; a note that holds every word of the
+# question is more likely meant. Less so the longer the question: no answer repeats all of it.
+COVERAGE_POWER = 0.75
+SHORT_QUESTION = 6
+
+# Only the best candidates lend, and only what they have above the last one of them: else every
+# note with neighbours would gain, and most where an encoder finds all texts alike (a script that
+# it never learned).
+LENDERS = 20
+
+# Of its excess a note lends this share to the one written next, and to the one before.
+TIME_SHARE = 0.4
+# What the second and third note away get, each of what the nearer one got.
+TIME_DECAY = 0.7
+TIME_REACH = 3
+# Written within this span of one another in one folder, notes belong to one occasion: a
+# conversation, a meeting, a lecture. A person's notes of different days lend each other nothing.
+TIME_SPAN_SECONDS = 3600
+# A link in the text is a person's; it says what similarity does not. One in the front matter may
+# come from the machine, which had looked at similarity already.
+TEXT_LINK_SHARE = 0.5
+PROPERTY_LINK_SHARE = 0.3
+# A note that links to more notes than this says less about each of them.
+SELECTIVE_LINKS = 8
 
 
 def normalised(scores: Mapping[str, float]) -> dict[str, float]:
@@ -33,3 +61,77 @@ def fused(cosines: Mapping[str, float], words: Mapping[str, float]) -> dict[str,
 def ranked(scores: Mapping[str, float]) -> dict[str, float]:
     """Best first; ties by key, so that an answer never depends on chance."""
     return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+
+
+def covered(
+    words: Mapping[str, float], matches: Sequence[tuple[int, Set[str]]], total: int
+) -> dict[str, float]:
+    """Scores of words, less for a note that holds only a part of what was asked.
+
+    Args:
+        words: BM25 by note.
+        matches: for each term in how many notes it occurs, and which of the scored notes hold it.
+        total: number of notes.
+    """
+    weights = [math.log(1 + total / (count + 0.5)) if count else 0.0 for count, _ in matches]
+    whole = sum(weights)
+    if whole <= 0:
+        return dict(words)
+    power = COVERAGE_POWER * min(1.0, SHORT_QUESTION / len(matches))
+    scores = {}
+    for key, score in words.items():
+        held = sum(w for w, (_, keys) in zip(weights, matches, strict=True) if key in keys)
+        scores[key] = score * (held / whole) ** power
+    return scores
+
+
+def excess(scores: Mapping[str, float]) -> dict[str, float]:
+    """What the `LENDERS` best notes have above the last of them."""
+    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:LENDERS]
+    floor = best[-1][1] if best else 0.0
+    return {key: score - floor for key, score in best if score > floor}
+
+
+def lent_in_time(
+    surplus: Mapping[str, float], neighbours: Mapping[str, Iterable[tuple[str, int]]]
+) -> dict[str, float]:
+    """What notes get from those written next to them, summed.
+
+    Args:
+        surplus: what each note has to lend.
+        neighbours: for a note the others with their distance in notes, 1 for the next one.
+    """
+    gains: dict[str, float] = {}
+    for source, spare in surplus.items():
+        for key, distance in neighbours.get(source, ()):
+            share = TIME_SHARE * TIME_DECAY ** (distance - 1)
+            gains[key] = gains.get(key, 0.0) + share * spare
+    return gains
+
+
+def lent_by_links(
+    surplus: Mapping[str, float], links: Mapping[str, Mapping[str, float]]
+) -> dict[str, float]:
+    """What notes get from the best note that is linked with them.
+
+    Args:
+        surplus: what each note has to lend.
+        links: for a note the linked ones with the share that the link passes on.
+    """
+    gains: dict[str, float] = {}
+    for source, spare in surplus.items():
+        linked = links.get(source, {})
+        selective = min(1.0, SELECTIVE_LINKS / len(linked)) if linked else 0.0
+        for key, share in linked.items():
+            gains[key] = max(gains.get(key, 0.0), share * selective * spare)
+    return gains
+
+
+def with_gains(scores: Mapping[str, float], *gains: Mapping[str, float]) -> dict[str, float]:
+    """Scores and what was lent, best first, within 0..1."""
+    total = dict(scores)
+    for gain in gains:
+        for key, amount in gain.items():
+            total[key] = total.get(key, 0.0) + amount
+    best = max(1.0, *total.values()) if total else 1.0
+    return ranked({key: score / best for key, score in total.items()})

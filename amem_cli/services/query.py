@@ -10,7 +10,6 @@ from typing import Literal
 from amem_cli.core.errors import UsageError
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.ports import Encoder
-from amem_cli.core.ranking import fused, ranked
 from amem_cli.core.resolution import resolve
 
 Mode = Literal["hybrid", "semantic", "keyword"]
@@ -90,14 +89,21 @@ def search(
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
     if mode != "keyword" and encoder is None:
         raise UsageError(f"{mode} search needs an encoder")
+    from amem_cli.services.question import Question
+
     limit = max(1, min(limit, MAX_HITS))
     allowed = _allowed(index, filters)
-    scores = _scores(index, query, encoder if mode != "keyword" else None, mode, limit, allowed)
+    question = Question(index, query, max(CANDIDATES, limit * 2), allowed)
+    if mode == "keyword" or encoder is None:
+        scores = question.by_words()
+    else:
+        vector = encoder.encode([query], query=True)[0]
+        scores = question.by_meaning(vector) if mode == "semantic" else question.by_both(vector)
     top = dict(list(scores.items())[:limit])
-    hits = [_hit(index, path, score, query, None) for path, score in top.items()]
+    hits = [_hit(index, path, score, question.wording, None) for path, score in top.items()]
     found = [hit for hit in hits if hit is not None]
     if neighbors:
-        found.extend(_neighbors(index, query, found, scores, limit, allowed))
+        found.extend(_neighbors(index, question.wording, found, scores, limit, allowed))
     return found
 
 
@@ -105,34 +111,6 @@ def _allowed(index: MemoryIndex, filters: Filters) -> set[str] | None:
     if not filters:
         return None
     return {note.path for note in index.summaries() if filters.admit(note)}
-
-
-def _scores(
-    index: MemoryIndex,
-    query: str,
-    encoder: Encoder | None,
-    mode: Mode,
-    limit: int,
-    allowed: set[str] | None,
-) -> dict[str, float]:
-    from amem_cli.core.words import search_terms
-
-    among = None if allowed is None else sorted(allowed)
-    wide = max(CANDIDATES, limit * 2)
-    terms = search_terms(query) if mode != "semantic" else []
-    words = index.keyword_scores(terms, wide, among)
-    if encoder is None:
-        return fused({}, words)
-    vector = encoder.encode([query], query=True)[0]
-    cosines = index.vector_scores(vector, wide, among)
-    if mode == "semantic":
-        return ranked({path: max(0.0, cosine) for path, cosine in cosines.items()})
-    # A leg that did not list a candidate of the other still has a score for it.
-    unheard = sorted(set(words) - set(cosines))
-    unsaid = sorted(set(cosines) - set(words))
-    cosines.update(index.vector_scores(vector, len(unheard), unheard))
-    words.update(index.keyword_scores(terms, len(unsaid), unsaid))
-    return fused(cosines, words)
 
 
 def _hit(index: MemoryIndex, path: str, score: float, query: str, via: str | None) -> Hit | None:

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.core.ranking import fused
+from amem_cli.core.ranking import (
+    LENDERS,
+    covered,
+    excess,
+    fused,
+    lent_by_links,
+    lent_in_time,
+    with_gains,
+)
 from amem_cli.core.snippets import SNIPPET_CHARACTERS, snippet, window
 
 
@@ -44,3 +52,61 @@ def test_the_snippet_is_around_the_words_of_the_query() -> None:
 @given(st.text(max_size=600), st.integers(0, 600), st.integers(20, 300))
 def test_a_window_is_never_longer_than_asked(text: str, place: int, limit: int) -> None:
     assert len(window(text, place, limit)) <= limit
+
+
+def test_a_note_that_holds_every_word_beats_one_that_repeats_a_part() -> None:
+    words = {"part": 5.0, "whole": 4.5}
+    both = frozenset({"part", "whole"})
+    scores = covered(words, [(3, both), (3, frozenset({"whole"}))], total=100)
+    assert scores["whole"] == words["whole"]
+    assert scores["part"] < scores["whole"]
+
+
+def test_a_missing_word_counts_less_in_a_long_question() -> None:
+    held = frozenset({"note"})
+    short = [(3, held)] * 3 + [(3, frozenset[str]())]
+    assert (
+        covered({"note": 1.0}, short, 100)["note"] < covered({"note": 1.0}, short * 9, 100)["note"]
+    )
+
+
+def test_words_that_no_note_has_change_nothing() -> None:
+    assert covered({"a": 2.0}, [(0, frozenset()), (0, frozenset())], 10) == {"a": 2.0}
+
+
+def test_only_the_best_notes_lend_and_only_what_they_have_above_the_last() -> None:
+    surplus = excess({str(i): 1 - i / 100 for i in range(100)})
+    assert len(surplus) == LENDERS - 1
+    assert max(surplus.values()) == pytest.approx((LENDERS - 1) / 100)
+    assert excess({"a": 0.5, "b": 0.5}) == {}
+    assert excess({}) == {}
+
+
+def test_the_next_note_gets_more_than_the_one_after() -> None:
+    gains = lent_in_time({"a": 1.0, "b": 0.5}, {"a": [("x", 1), ("y", 2)], "b": [("x", 1)]})
+    assert gains["x"] > gains["y"] > 0
+    assert gains["x"] == pytest.approx(1.5 * lent_in_time({"a": 1.0}, {"a": [("x", 1)]})["x"])
+
+
+def test_links_lend_the_most_of_what_any_of_them_offers() -> None:
+    links = {"a": {"x": 0.5}, "b": {"x": 0.5, "y": 0.3}}
+    gains = lent_by_links({"a": 1.0, "b": 0.6, "c": 1.0}, links)
+    assert gains == {"x": 0.5, "y": pytest.approx(0.18)}
+
+
+def test_a_note_that_links_to_everything_says_little_of_each() -> None:
+    few = lent_by_links({"a": 1.0}, {"a": {"x": 0.5}})
+    many = lent_by_links({"hub": 1.0}, {"hub": {"x": 0.5} | {str(i): 0.5 for i in range(99)}})
+    assert many["x"] < few["x"] / 5
+
+
+@given(
+    st.dictionaries(st.text(max_size=2), st.floats(0, 1)),
+    st.dictionaries(st.text(max_size=2), st.floats(0, 5)),
+)
+def test_lent_scores_stay_in_the_unit_interval_and_fall(
+    scores: dict[str, float], gains: dict[str, float]
+) -> None:
+    total = list(with_gains(scores, gains).values())
+    assert all(0 <= score <= 1 for score in total)
+    assert total == sorted(total, reverse=True)

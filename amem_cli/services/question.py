@@ -1,0 +1,153 @@
+"""Scores the notes of the index for one query, by words, by meaning or by both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amem_cli.core.index_port import MemoryIndex, NoteLink
+from amem_cli.core.moments import seconds_between
+from amem_cli.core.ranking import (
+    PROPERTY_LINK_SHARE,
+    TEXT_LINK_SHARE,
+    TIME_REACH,
+    TIME_SPAN_SECONDS,
+    covered,
+    excess,
+    fused,
+    lent_by_links,
+    lent_in_time,
+    ranked,
+    with_gains,
+)
+from amem_cli.core.resolution import resolve
+from amem_cli.core.words import search_terms
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
+
+# A question of more terms is a text to find the like of, not words that a note should hold.
+MAX_COVERED = 32
+MAX_CORRECTED = 8
+
+
+class Question:
+    """A query put to the index.
+
+    Args:
+        wide: how many candidates each leg names.
+        allowed: paths that may be found; None for all.
+
+    Attributes:
+        wording: the query as it was understood.
+    """
+
+    def __init__(self, index: MemoryIndex, query: str, wide: int, allowed: set[str] | None) -> None:
+        self.wording = query
+        self._index = index
+        self._wide = wide
+        self._allowed = allowed
+        self._among = None if allowed is None else sorted(allowed)
+
+    def by_words(self) -> dict[str, float]:
+        """Scores by words alone; a misspelt word is read as a known one where nothing matches."""
+        terms = search_terms(self.wording)
+        words = self._index.keyword_scores(terms, self._wide, self._among)
+        if not words:
+            terms = corrected(self._index, terms)
+            words = self._index.keyword_scores(terms, self._wide, self._among)
+            self.wording = " ".join(terms) if words else self.wording
+        return fused({}, self._covered(terms, words))
+
+    def by_meaning(self, vector: Vectors) -> dict[str, float]:
+        """Cosines."""
+        cosines = self._index.vector_scores(vector, self._wide, self._among)
+        return ranked({path: max(0.0, cosine) for path, cosine in cosines.items()})
+
+    def by_both(self, vector: Vectors) -> dict[str, float]:
+        """Words and meaning, with what notes of one occasion and linked notes lend each other."""
+        terms = search_terms(self.wording)
+        cosines = self._index.vector_scores(vector, self._wide, self._among)
+        words = self._index.keyword_scores(terms, self._wide, self._among)
+        # A leg that did not list a candidate of the other still has a score for it.
+        self._complete(vector, terms, cosines, words, {*cosines, *words})
+        scores = fused(cosines, self._covered(terms, words))
+        surplus = excess(scores)
+        times = {path: self._written_next(path) for path in surplus}
+        links = {path: self._links(path) for path in surplus}
+        lent = [lent_in_time(surplus, times), lent_by_links(surplus, links)]
+        newcomers = {path for gain in lent for path in gain} - set(scores)
+        if newcomers:
+            self._complete(vector, terms, cosines, words, newcomers)
+            scores = fused(cosines, self._covered(terms, words))
+        return with_gains(scores, *lent)
+
+    def _complete(
+        self,
+        vector: Vectors,
+        terms: list[str],
+        cosines: dict[str, float],
+        words: dict[str, float],
+        paths: set[str],
+    ) -> None:
+        unheard = sorted(paths - set(cosines))
+        unsaid = sorted(paths - set(words))
+        if unheard:
+            cosines.update(self._index.vector_scores(vector, len(unheard), unheard))
+        if unsaid:
+            words.update(self._index.keyword_scores(terms, len(unsaid), unsaid))
+
+    def _covered(self, terms: list[str], words: dict[str, float]) -> dict[str, float]:
+        if not 2 <= len(terms) <= MAX_COVERED or not words:
+            return words
+        matches = self._index.term_matches(terms, list(words))
+        return covered(words, matches, self._index.count())
+
+    def _written_next(self, path: str) -> list[tuple[str, int]]:
+        note = self._index.summary(path)
+        if note is None:
+            return []
+        return [
+            (other, distance)
+            for side in self._index.written_next(path, TIME_REACH)
+            for distance, (other, created) in enumerate(side, 1)
+            if self._may_be_found(other)
+            and seconds_between(note.created, created) <= TIME_SPAN_SECONDS
+        ]
+
+    def _links(self, path: str) -> dict[str, float]:
+        shares: dict[str, float] = {}
+        for link in self._index.links_of(path):
+            target = resolve(link.target, path, self._index)
+            if target is not None:
+                shares[target] = max(shares.get(target, 0.0), _share(link))
+        for source, link in self._index.links_to(path):
+            shares[source] = max(shares.get(source, 0.0), _share(link))
+        shares.pop(path, None)
+        return {other: share for other, share in shares.items() if self._may_be_found(other)}
+
+    def _may_be_found(self, path: str) -> bool:
+        return self._allowed is None or path in self._allowed
+
+
+def _share(link: NoteLink) -> float:
+    return TEXT_LINK_SHARE if link.kind == "wikilink" else PROPERTY_LINK_SHARE
+
+
+def corrected(index: MemoryIndex, terms: list[str]) -> list[str]:
+    """The terms, with those that no note holds replaced by the known word nearest in spelling."""
+    from amem_cli.core.spelling import mistakes_allowed, nearest_spelling
+
+    words = []
+    for term in terms[:MAX_CORRECTED]:
+        allowed = mistakes_allowed(term)
+        meant = None
+        if allowed and not index.document_frequency(term):
+            # The first letter is seldom wrong, but it may have changed places with the second.
+            known = [
+                spelling
+                for letter in dict.fromkeys(term[:2])
+                for spelling in index.spellings(letter, len(term) - 5, len(term) + allowed)
+            ]
+            meant = nearest_spelling(term, known)
+        words.append(meant or term)
+    return words

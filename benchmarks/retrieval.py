@@ -1,0 +1,356 @@
+"""How much of the evidence does a search find, beside the simple ways of searching?
+
+    python benchmarks/retrieval.py DATA_FOLDER
+    python benchmarks/retrieval.py DATA_FOLDER --sets locomo,gold --json figures.json
+    python benchmarks/retrieval.py DATA_FOLDER --sets gold --links given
+
+DATA_FOLDER holds `retrieval/SET/notes.jsonl` (`id, group, seq, date, speaker, text`) with
+`queries.jsonl` (`id, group, category, query, gold`), and `gold/VAULT/notes.jsonl`,
+`questions.jsonl`, `links.jsonl`; either may be missing. Each group becomes a vault of its own, made
+by the program's services as a person would: a turn is the text "Speaker: …", created at its date
+plus a second for each turn before it, in a folder named after the group.
+
+The baselines run in the same vault with the same encoder. Figures are means over the questions in
+percent, with the 95% interval of 2,000 bootstrap samples of the questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from amem_cli.adapters.vault_template import adopt_vault
+from amem_cli.core.ranking import fused
+from amem_cli.core.words import search_terms
+from amem_cli.services.add import NewNote, add
+from amem_cli.services.evolve import evolve_many
+from amem_cli.services.query import search
+from amem_cli.services.sync import embed_missing, synchronise
+from amem_cli.wiring import Workspace
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Encoder, Vectors
+
+DEPTHS = (1, 3, 5, 10, 20)
+METRICS = (*(f"recall@{depth}" for depth in DEPTHS), "ndcg@10", "mrr")
+SHOWN = 20
+ALL = 10_000
+DATE_FORMATS = (
+    "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y"
+)  # fmt: skip
+UNDATED = datetime(2024, 1, 1)
+SAMPLES = 2000
+BASELINE = "convex fusion"
+PRODUCT = "amem hybrid"
+
+
+@dataclass
+class Turn:
+    """A note as the data give it; `bare` is its text without who said it."""
+
+    id: str
+    new: NewNote
+    bare: str
+
+
+@dataclass
+class Group:
+    """A conversation or vault with its questions (category, query, ids of the evidence)."""
+
+    name: str
+    turns: list[Turn] = field(default_factory=list)
+    queries: list[tuple[str, str, list[str]]] = field(default_factory=list)
+    links: list[tuple[str, str]] = field(default_factory=list)
+
+
+class RememberingEncoder:
+    """An encoder that keeps its vectors in a file, for the next run on the same texts."""
+
+    def __init__(self, encoder: Encoder, file: Path | None) -> None:
+        self._encoder = encoder
+        self._file = file
+        self._known: dict[str, Any] = {}
+        if file is not None and file.exists():
+            with np.load(file) as stored:
+                self._known = dict(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
+
+    @property
+    def model_id(self) -> str:
+        return self._encoder.model_id
+
+    @property
+    def dimension(self) -> int:
+        return self._encoder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._encoder.max_tokens
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        if query:
+            return self._encoder.encode(texts, query=True)
+        new = sorted({text for text in texts if text not in self._known}, key=len)
+        for start in range(0, len(new), 512):
+            chunk = new[start : start + 512]
+            self._known.update(zip(chunk, self._encoder.encode(chunk), strict=True))
+        return np.array([self._known[text] for text in texts], dtype=np.float32)
+
+    def save(self) -> None:
+        if self._file is not None and self._known:
+            np.savez(
+                self._file, texts=np.array(list(self._known)), vectors=list(self._known.values())
+            )
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def moment(text: str) -> datetime | None:
+    for form in DATE_FORMATS:
+        try:
+            return datetime.strptime(text, form)
+        except ValueError:
+            continue
+    return None
+
+
+def conversations(folder: Path) -> list[Group]:
+    groups: dict[str, Group] = {}
+    last: dict[str, datetime] = {}
+    for row in sorted(rows(folder / "notes.jsonl"), key=lambda row: int(row["seq"])):
+        name = row["group"]
+        group = groups.setdefault(name, Group(name))
+        # A turn without a date belongs to the day of the turn before.
+        last[name] = moment(row.get("date", "")) or last.get(name, UNDATED)
+        speaker, text = row.get("speaker", ""), row["text"]
+        created = last[name] + timedelta(seconds=int(row["seq"]))
+        said = f"{speaker}: {text}" if speaker else text
+        new = NewNote(said, created=created, folder=f"notes/{name}")
+        group.turns.append(Turn(row["id"], new, text))
+    for row in rows(folder / "queries.jsonl"):
+        groups[row["group"]].queries.append((row["category"], row["query"], row["gold"]))
+    return list(groups.values())
+
+
+def gold_vault(folder: Path) -> Group:
+    group = Group(folder.name)
+    for row in rows(folder / "notes.jsonl"):
+        created = moment(row["created"])
+        new = NewNote(row["content"], title=row["title"], created=created)
+        group.turns.append(Turn(row["id"], new, row["content"]))
+    for row in rows(folder / "questions.jsonl"):
+        if row["gold"]:
+            group.queries.append((row["type"], row["query"], row["gold"]))
+    links = rows(folder / "links.jsonl")
+    group.links = [(row["source"], row["target"]) for row in links]
+    return group
+
+
+def data_sets(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, list[Group]]]:
+    for each in sorted((folder / "retrieval").glob("*/notes.jsonl")):
+        if not names or each.parent.name in names:
+            yield each.parent.name, conversations(each.parent)
+    vaults = sorted((folder / "gold").glob("*/questions.jsonl"))
+    if vaults and (not names or "gold" in names):
+        yield "gold", [gold_vault(each.parent) for each in vaults]
+
+
+class Searches:
+    """One group in a vault of its own, and every way to search it."""
+
+    def __init__(self, root: Path, group: Group, encoder: Encoder, links: str) -> None:
+        adopt_vault(root)
+        overrides = {"llm_backend": "none", "git_commit": "off"}
+        self.workspace = Workspace(root, overrides=overrides)
+        self.workspace.encoder = encoder
+        self.encoder = encoder
+        ports = self.workspace.ports
+        synchronise(ports)
+        targets: dict[str, list[str]] = {}
+        for source, target in group.links if links == "given" else ():
+            targets.setdefault(source, []).append(target)
+        self.path_of: dict[str, str] = {}
+        for turn in group.turns:
+            known = [self.path_of[each] for each in targets.get(turn.id, ())]
+            linked = [f"[[{path.removesuffix('.md')}]]" for path in known]
+            self.path_of[turn.id] = add(ports, replace(turn.new, links=linked))
+        embed_missing(ports, encoder)
+        if links == "made":
+            evolve_many(self.workspace.process, list(self.path_of.values()), asked=True)
+            embed_missing(ports, encoder)
+        self.bare = encoder.encode([turn.bare for turn in group.turns])
+        self.said = encoder.encode([turn.new.content for turn in group.turns])
+        self.seconds: list[float] = []
+
+    def designs(self) -> dict[str, Callable[[str], list[str]]]:
+        return {
+            "A-MEM, content only": lambda query: self.dense(query, self.bare),
+            "A-MEM, speaker + content": lambda query: self.dense(query, self.said),
+            "BM25": lambda query: list(self.words(query))[:SHOWN],
+            "RRF, k=60": lambda query: self.reciprocal(query, 60),
+            "RRF, k=10": lambda query: self.reciprocal(query, 10),
+            BASELINE: lambda query: list(fused(self.cosines(query), self.words(query)))[:SHOWN],
+            "amem keyword": lambda query: self.product(query, "keyword"),
+            "amem semantic": lambda query: self.product(query, "semantic"),
+            PRODUCT: lambda query: self.product(query, "hybrid"),
+        }
+
+    def dense(self, query: str, vectors: Vectors) -> list[str]:
+        cosines = vectors @ self.encoder.encode([query], query=True)[0]
+        paths = list(self.path_of.values())
+        return [paths[i] for i in np.argsort(-cosines, kind="stable")[:SHOWN]]
+
+    def cosines(self, query: str) -> dict[str, float]:
+        vector = self.encoder.encode([query], query=True)[0]
+        return self.workspace.index.vector_scores(vector, ALL, list(self.path_of.values()))
+
+    def words(self, query: str) -> dict[str, float]:
+        return self.workspace.index.keyword_scores(search_terms(query), ALL)
+
+    def reciprocal(self, query: str, k: int) -> list[str]:
+        scores: dict[str, float] = {}
+        for leg in (self.cosines(query), self.words(query)):
+            for rank, path in enumerate(leg, 1):
+                scores[path] = scores.get(path, 0.0) + 1 / (k + rank)
+        return sorted(scores, key=lambda path: (-scores[path], path))[:SHOWN]
+
+    def product(self, query: str, mode: Any) -> list[str]:
+        started = time.perf_counter()
+        hits = search(
+            self.workspace.index,
+            query,
+            encoder=self.encoder,
+            mode=mode,
+            limit=SHOWN,
+            neighbors=False,
+        )
+        if mode == "hybrid":
+            self.seconds.append(time.perf_counter() - started)
+        return [hit.note.path for hit in hits]
+
+
+def scores(found: Sequence[str], gold: Sequence[str]) -> list[float]:
+    """The metrics of one question, each in 0..1, in the order of METRICS."""
+    wanted = set(gold)
+    places = [place for place, path in enumerate(found) if path in wanted]
+    recalls = [sum(place < depth for place in places) / len(wanted) for depth in DEPTHS]
+    ideal = sum(1 / np.log2(place + 2) for place in range(min(len(wanted), 10)))
+    gain = sum(1 / np.log2(place + 2) for place in places if place < 10)
+    return [*recalls, gain / ideal, 1 / (places[0] + 1) if places else 0.0]
+
+
+def interval(values: Any) -> tuple[float, float]:
+    """95% percentile interval of the mean of a column of values."""
+    random = np.random.default_rng(0)
+    means = [values[random.integers(0, len(values), len(values))].mean() for _ in range(SAMPLES)]
+    low, high = np.percentile(means, (2.5, 97.5))
+    return float(low), float(high)
+
+
+def figures(values: Any) -> dict[str, list[float]]:
+    """Mean, low and high by metric, in percent; `values` has a row a question."""
+    return {
+        name: [round(100 * float(x), 2) for x in (column.mean(), *interval(column))]
+        for name, column in zip(METRICS, values.T, strict=True)
+    }
+
+
+def run_set(
+    groups: Sequence[Group], encoder: Encoder, links: str
+) -> tuple[dict[str, Any], list[str], list[str], list[float]]:
+    """Metrics of each question by design, with its category and group, and seconds a search."""
+    values: dict[str, list[list[float]]] = {}
+    categories, names, seconds = [], [], []
+    for group in groups:
+        if not group.queries:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            searches = Searches(Path(folder), group, encoder, links)
+            for category, query, gold in group.queries:
+                wanted = [searches.path_of.get(each, each) for each in gold]
+                for name, find in searches.designs().items():
+                    values.setdefault(name, []).append(scores(find(query), wanted))
+                categories.append(category)
+                names.append(group.name)
+            seconds += searches.seconds
+            searches.workspace.close()
+    return {name: np.array(each) for name, each in values.items()}, categories, names, seconds
+
+
+def report(title: str, values: dict[str, Any], slices: dict[str, list[str]]) -> dict[str, Any]:
+    """Print a set's figures and give them as a document."""
+    document: dict[str, Any] = {"questions": len(values[PRODUCT])}
+    print(f"\n{title}: {document['questions']} questions")
+    print(f"{'':26}" + "".join(f"{name:>10}" for name in METRICS) + "   recall@10 within")
+    document["designs"] = {}
+    for name, each in values.items():
+        cells = document["designs"][name] = figures(each)
+        low, high = cells["recall@10"][1:]
+        means = "".join(f"{cell[0]:10.1f}" for cell in cells.values())
+        print(f"{name:26}{means}   {low:.1f} to {high:.1f}")
+    difference = document["gain"] = figures(values[PRODUCT] - values[BASELINE])
+    shown = "  ".join(
+        f"{name} {mean:+.1f} ({low:+.1f} to {high:+.1f})"
+        for name, (mean, low, high) in difference.items()
+        if name in ("recall@5", "recall@10", "mrr")
+    )
+    print(f"{PRODUCT} less {BASELINE}, paired: {shown}")
+    for label, kinds in slices.items():
+        document[label] = {}
+        for kind in dict.fromkeys(kinds):
+            chosen = np.array([each == kind for each in kinds])
+            part = {name: figures(each[chosen]) for name, each in values.items()}
+            document[label][kind] = {"questions": int(chosen.sum()), "designs": part}
+            if len(set(kinds)) > 1:
+                means = "".join(f"{cell[0]:10.1f}" for cell in part[PRODUCT].values())
+                print(f"  {kind[:23]:24}{means}   of {chosen.sum()}")
+    return document
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--sets", default="", help="names separated by commas; all where missing")
+    parser.add_argument("--groups", type=int, default=0, help="only the first groups of each set")
+    parser.add_argument("--links", choices=("none", "given", "made"), default="none",
+                        help="those of links.jsonl, or those amem makes")  # fmt: skip
+    parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
+    parser.add_argument("--json", type=Path, help="file for all figures")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
+    documents: dict[str, Any] = {}
+    pooled: dict[str, list[Any]] = {}
+    names: list[str] = []
+    for name, groups in data_sets(options.data, [each for each in options.sets.split(",") if each]):
+        groups = groups[: options.groups or None]
+        values, categories, members, seconds = run_set(groups, encoder, options.links)
+        encoder.save()
+        slices = {"category": categories, "group": members}
+        documents[name] = report(name, values, slices)
+        documents[name]["median_ms"] = round(1000 * float(np.median(seconds)), 2)
+        print(f"  median {documents[name]['median_ms']} ms a hybrid search")
+        for design, each in values.items():
+            pooled.setdefault(design, []).append(each)
+        names += [name] * len(categories)
+    if len(documents) > 1:
+        together = {name: np.vstack(each) for name, each in pooled.items()}
+        documents["pooled"] = report("all questions", together, {})
+    if options.json:
+        text = json.dumps({"links": options.links, "sets": documents}, indent=1)
+        options.json.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""What a search finds in a real vault: by meaning, words, time and links."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from amem_cli.services.query import Filters, Mode, search
+from amem_cli.services.sync import embed_missing, synchronise
+from amem_cli.services.vault_ports import VaultPorts
+from tests.fakes.encoder import FakeEncoder
+from tests.vaults import open_vault, write_note
+
+FILLER = (
+    "steel", "wool", "harbour", "lamp", "orchard", "violin", "quarry", "meadow", "copper", "anchor"
+)  # fmt: skip
+
+
+def a_vault(root: Path, notes: dict[str, str]) -> VaultPorts:
+    for path, text in notes.items():
+        write_note(root, path, text)
+    ports = open_vault(root)
+    synchronise(ports)
+    embed_missing(ports, FakeEncoder())
+    return ports
+
+
+def found(ports: VaultPorts, query: str, mode: Mode = "hybrid", **values: object) -> list[str]:
+    hits = search(
+        ports.index,
+        query,
+        encoder=FakeEncoder(),
+        mode=mode,
+        neighbors=False,
+        **values,  # type: ignore[arg-type]
+    )
+    return [hit.note.path for hit in hits]
+
+
+def said_at(moment: str, text: str) -> str:
+    return f"---\ncreated: {moment}\n---\n{text}\n"
+
+
+def fillers(folder: str = "other") -> dict[str, str]:
+    """Notes of other subjects and days, so that there is something to find a note among."""
+    day = datetime(2020, 1, 1, 12)
+    return {
+        f"{folder}/{word} {i}.md": said_at(
+            (day + timedelta(days=10 * i)).isoformat(), f"The {word} of the {FILLER[i - 3]}."
+        )
+        for i, word in enumerate(FILLER)
+    }
+
+
+def test_what_was_said_next_in_one_conversation_is_found_too(tmp_path: Path) -> None:
+    notes = {
+        "talk/question.md": said_at("2024-05-01T10:00:00", "When is the walrus fed?"),
+        "talk/answer.md": said_at("2024-05-01T10:00:20", "At noon, with herring."),
+        "talk/zebra.md": said_at("2024-05-03T10:00:00", "At noon, with oats."),
+    }
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+    assert found(ports, "when is the walrus fed", limit=2) == [
+        "talk/question.md",
+        "talk/answer.md",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "moment"),
+    [("elsewhere", "2024-05-01T10:00:20"), ("talk", "2024-05-02T10:00:20"), ("talk", "2024-05-01")],
+)
+def test_notes_of_other_folders_and_days_lend_each_other_nothing(
+    tmp_path: Path, folder: str, moment: str
+) -> None:
+    def score(asked: str) -> float:
+        notes = {
+            "talk/question.md": said_at(asked, "When is the walrus fed?"),
+            f"{folder}/answer.md": said_at(moment, "Herring, herring, herring."),
+        }
+        ports = a_vault(tmp_path / asked[:4], {**notes, **fillers()})
+        hits = search(ports.index, "walrus fed", encoder=FakeEncoder(), limit=20)
+        return next(hit.score for hit in hits if "answer" in hit.note.path)
+
+    assert score("2024-05-01T10:00:00") == score("2019-01-01T10:00:00")
+
+
+def test_a_linked_note_is_among_the_best_without_a_word_of_the_question(tmp_path: Path) -> None:
+    notes = {
+        "cause.md": "The walrus is ill. See [[effect]].",
+        "effect.md": "Tickets are refunded until Friday.",
+    }
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+    assert found(ports, "ill walrus", limit=2) == ["cause.md", "effect.md"]
+    assert found(ports, "ill walrus", "keyword", limit=2) == ["cause.md"]
+
+
+def test_filters_hold_for_what_time_and_links_bring(tmp_path: Path) -> None:
+    notes = {
+        "in/cause.md": said_at("2024-05-01T10:00:00", "The walrus is ill. See [[effect]]."),
+        "out/effect.md": said_at("2024-05-01T10:00:10", "Tickets are refunded."),
+        "out/next.md": said_at("2024-05-01T10:00:20", "Oh no."),
+    }
+    ports = a_vault(tmp_path, {**notes, **fillers("in")})
+    assert all(
+        path.startswith("in/")
+        for path in found(ports, "ill walrus", limit=20, filters=Filters(path="in"))
+    )
+
+
+def test_a_note_is_found_by_its_day_in_words(tmp_path: Path) -> None:
+    notes = {
+        "a.md": said_at("2023-05-08T13:56:00", "We met at the harbour."),
+        "b.md": said_at("2023-06-09T13:56:00", "We met at the harbour."),
+    }
+    ports = a_vault(tmp_path, notes)
+    for query in ("harbour on 8 May 2023", "2023-05-08 harbour", "harbour am 8. Mai"):
+        assert found(ports, query, "keyword")[0] == "a.md", query
+
+
+def test_keyword_search_forgives_typos_where_nothing_else_matches(tmp_path: Path) -> None:
+    notes = {"a.md": "The vacuum frees dead tuples.", "b.md": "About photography in winter."}
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+    assert found(ports, "vaccum", "keyword") == ["a.md"]
+    assert found(ports, "avcuum", "keyword") == ["a.md"]
+    assert found(ports, "phtography wintr", "keyword") == ["b.md"]
+    assert found(ports, "quantum chromodynamics", "keyword") == []
+    (hit,) = search(ports.index, "vaccum", encoder=None, mode="keyword", neighbors=False)
+    assert "vacuum" in hit.snippet
+
+
+def test_a_word_that_matches_is_never_corrected(tmp_path: Path) -> None:
+    ports = a_vault(tmp_path, {"a.md": "A vacuum.", "b.md": "A vaccum, as I spelt it."})
+    assert found(ports, "vaccum", "keyword") == ["b.md"]
+
+
+def test_a_long_text_as_question_and_odd_ones_just_work(tmp_path: Path) -> None:
+    ports = a_vault(tmp_path, fillers())
+    for query in ("harbour " * 3000, " ".join(FILLER * 20), "c++ OR (", '"', "知识管理" * 50):
+        search(ports.index, query, encoder=FakeEncoder())
+        search(ports.index, query, encoder=None, mode="keyword")
+
+
+def test_a_moved_note_takes_its_place_in_the_other_folder(tmp_path: Path) -> None:
+    notes = {
+        "talk/question.md": said_at("2024-05-01T10:00:00", "When is the walrus fed?"),
+        "inbox/answer.md": said_at("2024-05-01T10:00:20", "At noon, with herring."),
+    }
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+    (tmp_path / "inbox/answer.md").rename(tmp_path / "talk/answer.md")
+    synchronise(ports)
+    assert ports.index.written_next("talk/question.md", 3) == (
+        [],
+        [("talk/answer.md", "2024-05-01T10:00:20")],
+    )
