@@ -74,7 +74,7 @@ def review(
         left = waiting(ports, key, problems=problems)
     session.output.problems(problems)
     document = review_document(left, decisions)
-    if by_options or by_keys:
+    if by_options or decisions != Decisions() or (by_keys and left):
         session.output.result(document, lambda console: show_decisions(console, decisions))
     else:
         session.output.result(document, lambda console: show_all_waiting(console, left))

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -271,9 +272,27 @@ class KilledOnCue:
         fault = self._faults.get(self.requests)
         if fault is not None:
             self._model.answer(asked())
-            assert self._model.process_id is not None
-            fault(self._model.process_id)
+            return self._meets(fault, request)
         return self._model.answer(request)
+
+    def _meets(self, fault: Callable[[int], None], request: ModelRequest) -> ModelAnswer:
+        """Ask a child that is held, so that the fault comes after the question for certain."""
+        child = self._model.process_id
+        assert child is not None
+        os.kill(child, signal.SIGSTOP)
+
+        def strike() -> None:
+            fault(child)
+            if fault is not FAULTS["SIGSTOP"]:
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGCONT)
+
+        timer = threading.Timer(0.3, strike)
+        timer.start()
+        try:
+            return self._model.answer(request)
+        finally:
+            timer.join()
 
     def close(self) -> None:
         self._model.close()
