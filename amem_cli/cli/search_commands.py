@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.session import moment, session_of
+from amem_cli.cli.day_options import first_day, last_day
+from amem_cli.cli.session import session_of
 from amem_cli.core.errors import IndexFault, SettingsError, UsageError
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def search(
 
         amem search vacuum --mode keyword --tag databases -k 10
 
+        amem search harbour --since "last month" --until yesterday
+
         amem search --queries questions.txt > answers.jsonl
     """
     from amem_cli.rendering.documents import search_document
@@ -56,7 +59,8 @@ def search(
         raise UsageError(f"no mode {mode!r}", hint=f"One of: {', '.join(MODES)}.")
     if not query.strip() and queries is None:
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
-    filters = Filters(tuple(tag or ()), moment(since, "--since"), moment(until, "--until"), path)
+    days = first_day(since, "--since"), last_day(until, "--until")
+    filters = Filters(tuple(tag or ()), *days, path)
     session = session_of(context)
     with session.workspace() as workspace:
         if mode != "keyword":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from amem_cli.core.spelling import index_stems
 from amem_cli.core.wikilinks import plain_text
-from amem_cli.core.words import search_terms
+from amem_cli.core.words import TOKEN, is_unspaced, search_terms, stem
 
 SNIPPET_CHARACTERS = 240
 
@@ -15,7 +16,13 @@ def snippet(passages: Sequence[str], query: str, limit: int = SNIPPET_CHARACTERS
 
     The passage with the most different query words is taken, the first one on a tie.
     """
-    terms = search_terms(query)
+    return snippet_of_terms(passages, search_terms(query), limit)
+
+
+def snippet_of_terms(
+    passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_CHARACTERS
+) -> str:
+    """The same for the `search_terms` of a query."""
     texts = [" ".join(plain_text(passage).split()) for passage in passages] or [""]
     best = max(texts, key=lambda text: sum(term in text.casefold() for term in terms))
     places = [place for place in (best.casefold().find(term) for term in terms) if place >= 0]
@@ -35,3 +42,39 @@ def window(text: str, place: int, limit: int) -> str:
         blank = text.rfind(" ", end - 20, end)
         end = blank if blank > start else end
     return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
+
+
+def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Where a text has the words of a query, in any inflection: starts and ends, in order.
+
+    Args:
+        terms: the `search_terms` of the query, or what they were corrected to: stems of the index.
+    """
+    wanted = {*terms, *(stem(term) for term in terms)}
+    found: list[tuple[int, int]] = []
+    for match in TOKEN.finditer(text):
+        token = match.group()
+        if is_unspaced(token):
+            found += _pairs(token, match.start(), wanted)
+        elif any(not wanted.isdisjoint(index_stems(term)) for term in search_terms(token)):
+            found.append(match.span())
+    return _joined(found)
+
+
+def _pairs(run: str, start: int, wanted: set[str]) -> list[tuple[int, int]]:
+    width = min(2, len(run))
+    return [
+        (start + i, start + i + width)
+        for i in range(len(run) - width + 1)
+        if run[i : i + width] in wanted
+    ]
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return tuple(joined)

@@ -24,13 +24,23 @@ def nearest_spelling(word: str, known: Iterable[tuple[str, int]]) -> str | None:
         known: stems with the number of notes each occurs in.
     """
     allowed = mistakes_allowed(word)
-    forms = {word, stem(word), word[:-1] + "i" if word.endswith("y") else word}
+    forms = index_stems(word)
     best: tuple[int, int, str] | None = None
     for term, count in known:
         between = min(distance(form, term, allowed) for form in forms)
         if between <= allowed and (best is None or (between, -count, term) < best):
             best = (between, -count, term)
     return best[2] if best else None
+
+
+def index_stems(word: str) -> set[str]:
+    """What the index may have made of a word: it cuts endings as Porter's stemmer does."""
+    forms = {word, stem(word)}
+    if word.endswith(("s", "e")):
+        forms.add(word[:-1])
+    elif word.endswith("y"):
+        forms.add(word[:-1] + "i")
+    return forms
 
 
 def distance(left: str, right: str, limit: int) -> int:

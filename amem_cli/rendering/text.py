@@ -54,11 +54,21 @@ def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
                 styled(f"      linked with “{titles.get(hit.via, hit.via)}”"), style="cyan"
             )
         if hit.snippet:
-            console.print(styled("      ", hit.snippet))
+            console.print(styled("      ", *_marked(hit)))
         if hit.note.tags:
             console.print(
                 styled("      ", " ".join(f"#{tag}" for tag in hit.note.tags)), style="dim"
             )
+
+
+def _marked(hit: Hit) -> list[str | tuple[str, str]]:
+    """The snippet with the words of the query set off."""
+    parts: list[str | tuple[str, str]] = []
+    end = 0
+    for start, stop in hit.marks:
+        parts += [hit.snippet[end:start], (hit.snippet[start:stop], "bold yellow")]
+        end = stop
+    return [*parts, hit.snippet[end:]]
 
 
 def _place(hit: Hit) -> tuple[str | tuple[str, str], ...]:

@@ -58,12 +58,14 @@ class Hit:
     Attributes:
         score: 0..1, higher is better.
         via: None, or the id (path, where it has none) of the hit whose link brought this one in.
+        marks: starts and ends of the query's words in the snippet.
     """
 
     note: NoteSummary
     score: float
     snippet: str
     via: str | None = None
+    marks: tuple[tuple[int, int], ...] = ()
 
 
 def search(
@@ -100,10 +102,10 @@ def search(
         vector = encoder.encode([query], query=True)[0]
         scores = question.by_meaning(vector) if mode == "semantic" else question.by_both(vector)
     top = dict(list(scores.items())[:limit])
-    hits = [_hit(index, path, score, question.wording, None) for path, score in top.items()]
+    hits = [_hit(index, path, score, question.terms, None) for path, score in top.items()]
     found = [hit for hit in hits if hit is not None]
     if neighbors:
-        found.extend(_neighbors(index, question.wording, found, scores, limit, allowed))
+        found.extend(_neighbors(index, question.terms, found, scores, limit, allowed))
     return found
 
 
@@ -113,18 +115,21 @@ def _allowed(index: MemoryIndex, filters: Filters) -> set[str] | None:
     return {note.path for note in index.summaries() if filters.admit(note)}
 
 
-def _hit(index: MemoryIndex, path: str, score: float, query: str, via: str | None) -> Hit | None:
-    from amem_cli.core.snippets import snippet
+def _hit(
+    index: MemoryIndex, path: str, score: float, terms: Sequence[str], via: str | None
+) -> Hit | None:
+    from amem_cli.core.snippets import marks, snippet_of_terms
 
     note = index.summary(path)
     if note is None:
         return None
-    return Hit(note, round(score, 4), snippet(index.passages(path), query), via)
+    snippet = snippet_of_terms(index.passages(path), terms)
+    return Hit(note, round(score, 4), snippet, via, marks(snippet, terms))
 
 
 def _neighbors(
     index: MemoryIndex,
-    query: str,
+    terms: Sequence[str],
     hits: Sequence[Hit],
     scores: dict[str, float],
     limit: int,
@@ -142,7 +147,7 @@ def _neighbors(
             if score > best.get(path, (-1.0, ""))[0]:
                 best[path] = (score, hit.note.key)
     order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:limit]
-    found = [_hit(index, path, score, query, via) for path, (score, via) in order]
+    found = [_hit(index, path, score, terms, via) for path, (score, via) in order]
     return [hit for hit in found if hit is not None]
 
 

@@ -38,11 +38,11 @@ class Question:
         allowed: paths that may be found; None for all.
 
     Attributes:
-        wording: the query as it was understood.
+        terms: the words to look for, as they were understood.
     """
 
     def __init__(self, index: MemoryIndex, query: str, wide: int, allowed: set[str] | None) -> None:
-        self.wording = query
+        self.terms = search_terms(query)
         self._index = index
         self._wide = wide
         self._allowed = allowed
@@ -50,13 +50,12 @@ class Question:
 
     def by_words(self) -> dict[str, float]:
         """Scores by words alone; a misspelt word is read as a known one where nothing matches."""
-        terms = search_terms(self.wording)
-        words = self._index.keyword_scores(terms, self._wide, self._among)
+        words = self._index.keyword_scores(self.terms, self._wide, self._among)
         if not words:
-            terms = corrected(self._index, terms)
+            terms = corrected(self._index, self.terms)
             words = self._index.keyword_scores(terms, self._wide, self._among)
-            self.wording = " ".join(terms) if words else self.wording
-        return fused({}, self._covered(terms, words))
+            self.terms = terms if words else self.terms
+        return fused({}, self._covered(words))
 
     def by_meaning(self, vector: Vectors) -> dict[str, float]:
         """Cosines."""
@@ -65,26 +64,24 @@ class Question:
 
     def by_both(self, vector: Vectors) -> dict[str, float]:
         """Words and meaning, with what notes of one occasion and linked notes lend each other."""
-        terms = search_terms(self.wording)
         cosines = self._index.vector_scores(vector, self._wide, self._among)
-        words = self._index.keyword_scores(terms, self._wide, self._among)
+        words = self._index.keyword_scores(self.terms, self._wide, self._among)
         # A leg that did not list a candidate of the other still has a score for it.
-        self._complete(vector, terms, cosines, words, {*cosines, *words})
-        scores = fused(cosines, self._covered(terms, words))
+        self._complete(vector, cosines, words, {*cosines, *words})
+        scores = fused(cosines, self._covered(words))
         surplus = excess(scores)
         times = {path: self._written_next(path) for path in surplus}
         links = {path: self._links(path) for path in surplus}
         lent = [lent_in_time(surplus, times), lent_by_links(surplus, links)]
         newcomers = {path for gain in lent for path in gain} - set(scores)
         if newcomers:
-            self._complete(vector, terms, cosines, words, newcomers)
-            scores = fused(cosines, self._covered(terms, words))
+            self._complete(vector, cosines, words, newcomers)
+            scores = fused(cosines, self._covered(words))
         return with_gains(scores, *lent)
 
     def _complete(
         self,
         vector: Vectors,
-        terms: list[str],
         cosines: dict[str, float],
         words: dict[str, float],
         paths: set[str],
@@ -94,12 +91,12 @@ class Question:
         if unheard:
             cosines.update(self._index.vector_scores(vector, len(unheard), unheard))
         if unsaid:
-            words.update(self._index.keyword_scores(terms, len(unsaid), unsaid))
+            words.update(self._index.keyword_scores(self.terms, len(unsaid), unsaid))
 
-    def _covered(self, terms: list[str], words: dict[str, float]) -> dict[str, float]:
-        if not 2 <= len(terms) <= MAX_COVERED or not words:
+    def _covered(self, words: dict[str, float]) -> dict[str, float]:
+        if not 2 <= len(self.terms) <= MAX_COVERED or not words:
             return words
-        matches = self._index.term_matches(terms, list(words))
+        matches = self._index.term_matches(self.terms, list(words))
         return covered(words, matches, self._index.count())
 
     def _written_next(self, path: str) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from amem_cli.core.spelling import distance, mistakes_allowed, nearest_spelling
 
-KNOWN = [("vacuum", 3), ("photographi", 2), ("table", 9), ("cable", 4), ("postgr", 1)]
+KNOWN = [("vacuum", 3), ("photographi", 2), ("table", 9), ("cable", 4), ("postgr", 1), ("walru", 1)]
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,8 @@ KNOWN = [("vacuum", 3), ("photographi", 2), ("table", 9), ("cable", 4), ("postgr
         ("photograpy", "photographi"),
         ("phtography", "photographi"),
         ("tabel", "table"),
-        ("walrus", None),
+        ("wlarus", "walru"),
+        ("zebra", None),
         ("tab", None),
     ],
 )

@@ -1,0 +1,40 @@
+"""Days given as options: `--since` and `--until`."""
+
+from __future__ import annotations
+
+from datetime import datetime, time
+
+from amem_cli.core.errors import UsageError
+
+
+def first_day(text: str | None, option: str) -> datetime | None:
+    """The beginning of what an option names.
+
+    Raises:
+        UsageError: it is no day.
+    """
+    return _bound(text, option, 0)
+
+
+def last_day(text: str | None, option: str) -> datetime | None:
+    """The last day of what an option names.
+
+    Raises:
+        UsageError: it is no day.
+    """
+    return _bound(text, option, 1)
+
+
+def _bound(text: str | None, option: str, end: int) -> datetime | None:
+    from amem_cli.core.relative_days import day_range
+
+    if text is None:
+        return None
+    try:
+        day = day_range(text, datetime.now().date())
+    except ValueError:
+        raise UsageError(
+            f"{option} {text!r} is no date",
+            hint="Write it as 2026-03-02, 2026-03, 7d, yesterday or 'last week'.",
+        ) from None
+    return datetime.combine(day[end], time())
