@@ -11,7 +11,8 @@ from pathlib import Path
 from amem_cli import config
 from amem_cli.adapters.journal_folder import JournalFolder
 from amem_cli.adapters.untouched import Survey, UntouchedVault, index_copy, survey
-from amem_cli.core.finding import Check, Finding, Mend
+from amem_cli.core.errors import Problem
+from amem_cli.core.finding import Check, Finding, Mend, from_problem
 from amem_cli.services.checkup.reading import VaultReading, read_vault
 from amem_cli.services.checkup.settings import UsableSettings, read_settings
 from amem_cli.services.vault_ports import VaultPorts
@@ -48,6 +49,7 @@ class Checkup:
             Check("ids", self._ids),
             Check("links", self._links),
             Check("journal", self._journal),
+            Check("review", self._review),
             Check("models", self._encoder),
             Check("models", self._language_model),
             Check("git", self._git),
@@ -200,6 +202,14 @@ class Checkup:
 
         ports = self._open_ports if self._may_mend else None
         return journal_findings(self._reading, ports, self._journal_lines)
+
+    def _review(self) -> Iterable[Finding]:
+        from amem_cli.adapters.review_folder import ReviewFolder
+
+        problems: list[Problem] = []
+        ReviewFolder(self._state / "review").waiting(problems)
+        hint = "Nothing of a note is lost with it; look at the file and delete it."
+        return [from_problem("review", problem, hint=hint) for problem in problems]
 
     def _journal_lines(self, name: str) -> Sequence[str]:
         from amem_cli.adapters.journal_checks import journal_lines

@@ -157,3 +157,12 @@ def test_a_folder_that_is_no_vault_is_an_error(amem: Program) -> None:
     answer = amem("--vault", ".", "doctor")
     assert answer.code == 3
     assert "not a vault" in answer.err
+
+
+def test_a_proposal_that_cannot_be_read_is_told(amem: Program, vault: Path) -> None:
+    (vault / ".amem/review").mkdir()
+    (vault / ".amem/review/abc.json").write_text("{", encoding="utf-8")
+    answer = amem("doctor", "--json")
+    assert answer.code == 1
+    (finding,) = answer.json["findings"]
+    assert (finding["check"], finding["path"]) == ("review", ".amem/review/abc.json")
