@@ -8,7 +8,8 @@ DATA_FOLDER holds `retrieval/SET/notes.jsonl` (`id, group, seq, date, speaker, t
 `queries.jsonl` (`id, group, category, query, gold`), and `gold/VAULT/notes.jsonl`,
 `questions.jsonl`, `links.jsonl`; either may be missing. Each group becomes a vault of its own, made
 by the program's services as a person would: a turn is the text "Speaker: …", created at its date
-plus a second for each turn before it, in a folder named after the group.
+plus a second for each turn before it, in a folder named after the group. A note without a speaker
+is no turn; its date stays as it is.
 
 The baselines run in the same vault with the same encoder. Figures are means over the questions in
 percent, with the 95% interval of 2,000 bootstrap samples of the questions.
@@ -134,7 +135,7 @@ def conversations(folder: Path) -> list[Group]:
         # A turn without a date belongs to the day of the turn before.
         last[name] = moment(row.get("date", "")) or last.get(name, UNDATED)
         speaker, text = row.get("speaker", ""), row["text"]
-        created = last[name] + timedelta(seconds=int(row["seq"]))
+        created = last[name] + timedelta(seconds=int(row["seq"]) if speaker else 0)
         said = f"{speaker}: {text}" if speaker else text
         new = NewNote(said, created=created, folder=f"notes/{name}")
         group.turns.append(Turn(row["id"], new, text))

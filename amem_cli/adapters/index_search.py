@@ -43,11 +43,11 @@ class SearchTables(IndexConnection):
 
         Returns:
             Paths with their `created` texts, at most `reach` on either side; none for a note
-            without a time of day.
+            without a time of day, and midnight sharp is none: so a mere date is often written.
         """
         sql = "SELECT folder, created FROM notes WHERE path = ?"
         row = self.rows(sql, (path,)).fetchone()
-        if row is None or len(row[1]) <= len("2026-01-01"):
+        if row is None or not row[1][len("2026-01-01") :].strip("Tt 0:.Zz"):
             return [], []
         folder, created = row
         bindings = (folder, created, path, reach)

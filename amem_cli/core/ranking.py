@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 # rank fusion where one of the two legs knows nothing (Bruch et al. 2023, arXiv 2210.11934).
 COSINE_SHARE = 0.55
 # BM25 forgives a missing word where another one is frequent; a note that holds every word of the
-# question is more likely meant. Less so the longer the question: no answer repeats all of it.
+# question is more likely meant. So for a question of up to six terms; one of twelve is a text to
+# find the like of, and no note repeats all of it.
 COVERAGE_POWER = 0.75
 SHORT_QUESTION = 6
+LONG_QUESTION = 12
 
 # Only the best candidates lend, and only what they have above the last one of them: else every
 # note with neighbours would gain, and most where an encoder finds all texts alike (a script that
@@ -77,7 +79,8 @@ def covered(
     whole = sum(weights)
     if whole <= 0:
         return dict(words)
-    power = COVERAGE_POWER * min(1.0, SHORT_QUESTION / len(matches))
+    fading = (LONG_QUESTION - len(matches)) / (LONG_QUESTION - SHORT_QUESTION)
+    power = COVERAGE_POWER * min(1.0, max(0.0, fading))
     scores = {}
     for key, score in words.items():
         held = sum(w for w, (_, keys) in zip(weights, matches, strict=True) if key in keys)

@@ -23,10 +23,15 @@ def snippet_of_terms(
     passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_CHARACTERS
 ) -> str:
     """The same for the `search_terms` of a query."""
-    texts = [" ".join(plain_text(passage).split()) for passage in passages] or [""]
-    best = max(texts, key=lambda text: sum(term in text.casefold() for term in terms))
+    passage = max(passages or [""], key=lambda text: _held(text, terms))
+    best = " ".join(plain_text(passage).split())
     places = [place for place in (best.casefold().find(term) for term in terms) if place >= 0]
     return window(best, min(places, default=0), limit)
+
+
+def _held(text: str, terms: Sequence[str]) -> int:
+    folded = text.casefold()
+    return sum(term in folded for term in terms)
 
 
 def window(text: str, place: int, limit: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from amem_cli.core.index_port import MemoryIndex, NoteLink
 from amem_cli.core.moments import seconds_between
 from amem_cli.core.ranking import (
+    LONG_QUESTION,
     PROPERTY_LINK_SHARE,
     TEXT_LINK_SHARE,
     TIME_REACH,
@@ -25,8 +26,6 @@ from amem_cli.core.words import search_terms
 if TYPE_CHECKING:
     from amem_cli.core.ports import Vectors
 
-# A question of more terms is a text to find the like of, not words that a note should hold.
-MAX_COVERED = 32
 MAX_CORRECTED = 8
 
 
@@ -94,7 +93,7 @@ class Question:
             words.update(self._index.keyword_scores(self.terms, len(unsaid), unsaid))
 
     def _covered(self, words: dict[str, float]) -> dict[str, float]:
-        if not 2 <= len(self.terms) <= MAX_COVERED or not words:
+        if not 2 <= len(self.terms) < LONG_QUESTION or not words:
             return words
         matches = self._index.term_matches(self.terms, list(words))
         return covered(words, matches, self._index.count())

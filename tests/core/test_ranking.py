@@ -67,8 +67,13 @@ def test_a_missing_word_counts_less_in_a_long_question() -> None:
     held = frozenset({"note"})
     short = [(3, held)] * 3 + [(3, frozenset[str]())]
     assert (
-        covered({"note": 1.0}, short, 100)["note"] < covered({"note": 1.0}, short * 9, 100)["note"]
+        covered({"note": 1.0}, short, 100)["note"] < covered({"note": 1.0}, short * 2, 100)["note"]
     )
+
+
+def test_a_text_as_question_asks_for_no_word_in_particular() -> None:
+    matches = [(3, frozenset[str]()), *[(3, frozenset({"a"}))] * 20]
+    assert covered({"a": 2.0}, matches, 100) == {"a": 2.0}
 
 
 def test_words_that_no_note_has_change_nothing() -> None:

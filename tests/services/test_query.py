@@ -142,6 +142,12 @@ def test_a_long_text_as_question_and_odd_ones_just_work(tmp_path: Path) -> None:
         search(ports.index, query, encoder=None, mode="keyword")
 
 
+@pytest.mark.parametrize("date", ["2024-05-01", "2024-05-01T00:00:00", "2024-05-01T00:00"])
+def test_a_mere_date_is_no_moment(tmp_path: Path, date: str) -> None:
+    ports = a_vault(tmp_path, {"a.md": said_at(date, "one"), "b.md": said_at(date, "two")})
+    assert ports.index.written_next("a.md", 3) == ([], [])
+
+
 def test_a_moved_note_takes_its_place_in_the_other_folder(tmp_path: Path) -> None:
     notes = {
         "talk/question.md": said_at("2024-05-01T10:00:00", "When is the walrus fed?"),
