@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from amem_cli.adapters.vault_template import adopt_vault
+from amem_cli.core import ranking
 from amem_cli.core.ranking import fused
 from amem_cli.core.words import search_terms
 from amem_cli.services.add import NewNote, add
@@ -50,6 +51,11 @@ DATE_FORMATS = (
 )  # fmt: skip
 UNDATED = datetime(2024, 1, 1)
 SAMPLES = 2000
+ABLATIONS = {
+    "without coverage": "COVERAGE_POWER",
+    "without time": "TIME_SHARE",
+    "without links": "SELECTIVE_LINKS",
+}
 BASELINE = "convex fusion"
 PRODUCT = "amem hybrid"
 
@@ -80,6 +86,7 @@ class RememberingEncoder:
         self._encoder = encoder
         self._file = file
         self._known: dict[str, Any] = {}
+        self._asked: dict[str, Vectors] = {}
         if file is not None and file.exists():
             with np.load(file) as stored:
                 self._known = dict(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
@@ -98,7 +105,10 @@ class RememberingEncoder:
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         if query:
-            return self._encoder.encode(texts, query=True)
+            (text,) = texts
+            if text not in self._asked:
+                self._asked[text] = self._encoder.encode(texts, query=True)
+            return self._asked[text]
         new = sorted({text for text in texts if text not in self._known}, key=len)
         for start in range(0, len(new), 512):
             chunk = new[start : start + 512]
@@ -194,8 +204,11 @@ class Searches:
         self.said = encoder.encode([turn.new.content for turn in group.turns])
         self.seconds: list[float] = []
 
-    def designs(self) -> dict[str, Callable[[str], list[str]]]:
-        return {
+    def designs(self, ablations: bool) -> dict[str, Callable[[str], list[str]]]:
+        def without(constant: str) -> Callable[[str], list[str]]:
+            return lambda query: self.ablated(query, constant)
+
+        designs = {
             "A-MEM, content only": lambda query: self.dense(query, self.bare),
             "A-MEM, speaker + content": lambda query: self.dense(query, self.said),
             "BM25": lambda query: list(self.words(query))[:SHOWN],
@@ -206,6 +219,18 @@ class Searches:
             "amem semantic": lambda query: self.product(query, "semantic"),
             PRODUCT: lambda query: self.product(query, "hybrid"),
         }
+        if ablations:
+            designs |= {f"  {name}": without(constant) for name, constant in ABLATIONS.items()}
+        return designs
+
+    def ablated(self, query: str, constant: str) -> list[str]:
+        """The product's search with one of the constants of its ranking at nothing."""
+        value = getattr(ranking, constant)
+        setattr(ranking, constant, 0)
+        try:
+            return self.product(query, "hybrid")
+        finally:
+            setattr(ranking, constant, value)
 
     def dense(self, query: str, vectors: Vectors) -> list[str]:
         cosines = vectors @ self.encoder.encode([query], query=True)[0]
@@ -227,6 +252,7 @@ class Searches:
         return sorted(scores, key=lambda path: (-scores[path], path))[:SHOWN]
 
     def product(self, query: str, mode: Any) -> list[str]:
+        self.encoder.encode([query], query=True)
         started = time.perf_counter()
         hits = search(
             self.workspace.index,
@@ -268,7 +294,7 @@ def figures(values: Any) -> dict[str, list[float]]:
 
 
 def run_set(
-    groups: Sequence[Group], encoder: Encoder, links: str
+    groups: Sequence[Group], encoder: Encoder, links: str, ablations: bool
 ) -> tuple[dict[str, Any], list[str], list[str], list[float]]:
     """Metrics of each question by design, with its category and group, and seconds a search."""
     values: dict[str, list[list[float]]] = {}
@@ -280,7 +306,7 @@ def run_set(
             searches = Searches(Path(folder), group, encoder, links)
             for category, query, gold in group.queries:
                 wanted = [searches.path_of.get(each, each) for each in gold]
-                for name, find in searches.designs().items():
+                for name, find in searches.designs(ablations).items():
                     values.setdefault(name, []).append(scores(find(query), wanted))
                 categories.append(category)
                 names.append(group.name)
@@ -326,6 +352,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=0, help="only the first groups of each set")
     parser.add_argument("--links", choices=("none", "given", "made"), default="none",
                         help="those of links.jsonl, or those amem makes")  # fmt: skip
+    parser.add_argument("--ablations", action="store_true", help="the search without its parts")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--json", type=Path, help="file for all figures")
     options = parser.parse_args()
@@ -336,12 +363,14 @@ def main() -> None:
     names: list[str] = []
     for name, groups in data_sets(options.data, [each for each in options.sets.split(",") if each]):
         groups = groups[: options.groups or None]
-        values, categories, members, seconds = run_set(groups, encoder, options.links)
+        values, categories, members, seconds = run_set(
+            groups, encoder, options.links, options.ablations
+        )
         encoder.save()
         slices = {"category": categories, "group": members}
         documents[name] = report(name, values, slices)
         documents[name]["median_ms"] = round(1000 * float(np.median(seconds)), 2)
-        print(f"  median {documents[name]['median_ms']} ms a hybrid search")
+        print(f"  median {documents[name]['median_ms']} ms a hybrid search, encoding apart")
         for design, each in values.items():
             pooled.setdefault(design, []).append(each)
         names += [name] * len(categories)
