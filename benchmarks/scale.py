@@ -1,0 +1,334 @@
+"""How does search by vectors grow with the number of notes, and what does one more note cost?
+
+    python benchmarks/scale.py VECTORS.npy|FOLDER... [--sizes 1000,10000,100000,1000000]
+
+VECTORS.npy holds float32 embeddings, one a row; a FOLDER of texts is embedded first, a paragraph a
+vector. Copies with a little noise fill up the larger sizes. Beside the index of amem stand a float
+scan of sqlite-vec, and usearch and ChromaDB where they are installed. Each is built, closed, and
+then asked by a process of its own, whose first answer and memory are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.core.index_port import KnownFile, NoteRecord
+from amem_cli.core.note import Note
+
+Floats = NDArray[np.float32]
+Search = Callable[[Floats], list[int]]
+Add = Callable[[int, Floats], None]
+
+NOISE = 0.03
+WANTED = 10
+QUERIES = 100
+ADDED = 101
+PORTION = 1000
+
+
+def unit(vectors: NDArray[np.floating]) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: Floats = (vectors / lengths).astype(np.float32)
+    return scaled
+
+
+def disturbed(vectors: Floats, random: np.random.Generator) -> Floats:
+    return unit(vectors + random.normal(0, NOISE, vectors.shape).astype(np.float32))
+
+
+def embeddings(sources: Sequence[Path]) -> Floats:
+    """The vectors of a .npy, or of the paragraphs of all texts in folders."""
+    if sources[0].suffix == ".npy":
+        return unit(np.load(sources[0]))
+    from amem_cli.wiring import Workspace
+
+    texts = sorted(
+        {
+            paragraph.strip()
+            for source in sources
+            for path in source.rglob("*")
+            if path.suffix in (".md", ".txt")
+            for paragraph in path.read_text("utf-8", "replace").split("\n\n")
+            if len(paragraph.strip()) > 80
+        }
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        encoder = Workspace(Path(folder)).encoder
+        parts = [encoder.encode(texts[start : start + 64]) for start in range(0, len(texts), 64)]
+    return unit(np.concatenate(parts))
+
+
+def corpus(real: Floats, size: int) -> Floats:
+    """The real vectors, then disturbed copies of them."""
+    random = np.random.default_rng(1)
+    filled = np.empty((size, real.shape[1]), dtype=np.float32)
+    for start in range(0, size, len(real)):
+        part = real[: size - start]
+        filled[start : start + len(part)] = disturbed(part, random) if start else part
+    return filled
+
+
+def portions(vectors: Floats) -> Iterator[tuple[range, Floats]]:
+    for start in range(0, len(vectors), PORTION):
+        part = vectors[start : start + PORTION]
+        yield range(start, start + len(part)), part
+
+
+def a_record(number: int) -> NoteRecord:
+    note = Note(path=f"{number:08}.md", id=None, title=str(number), body="text")
+    file = KnownFile(4, 1, 1, 1, 10, str(number), None)
+    return NoteRecord(note, file, str(number), "2026-01-01T00:00:00+00:00", (), ("text",))
+
+
+def build_amem(folder: Path, vectors: Floats) -> None:
+    index = SqliteIndex(folder / "index.db")
+    for numbers, _ in portions(vectors):
+        with index.changing():
+            for number in numbers:
+                index.store(a_record(number))
+    index.use_encoder("benchmark", vectors.shape[1])
+    jobs = [job.passage for job in index.passages_to_embed()]
+    for numbers, part in portions(vectors):
+        index.store_vectors(jobs[numbers.start : numbers.stop], part)
+    index.close()
+
+
+def open_amem(folder: Path) -> tuple[Search, Add]:
+    index = SqliteIndex(folder / "index.db")
+
+    def search(query: Floats) -> list[int]:
+        return [int(path.removesuffix(".md")) for path in index.vector_scores(query, WANTED)]
+
+    def add(number: int, vector: Floats) -> None:
+        index.use_encoder("benchmark", len(vector))
+        with index.changing():
+            index.store(a_record(number))
+            index.store_vectors([index.passages_to_embed()[0].passage], vector[np.newaxis])
+
+    return search, add
+
+
+def open_sqlite_vec(folder: Path) -> tuple[Search, Add]:
+    import sqlite_vec
+
+    db = apsw.Connection(str(folder / "vectors.db"))
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
+    db.pragma("journal_mode", "wal")
+    db.pragma("synchronous", "normal")
+
+    def search(query: Floats) -> list[int]:
+        sql = "SELECT note FROM vectors WHERE embedding MATCH ? AND k = ?"
+        return [row[0] for row in db.execute(sql, (query.tobytes(), WANTED))]
+
+    def add(number: int, vector: Floats) -> None:
+        db.execute("INSERT INTO vectors VALUES(?, ?)", (number, vector.tobytes()))
+
+    return search, add
+
+
+def build_sqlite_vec(folder: Path, vectors: Floats) -> None:
+    import sqlite_vec
+
+    db = apsw.Connection(str(folder / "vectors.db"))
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
+    db.execute(
+        "CREATE VIRTUAL TABLE vectors USING vec0(note INTEGER PRIMARY KEY,"
+        f" embedding float[{vectors.shape[1]}] distance_metric=cosine)"
+    )
+    with db:
+        rows = ((number, vector.tobytes()) for number, vector in enumerate(vectors))
+        db.executemany("INSERT INTO vectors VALUES(?, ?)", rows)
+    db.close()
+
+
+def build_usearch(folder: Path, vectors: Floats) -> None:
+    from usearch.index import Index
+
+    index: Any = Index(ndim=vectors.shape[1], metric="cos", dtype="f32")
+    for numbers, part in portions(vectors):
+        index.add(np.array(numbers), part)
+    index.save(str(folder / "vectors.usearch"))
+
+
+def open_usearch(folder: Path) -> tuple[Search, Add]:
+    from usearch.index import Index
+
+    path = str(folder / "vectors.usearch")
+    index: Any = Index.restore(path)
+
+    def add(number: int, vector: Floats) -> None:
+        index.add(number, vector)
+
+    return lambda query: [int(key) for key in index.search(query, WANTED).keys], add
+
+
+def build_chromadb(folder: Path, vectors: Floats) -> None:
+    collection = chroma(folder)
+    for numbers, part in portions(vectors):
+        collection.add(ids=[str(number) for number in numbers], embeddings=part)
+
+
+def open_chromadb(folder: Path) -> tuple[Search, Add]:
+    collection = chroma(folder)
+
+    def search(query: Floats) -> list[int]:
+        found = collection.query(query_embeddings=[query], n_results=WANTED, include=[])
+        return [int(name) for name in found["ids"][0]]
+
+    def add(number: int, vector: Floats) -> None:
+        collection.add(ids=[str(number)], embeddings=[vector])
+
+    return search, add
+
+
+def chroma(folder: Path) -> Any:
+    import chromadb
+
+    client: Any = chromadb.PersistentClient(str(folder))
+    return client.get_or_create_collection("notes", metadata={"hnsw:space": "cosine"})
+
+
+SYSTEMS: dict[str, tuple[str, Callable[[Path, Floats], None], Callable[[Path], Any]]] = {
+    "sqlite-vec float": ("sqlite_vec", build_sqlite_vec, open_sqlite_vec),
+    "amem": ("sqlite_vec", build_amem, open_amem),
+    "usearch HNSW": ("usearch", build_usearch, open_usearch),
+    "ChromaDB HNSW": ("chromadb", build_chromadb, open_chromadb),
+}
+
+
+def peak_megabytes() -> float:
+    """Largest memory of this process so far; of Linux's two figures the one free of its parent."""
+    try:
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 1e3
+    except (OSError, IndexError):
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return used / 1e6 if sys.platform == "darwin" else used / 1e3
+
+
+def seconds_of(step: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    step()
+    return time.perf_counter() - started
+
+
+def ask(name: str, folder: Path, first: int) -> None:
+    """In a process of its own: open, search, add; print what was found and how long it took."""
+    queries, added = np.load(folder / "queries.npy"), np.load(folder / "added.npy")
+    before = peak_megabytes()
+    opened: list[tuple[Search, Add]] = []
+    found: list[list[int]] = []
+
+    def cold() -> None:
+        opened.append(SYSTEMS[name][2](folder))
+        opened[0][0](queries[0])
+
+    cold_seconds = seconds_of(cold)
+    search, add = opened[0]
+    times = [
+        seconds_of(lambda query=query: found.append(search(query)))  # type: ignore[misc]
+        for query in queries
+    ]
+    memory = peak_megabytes() - before
+    adding = [
+        seconds_of(lambda number=number, vector=vector: add(number, vector))  # type: ignore[misc]
+        for number, vector in enumerate(added, first)
+    ]
+    answer = {"cold": cold_seconds, "times": times, "found": found, "memory": memory}
+    print(json.dumps({**answer, "adding": adding}), flush=True)
+    # Without tidying up: what was added is thrown away.
+    os._exit(0)
+
+
+def measure(name: str, vectors: Floats, queries: Floats, exact: list[set[int]]) -> float:
+    """Print one row of the table; the median in milliseconds."""
+    size = len(vectors) - ADDED
+    with tempfile.TemporaryDirectory() as folder:
+        SYSTEMS[name][1](Path(folder), vectors[:size])
+        gc.collect()
+        disk = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+        np.save(Path(folder) / "queries.npy", queries)
+        np.save(Path(folder) / "added.npy", vectors[size:])
+        command = [sys.executable, __file__, "--ask", name, folder, str(size)]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    answer = json.loads(told)
+    shares = [
+        len(wanted.intersection(found)) / WANTED
+        for wanted, found in zip(exact, answer["found"], strict=True)
+    ]
+    times = np.array(answer["times"]) * 1e3
+    median = float(np.median(times))
+    print(
+        f"| {size:,} | {name} | {np.mean(shares):.3f} | {median:.2f} |"
+        f" {np.quantile(times, 0.95):.2f} | {answer['cold'] * 1e3:.0f} |"
+        f" {np.median(answer['adding']) * 1e3:.2f} | {disk / 1e6:.1f} | {answer['memory']:.0f} |",
+        flush=True,
+    )
+    return median
+
+
+def bandwidth() -> float:
+    """Bytes a second that one core reads from memory."""
+    block = np.ones(1 << 26, dtype=np.float32)
+    return block.nbytes / min(seconds_of(block.sum) for _ in range(7))
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--ask"]:
+        ask(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("sources", nargs="+", type=Path)
+    parser.add_argument("--sizes", default="1000,10000,100000,1000000")
+    options = parser.parse_args()
+    real = embeddings(options.sources)
+    speed = bandwidth()
+    print(
+        f"{len(real):,} real vectors of {real.shape[1]} numbers; {os.cpu_count()} cores;"
+        f" one core reads {speed / 1e9:.1f} GB/s from memory\n"
+    )
+    here = [name for name, (package, *_) in SYSTEMS.items() if find_spec(package)]
+    for name in SYSTEMS:
+        if name not in here:
+            print(f"{name}: not installed, left out")
+    print(
+        "\n| notes | | recall@10 | median ms | p95 ms | first ms | add ms | disk MB | memory MB |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    ratios = []
+    for size in (int(text) for text in options.sizes.split(",")):
+        vectors = corpus(real, size + ADDED)
+        random = np.random.default_rng(2)
+        queries = disturbed(real[random.choice(len(real), QUERIES)], random)
+        near = (np.argpartition(-(vectors[:size] @ query), WANTED)[:WANTED] for query in queries)
+        exact = [set(places.tolist()) for places in near]
+        medians = {name: measure(name, vectors, queries, exact) for name in here}
+        floats, bits = size * real.shape[1] * 4, size * real.shape[1] // 8
+        ratios.append(
+            f"{size:,}: sqlite-vec's float scan / amem = "
+            f"{medians['sqlite-vec float'] / medians['amem']:.1f}; reading once from memory takes"
+            f" {floats / speed * 1e3:.3f} ms for the floats, {bits / speed * 1e3:.3f} ms for bits"
+        )
+    print("", *ratios, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

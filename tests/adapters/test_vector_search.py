@@ -1,0 +1,231 @@
+"""Search by vectors finds what comparing with every vector finds, also in a large index."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from amem_cli.adapters.bit_codes import count_by_table, sign_codes, sign_differences
+from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.core.errors import EncoderError
+from amem_cli.core.index_port import KnownFile, NoteRecord
+from amem_cli.core.note import Note
+
+COUNT = 5000
+DIMENSION = 384
+Floats = NDArray[np.float32]
+
+
+def text_like(count: int, seed: int, dimension: int = DIMENSION) -> Floats:
+    """Unit vectors as models give them for texts.
+
+    They lie in clusters of many sizes, all in one corner of the space, and vary in few directions
+    much and in most of them little.
+    """
+    fixed = np.random.default_rng(1)
+    corner = fixed.normal(size=dimension) / np.sqrt(dimension)
+    directions = np.linalg.qr(fixed.normal(size=(dimension, dimension)))[0]
+    directions *= (np.arange(dimension)[:, np.newaxis] + 1) ** -0.5
+    topics = fixed.normal(size=(300, dimension)) @ directions
+    random = np.random.default_rng(seed)
+    chosen = topics[np.minimum(random.geometric(0.01, count), 300) - 1]
+    return unit(4 * corner + chosen + random.normal(size=(count, dimension)) @ directions)
+
+
+def unit(vectors: NDArray[np.floating]) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: Floats = (vectors / lengths).astype(np.float32)
+    return scaled
+
+
+def path_of(number: int) -> str:
+    return f"{number:05}.md"
+
+
+def a_record(path: str, passages: Sequence[str] = ("text",)) -> NoteRecord:
+    note = Note(path=path, id=None, title=path, body="text")
+    file = KnownFile(4, 1, 1, 1, 10, f"sha-{path}-{passages}", None)
+    return NoteRecord(note, file, f"hash-{path}", "2026-01-01T00:00:00+00:00", (), tuple(passages))
+
+
+def fill(index: SqliteIndex, vectors: Floats, first: int = 0, model: str = "test") -> None:
+    with index.changing():
+        for number in range(first, first + len(vectors)):
+            index.store(a_record(path_of(number)))
+    embed(index, {path_of(first + place): vector for place, vector in enumerate(vectors)}, model)
+
+
+def embed(index: SqliteIndex, vectors: dict[str, Floats], model: str = "test") -> None:
+    index.use_encoder(model, len(next(iter(vectors.values()))))
+    jobs = index.passages_to_embed()
+    for start in range(0, len(jobs), 500):
+        chunk = jobs[start : start + 500]
+        stacked = np.array([vectors[job.summary.path] for job in chunk])
+        index.store_vectors([job.passage for job in chunk], stacked)
+
+
+def exact(vectors: Floats, query: Floats, limit: int) -> list[str]:
+    return [path_of(int(place)) for place in np.argsort(-(vectors @ query), kind="stable")[:limit]]
+
+
+def recall(index: SqliteIndex, vectors: Floats, queries: Floats, limit: int) -> float:
+    shares = []
+    for query in queries:
+        wanted = set(exact(vectors, query, limit))
+        shares.append(len(wanted & set(index.vector_scores(query, limit))) / limit)
+    return float(np.mean(shares))
+
+
+@pytest.fixture(scope="module")
+def vectors() -> Floats:
+    return text_like(COUNT, seed=3)
+
+
+@pytest.fixture(scope="module")
+def large_file(tmp_path_factory: pytest.TempPathFactory, vectors: Floats) -> Path:
+    path = tmp_path_factory.mktemp("large") / "index.db"
+    index = SqliteIndex(path)
+    fill(index, vectors)
+    index.close()
+    return path
+
+
+@pytest.fixture
+def large(large_file: Path, tmp_path: Path) -> Iterator[SqliteIndex]:
+    shutil.copy(large_file, tmp_path / "index.db")
+    index = SqliteIndex(tmp_path / "index.db")
+    yield index
+    index.close()
+
+
+@pytest.mark.parametrize("limit", [1, 10, 100])
+def test_the_nearest_of_thousands_are_found(
+    large: SqliteIndex, vectors: Floats, limit: int
+) -> None:
+    assert recall(large, vectors, text_like(40, seed=4), limit) >= 0.99
+
+
+def test_scores_are_exact_cosines_best_first(large: SqliteIndex, vectors: Floats) -> None:
+    query = text_like(1, seed=5)[0]
+    scores = large.vector_scores(query * 7, 50)
+    assert list(scores.values()) == sorted(scores.values(), reverse=True)
+    for path, score in scores.items():
+        assert score == pytest.approx(float(vectors[int(path[:5])] @ query), abs=1e-5)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None)
+def test_every_note_finds_itself(large_file: Path, vectors: Floats, seed: int) -> None:
+    place = seed % COUNT
+    index = SqliteIndex(large_file)
+    try:
+        assert next(iter(index.vector_scores(vectors[place], 3))) == path_of(place)
+    finally:
+        index.close()
+
+
+def test_given_paths_are_compared_one_by_one(large: SqliteIndex, vectors: Floats) -> None:
+    query = -text_like(1, seed=6)[0]
+    some = list(range(0, COUNT, 7))
+    found = large.vector_scores(query, 20, [path_of(place) for place in some])
+    order = np.argsort(-(vectors[some] @ query), kind="stable")[:20]
+    assert list(found) == [path_of(some[int(place)]) for place in order]
+
+
+def test_deleted_and_changed_notes_leave_no_ghosts(large: SqliteIndex, vectors: Floats) -> None:
+    query = vectors[17]
+    gone = exact(vectors, query, 1500)
+    with large.changing():
+        for path in gone[:-1]:
+            large.forget(path)
+        large.store(a_record(gone[-1], ("another text",)))
+    rest = vectors.copy()
+    rest[[int(path[:5]) for path in gone]] = -query
+    assert recall(large, rest, text_like(40, seed=7), 10) >= 0.99
+    assert set(large.vector_scores(query, COUNT)) == set(map(path_of, range(COUNT))) - set(gone)
+    embed(large, {gone[-1]: query})
+    assert next(iter(large.vector_scores(query, 10))) == gone[-1]
+
+
+def test_what_was_never_committed_is_never_found(large: SqliteIndex, vectors: Floats) -> None:
+    query = vectors[23]
+    before = large.vector_scores(query, 10)
+    with pytest.raises(KeyboardInterrupt), large.changing():
+        large.forget(path_of(23))
+        fill(large, query[np.newaxis], first=COUNT)
+        raise KeyboardInterrupt
+    assert large.vector_scores(query, 10) == before
+
+
+def test_notes_that_came_later_are_found_as_well(large: SqliteIndex, vectors: Floats) -> None:
+    later = text_like(600, seed=8)
+    fill(large, later, first=COUNT)
+    everything = np.concatenate([vectors, later])
+    assert recall(large, everything, text_like(40, seed=9), 10) >= 0.99
+    for place in (0, 299, 599):
+        assert next(iter(large.vector_scores(later[place], 1))) == path_of(COUNT + place)
+
+
+def test_as_many_notes_as_asked_for_come_in_spite_of_long_ones(
+    large: SqliteIndex, vectors: Floats
+) -> None:
+    query = text_like(1, seed=10)[0]
+    with large.changing():
+        for name in ("a.md", "b.md", "c.md", "d.md"):
+            large.store(a_record(name, [f"passage {number}" for number in range(200)]))
+    embed(large, dict.fromkeys(("a.md", "b.md", "c.md", "d.md"), query))
+    found = large.vector_scores(query, 14)
+    assert list(found) == ["a.md", "b.md", "c.md", "d.md", *exact(vectors, query, 10)]
+
+
+def test_asking_for_more_notes_than_there_are_gives_all(large: SqliteIndex) -> None:
+    assert len(large.vector_scores(text_like(1, seed=11)[0], COUNT * 2)) == COUNT
+
+
+def test_another_encoder_starts_from_nothing(large: SqliteIndex) -> None:
+    assert large.use_encoder("other", 40)
+    assert large.vector_scores(text_like(1, 12, 40)[0], 10) == {}
+    with pytest.raises(EncoderError):
+        large.vector_scores(text_like(1, seed=12)[0], 10)
+    others = text_like(COUNT, 13, 40)
+    fill(large, others, model="other")
+    assert recall(large, others, text_like(40, 14, 40), 10) >= 0.99
+
+
+def test_an_index_that_grew_equals_one_made_at_once(
+    large: SqliteIndex, vectors: Floats, tmp_path: Path
+) -> None:
+    added = text_like(300, seed=15)
+    fill(large, added, first=COUNT)
+    with large.changing():
+        for number in range(100):
+            large.forget(path_of(number))
+    anew = SqliteIndex(tmp_path / "anew.db")
+    fill(anew, np.concatenate([vectors, added])[100:], first=100)
+    assert anew.canonical_dump() == large.canonical_dump()
+    anew.close()
+
+
+def test_a_vector_of_zeros_stands_in_nobodys_way(large: SqliteIndex, vectors: Floats) -> None:
+    fill(large, np.zeros((5, DIMENSION), dtype=np.float32), first=COUNT)
+    assert recall(large, vectors, text_like(20, seed=16), 10) >= 0.99
+
+
+@given(st.integers(1, 130), st.integers(0, 2**32 - 1))
+def test_bits_are_counted_the_same_with_any_numpy(dimension: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(9, dimension)).astype(np.float32)
+    centre = np.zeros(dimension, dtype=np.float32)
+    codes = sign_codes(vectors, centre)
+    expected = [int(((vectors[0] > 0) != (other > 0)).sum()) for other in vectors]
+    blocks = np.ascontiguousarray(codes.T)[np.newaxis]
+    assert sign_differences(blocks, codes[0]).tolist() == [expected]
+    different = np.ascontiguousarray(blocks ^ codes[0][:, np.newaxis])
+    assert count_by_table(different).tolist() == [expected]
