@@ -277,19 +277,16 @@ def scores(found: Sequence[str], gold: Sequence[str]) -> list[float]:
     return [*recalls, gain / ideal, 1 / (places[0] + 1) if places else 0.0]
 
 
-def interval(values: Any) -> tuple[float, float]:
-    """95% percentile interval of the mean of a column of values."""
-    random = np.random.default_rng(0)
-    means = [values[random.integers(0, len(values), len(values))].mean() for _ in range(SAMPLES)]
-    low, high = np.percentile(means, (2.5, 97.5))
-    return float(low), float(high)
-
-
 def figures(values: Any) -> dict[str, list[float]]:
-    """Mean, low and high by metric, in percent; `values` has a row a question."""
+    """Mean and its 95% percentile interval by metric, in percent; `values` has a row a question."""
+    count = len(values)
+    random = np.random.default_rng(0)
+    # How often each question is drawn in each sample: the means are one matrix product.
+    drawn = random.multinomial(count, np.full(count, 1 / count), size=SAMPLES)
+    low, high = np.percentile(drawn @ values / count, (2.5, 97.5), axis=0)
+    cells = 100 * np.stack((values.mean(axis=0), low, high), axis=1)
     return {
-        name: [round(100 * float(x), 2) for x in (column.mean(), *interval(column))]
-        for name, column in zip(METRICS, values.T, strict=True)
+        name: [round(float(x), 2) for x in row] for name, row in zip(METRICS, cells, strict=True)
     }
 
 
