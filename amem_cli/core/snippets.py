@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from amem_cli.core.spelling import index_stems
 from amem_cli.core.wikilinks import plain_text
-from amem_cli.core.words import TOKEN, is_unspaced, search_terms, stem
+from amem_cli.core.words import TOKEN, indexable_text, is_unspaced, search_terms, stem
 
 SNIPPET_CHARACTERS = 240
+_BREAK = re.compile(r"[\W_]+")
 
 
 def snippet(passages: Sequence[str], query: str, limit: int = SNIPPET_CHARACTERS) -> str:
@@ -61,9 +63,13 @@ def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
         token = match.group()
         if is_unspaced(token):
             found += _pairs(token, match.start(), wanted)
-        elif any(not wanted.isdisjoint(index_stems(term)) for term in search_terms(token)):
+        elif any(not wanted.isdisjoint(index_stems(word)) for word in _indexed_words(token)):
             found.append(match.span())
     return _joined(found)
+
+
+def _indexed_words(token: str) -> list[str]:
+    return [word for word in _BREAK.split(indexable_text(token)) if word]
 
 
 def _pairs(run: str, start: int, wanted: set[str]) -> list[tuple[int, int]]:
