@@ -1,11 +1,12 @@
 """How does search by vectors grow with the number of notes, and what does one more note cost?
 
-    python benchmarks/scale.py VECTORS.npy|FOLDER... [--sizes 1000,10000,100000,1000000]
+    python benchmarks/scale.py VECTORS.npy|FOLDER... [--sizes 1000,100000] [--only amem,...]
 
 VECTORS.npy holds float32 embeddings, one a row; a FOLDER of texts is embedded first, a paragraph a
 vector. Copies with a little noise fill up the larger sizes. Beside the index of amem stand a float
 scan of sqlite-vec, and usearch and ChromaDB where they are installed. Each is built, closed, and
-then asked by a process of its own, whose first answer and memory are shown.
+then asked by a process of its own, whose first answer and memory are shown. The column of
+processor time is to be compared where other work keeps the machine busy.
 """
 
 from __future__ import annotations
@@ -244,23 +245,25 @@ def ask(name: str, folder: Path, first: int) -> None:
 
     cold_seconds = seconds_of(cold)
     search, add = opened[0]
-    times = [
-        seconds_of(lambda query=query: found.append(search(query)))  # type: ignore[misc]
-        for query in queries
-    ]
+    times, computing = [], []
+    for query in queries:
+        started, busy = time.perf_counter(), time.process_time()
+        found.append(search(query))
+        times.append(time.perf_counter() - started)
+        computing.append(time.process_time() - busy)
     memory = peak_megabytes() - before
     adding = [
         seconds_of(lambda number=number, vector=vector: add(number, vector))  # type: ignore[misc]
         for number, vector in enumerate(added, first)
     ]
-    answer = {"cold": cold_seconds, "times": times, "found": found, "memory": memory}
-    print(json.dumps({**answer, "adding": adding}), flush=True)
+    measured = {"cold": cold_seconds, "times": times, "computing": computing, "adding": adding}
+    print(json.dumps({**measured, "found": found, "memory": memory}), flush=True)
     # Without tidying up: what was added is thrown away.
     os._exit(0)
 
 
 def measure(name: str, vectors: Floats, queries: Floats, exact: list[set[int]]) -> float:
-    """Print one row of the table; the median in milliseconds."""
+    """Print one row of the table; the median in milliseconds of computing."""
     size = len(vectors) - ADDED
     with tempfile.TemporaryDirectory() as folder:
         SYSTEMS[name][1](Path(folder), vectors[:size])
@@ -276,14 +279,14 @@ def measure(name: str, vectors: Floats, queries: Floats, exact: list[set[int]]) 
         for wanted, found in zip(exact, answer["found"], strict=True)
     ]
     times = np.array(answer["times"]) * 1e3
-    median = float(np.median(times))
+    computing = float(np.median(answer["computing"])) * 1e3
     print(
-        f"| {size:,} | {name} | {np.mean(shares):.3f} | {median:.2f} |"
-        f" {np.quantile(times, 0.95):.2f} | {answer['cold'] * 1e3:.0f} |"
+        f"| {size:,} | {name} | {np.mean(shares):.3f} | {np.median(times):.2f} |"
+        f" {np.quantile(times, 0.95):.2f} | {computing:.2f} | {answer['cold'] * 1e3:.0f} |"
         f" {np.median(answer['adding']) * 1e3:.2f} | {disk / 1e6:.1f} | {answer['memory']:.0f} |",
         flush=True,
     )
-    return median
+    return computing
 
 
 def bandwidth() -> float:
@@ -292,12 +295,24 @@ def bandwidth() -> float:
     return block.nbytes / min(seconds_of(block.sum) for _ in range(7))
 
 
+def bounds(size: int, dimension: int, speed: float, medians: dict[str, float]) -> str:
+    floats, bits = size * dimension * 4 / speed * 1e3, size * dimension / 8 / speed * 1e3
+    line = (
+        f"{size:,}: reading once from memory takes {floats:.3f} ms for floats, {bits:.3f} for bits"
+    )
+    if {"amem", "sqlite-vec float"} <= set(medians):
+        ratio = medians["sqlite-vec float"] / medians["amem"]
+        line += f"; sqlite-vec's float scan computes {ratio:.1f} times as long as amem"
+    return line
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--ask"]:
         ask(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("sources", nargs="+", type=Path)
     parser.add_argument("--sizes", default="1000,10000,100000,1000000")
+    parser.add_argument("--only", default=",".join(SYSTEMS), help="systems, by commas")
     options = parser.parse_args()
     real = embeddings(options.sources)
     speed = bandwidth()
@@ -305,14 +320,14 @@ def main() -> None:
         f"{len(real):,} real vectors of {real.shape[1]} numbers; {os.cpu_count()} cores;"
         f" one core reads {speed / 1e9:.1f} GB/s from memory\n"
     )
-    here = [name for name, (package, *_) in SYSTEMS.items() if find_spec(package)]
-    for name in SYSTEMS:
+    asked = options.only.split(",")
+    here = [name for name in asked if find_spec(SYSTEMS[name][0])]
+    for name in asked:
         if name not in here:
             print(f"{name}: not installed, left out")
-    print(
-        "\n| notes | | recall@10 | median ms | p95 ms | first ms | add ms | disk MB | memory MB |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    columns = ("median ms", "p95 ms", "CPU ms", "first ms", "add ms", "disk MB", "memory MB")
+    print("\n| notes | | recall@10 |", " | ".join(columns), "|")
+    print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
     ratios = []
     for size in (int(text) for text in options.sizes.split(",")):
         vectors = corpus(real, size + ADDED)
@@ -321,12 +336,7 @@ def main() -> None:
         near = (np.argpartition(-(vectors[:size] @ query), WANTED)[:WANTED] for query in queries)
         exact = [set(places.tolist()) for places in near]
         medians = {name: measure(name, vectors, queries, exact) for name in here}
-        floats, bits = size * real.shape[1] * 4, size * real.shape[1] // 8
-        ratios.append(
-            f"{size:,}: sqlite-vec's float scan / amem = "
-            f"{medians['sqlite-vec float'] / medians['amem']:.1f}; reading once from memory takes"
-            f" {floats / speed * 1e3:.3f} ms for the floats, {bits / speed * 1e3:.3f} ms for bits"
-        )
+        ratios.append(bounds(size, real.shape[1], speed, medians))
     print("", *ratios, sep="\n")
 
 
