@@ -1,6 +1,6 @@
 """How the scores of words and of vectors become one ranking, and what notes lend each other.
 
-The shares were tuned on three of five conversations; `docs/retrieval.md` shows what each is worth.
+The shares were chosen by experiment; `docs/retrieval.md` tells on what, and what each is worth.
 """
 
 from __future__ import annotations
