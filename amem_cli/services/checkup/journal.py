@@ -13,6 +13,7 @@ from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ownership import Ownership, ownership
 from amem_cli.core.resolution import resolve
+from amem_cli.core.reversal import is_worded
 from amem_cli.core.wikilinks import parse_link
 from amem_cli.services.checkup.mending import OpenPorts
 from amem_cli.services.checkup.reading import JOURNAL, VaultReading
@@ -114,7 +115,8 @@ def _lost_links(reading: VaultReading, note: Note, owned: Ownership) -> list[str
     missing = [record for record in owned.links.values() if record.text not in note.links]
     if not missing:
         return []
-    parsed = [parse_link(text) for text in note.links]
+    # A link to which a person gave words is the person's, as in `services.release`.
+    parsed = [parse_link(text) for text in note.links if not is_worded(text)]
     reached = {resolve(link.target, note.path, reading.table) for link in parsed if link}
     # A link whose text a rename changed still leads where the record says.
     return [
