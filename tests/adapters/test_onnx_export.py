@@ -9,7 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amem_cli.adapters.encoder_manifest import GRAPH_FILE, read_manifest
+from amem_cli.adapters.encoder_manifest import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    read_manifest,
+)
 from amem_cli.adapters.encoder_models import open_encoder
 from amem_cli.adapters.onnx_encoder import OnnxEncoder
 from amem_cli.adapters.onnx_export import main, prepare
@@ -30,6 +35,9 @@ def test_every_pooling_is_exported(tmp_path: Path, pooling: str) -> None:
     assert manifest.exported, manifest.reason
     assert (manifest.pooling, manifest.dimension, manifest.max_tokens) == (pooling, 32, 16)
     assert not manifest.normalized
+    kept = {"manifest.json", TOKENIZER_FILE, GRAPH_FILE, WEIGHTS_FILE}
+    assert {path.name for path in (tmp_path / "prepared").iterdir()} == kept
+    assert set(manifest.sizes) == kept - {"manifest.json"}
     graph = OnnxEncoder(tmp_path / "prepared").encode(TEXTS)
     library = SentenceTransformersEncoder(tmp_path / "prepared").encode(TEXTS)
     np.testing.assert_allclose(graph, library, atol=1e-5)
