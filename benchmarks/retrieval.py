@@ -31,8 +31,8 @@ import numpy as np
 
 from amem_cli.adapters.vault_template import adopt_vault
 from amem_cli.core import ranking
+from amem_cli.core.full_text import search_terms
 from amem_cli.core.ranking import fused
-from amem_cli.core.words import search_terms
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.evolve import evolve_many
 from amem_cli.services.query import search

@@ -114,8 +114,8 @@ class NoteTables(VectorTables):
             )
 
     def _store_words(self, handle: int, record: NoteRecord) -> None:
+        from amem_cli.core.full_text import indexable_text, reads_german
         from amem_cli.core.moments import date_words
-        from amem_cli.core.words import indexable_text
 
         note = record.note
         columns = (
@@ -126,7 +126,8 @@ class NoteTables(VectorTables):
             note.context,
             date_words(note.created),
         )
-        texts = tuple(indexable_text(column) for column in columns)
+        german = reads_german("\n".join(columns))
+        texts = tuple(indexable_text(column, german=german) for column in columns)
         self.rows(
             "INSERT INTO words(rowid, title, body, keywords, tags, context, date)"
             " VALUES(?, ?, ?, ?, ?, ?, ?)",

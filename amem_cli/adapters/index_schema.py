@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 # "amem" in the file's header.
 APPLICATION_ID = 0x616D656D
 

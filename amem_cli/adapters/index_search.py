@@ -18,13 +18,15 @@ class SearchTables(IndexConnection):
         self, terms: Sequence[str], among: Sequence[str]
     ) -> list[tuple[int, frozenset[str]]]:
         """For each term in how many notes it occurs, and which of the paths `among` hold it."""
+        from amem_cli.core.full_text import match_expression
+
         sql = "SELECT note, path FROM notes WHERE path IN (SELECT value FROM json_each(?))"
         paths = dict(self.rows(sql, (json.dumps(list(among)),)).fetchall())
         handles = json.dumps(list(paths))
         matches = []
         for term in terms:
-            word = term.replace('"', "").replace("\0", "")
-            if not word.strip():
+            expression = match_expression(term)
+            if not expression:
                 matches.append((0, frozenset[str]()))
                 continue
             sql = (
@@ -32,7 +34,7 @@ class SearchTables(IndexConnection):
                 " FILTER (WHERE rowid IN (SELECT value FROM json_each(?)))"
                 " FROM words WHERE words MATCH ?"
             )
-            count, found = self.rows(sql, (handles, f'"{word}"')).fetchone()
+            count, found = self.rows(sql, (handles, expression)).fetchone()
             matches.append((int(count), frozenset(paths[note] for note in json.loads(found))))
         return matches
 

@@ -101,8 +101,10 @@ class SqliteIndex(NoteTables, JournalTables, SearchTables):
         self, terms: Sequence[str], limit: int, among: Sequence[str] | None = None
     ) -> dict[str, float]:
         """BM25 by path, higher is better, best first; `among` restricts to these paths."""
-        words = [term.replace('"', "").replace("\0", "") for term in terms[:64]]
-        query = " OR ".join(f'"{word}"' for word in words if word.strip())
+        from amem_cli.core.full_text import match_expression
+
+        expressions = [match_expression(term) for term in terms[:64]]
+        query = " OR ".join(expression for expression in expressions if expression)
         if not query or limit < 1:
             return {}
         restriction = ""
@@ -119,11 +121,13 @@ class SqliteIndex(NoteTables, JournalTables, SearchTables):
 
     def document_frequency(self, term: str) -> int:
         """In how many notes a word occurs."""
-        word = term.replace('"', "").replace("\0", "")
-        if not word.strip():
+        from amem_cli.core.full_text import match_expression
+
+        expression = match_expression(term)
+        if not expression:
             return 0
         sql = "SELECT count(*) FROM words WHERE words MATCH ?"
-        row = self.rows(sql, (f'"{word}"',)).fetchone()
+        row = self.rows(sql, (expression,)).fetchone()
         return int(row[0]) if row else 0
 
     def canonical_dump(self) -> Mapping[str, list[tuple[object, ...]]]:

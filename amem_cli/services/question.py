@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from amem_cli.core.full_text import loosened, search_terms
 from amem_cli.core.index_port import MemoryIndex, NoteLink
 from amem_cli.core.moments import seconds_between
 from amem_cli.core.ranking import (
@@ -21,7 +22,6 @@ from amem_cli.core.ranking import (
     with_gains,
 )
 from amem_cli.core.resolution import resolve
-from amem_cli.core.words import search_terms
 
 if TYPE_CHECKING:
     from amem_cli.core.ports import Vectors
@@ -130,14 +130,20 @@ def _share(link: NoteLink) -> float:
 
 
 def corrected(index: MemoryIndex, terms: list[str]) -> list[str]:
-    """The terms, with those that no note holds replaced by the known word nearest in spelling."""
+    """The terms, with those that no note holds replaced by what they may have been meant to be.
+
+    The words of a phrase, the words that begin so, or the known word nearest in spelling.
+    """
     from amem_cli.core.spelling import mistakes_allowed, nearest_spelling
 
     words = []
-    for term in terms[:MAX_CORRECTED]:
+    for term in loosened(terms)[:MAX_CORRECTED]:
         allowed = mistakes_allowed(term)
         meant = None
         if allowed and not index.document_frequency(term):
+            if index.document_frequency(f"{term}*"):
+                words.append(f"{term}*")
+                continue
             # The first letter is seldom wrong, but it may have changed places with the second.
             known = [
                 spelling

@@ -14,7 +14,7 @@ from amem_cli.core.errors import EncoderError, Problem
 from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord
 from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.note import Note
-from amem_cli.core.words import search_terms
+from amem_cli.core.full_text import search_terms
 
 
 def a_record(path: str, body: str = "text", **values: object) -> NoteRecord:

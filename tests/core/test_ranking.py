@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amem_cli.core.full_text import search_terms
 from amem_cli.core.ranking import (
     LENDERS,
     covered,
@@ -16,7 +17,6 @@ from amem_cli.core.ranking import (
     with_gains,
 )
 from amem_cli.core.snippets import SNIPPET_CHARACTERS, marks, snippet, window
-from amem_cli.core.words import search_terms
 
 
 def test_both_legs_count_and_one_alone_decides() -> None:
