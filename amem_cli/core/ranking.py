@@ -6,6 +6,7 @@ The shares were chosen by experiment; `docs/retrieval.md` tells on what, and wha
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 # Share of the cosine in the fused score; a convex fusion of normalised scores loses less than
@@ -31,6 +32,10 @@ TIME_REACH = 3
 # Written within this span of one another in one folder, notes belong to one occasion: a
 # conversation, a meeting, a lecture. A person's notes of different days lend each other nothing.
 TIME_SPAN_SECONDS = 3600
+# A note that ends with a question has the words that are asked for, the next note has what is
+# wanted: that one gets this much on top, and with it a little more than the question has.
+ANSWER_SHARE = 0.7
+_ENDS_ASKING = re.compile(r"[?？؟][\s\"'”’»)\]*_]{0,8}\Z")
 # A link in the text is a person's; it says what similarity does not. One in the front matter may
 # come from the machine, which had looked at similarity already.
 TEXT_LINK_SHARE = 0.5
@@ -95,19 +100,30 @@ def excess(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: score - floor for key, score in best if score > floor}
 
 
+def asks(text: str) -> bool:
+    """True for a text that ends with a question."""
+    return _ENDS_ASKING.search(text[-9:]) is not None
+
+
 def lent_in_time(
-    surplus: Mapping[str, float], neighbours: Mapping[str, Iterable[tuple[str, int]]]
+    surplus: Mapping[str, float],
+    neighbours: Mapping[str, Iterable[tuple[str, int]]],
+    asking: Set[str] = frozenset(),
 ) -> dict[str, float]:
     """What notes get from those written next to them, summed.
 
     Args:
         surplus: what each note has to lend.
-        neighbours: for a note the others with their distance in notes, 1 for the next one.
+        neighbours: for a note the others with their distance in notes: 1 for the next one, -1 for
+            the one before.
+        asking: notes that end with a question.
     """
     gains: dict[str, float] = {}
     for source, spare in surplus.items():
         for key, distance in neighbours.get(source, ()):
-            share = TIME_SHARE * TIME_DECAY ** (distance - 1)
+            share = TIME_SHARE * TIME_DECAY ** (abs(distance) - 1)
+            if distance == 1 and source in asking:
+                share += ANSWER_SHARE
             gains[key] = gains.get(key, 0.0) + share * spare
     return gains
 

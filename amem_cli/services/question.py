@@ -13,6 +13,7 @@ from amem_cli.core.ranking import (
     TEXT_LINK_SHARE,
     TIME_REACH,
     TIME_SPAN_SECONDS,
+    asks,
     covered,
     excess,
     fused,
@@ -71,7 +72,8 @@ class Question:
         surplus = excess(scores)
         times = {path: self._written_next(path) for path in surplus}
         links = {path: self._links(path) for path in surplus}
-        lent = [lent_in_time(surplus, times), lent_by_links(surplus, links)]
+        asking = {path for path, others in times.items() if others and self._asks(path)}
+        lent = [lent_in_time(surplus, times, asking), lent_by_links(surplus, links)]
         newcomers = {path for gain in lent for path in gain} - set(scores)
         if newcomers:
             self._complete(vector, cosines, words, newcomers)
@@ -102,13 +104,18 @@ class Question:
         note = self._index.summary(path)
         if note is None:
             return []
+        before, after = self._index.written_next(path, TIME_REACH)
         return [
-            (other, distance)
-            for side in self._index.written_next(path, TIME_REACH)
+            (other, direction * distance)
+            for direction, side in ((-1, before), (1, after))
             for distance, (other, created) in enumerate(side, 1)
             if self._may_be_found(other)
             and seconds_between(note.created, created) <= TIME_SPAN_SECONDS
         ]
+
+    def _asks(self, path: str) -> bool:
+        passages = self._index.passages(path)
+        return bool(passages) and asks(passages[-1])
 
     def _links(self, path: str) -> dict[str, float]:
         shares: dict[str, float] = {}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from amem_cli.core.full_text import search_terms
 from amem_cli.core.ranking import (
     LENDERS,
+    asks,
     covered,
     excess,
     fused,
@@ -92,6 +93,28 @@ def test_the_next_note_gets_more_than_the_one_after() -> None:
     gains = lent_in_time({"a": 1.0, "b": 0.5}, {"a": [("x", 1), ("y", 2)], "b": [("x", 1)]})
     assert gains["x"] > gains["y"] > 0
     assert gains["x"] == pytest.approx(1.5 * lent_in_time({"a": 1.0}, {"a": [("x", 1)]})["x"])
+
+
+def test_the_answer_gets_more_than_what_was_said_before_the_question() -> None:
+    neighbours = {"question": [("before", -1), ("answer", 1), ("later", 2)]}
+    said = lent_in_time({"question": 1.0}, neighbours)
+    assert said["before"] == said["answer"]
+    asked = lent_in_time({"question": 1.0}, neighbours, {"question"})
+    assert asked["answer"] > 1 > asked["before"] == said["before"]
+    assert asked["later"] == said["later"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Who feeds it?", "Who feeds it ?\n", "“Who feeds it?”", "**Who?**", "谁在喂？", "(Who?)"],
+)  # fmt: skip
+def test_a_text_that_ends_with_a_question_asks(text: str) -> None:
+    assert asks(text)
+
+
+@pytest.mark.parametrize("text", ["", "Who feeds it? Ann.", "Who feeds it?\nAt noon", "a?b"])
+def test_a_text_that_goes_on_after_its_question_asks_nothing(text: str) -> None:
+    assert not asks(text)
 
 
 def test_links_lend_the_most_of_what_any_of_them_offers() -> None:

@@ -61,10 +61,23 @@ def test_what_was_said_next_in_one_conversation_is_found_too(tmp_path: Path) -> 
         "talk/zebra.md": said_at("2024-05-03T10:00:00", "At noon, with oats."),
     }
     ports = a_vault(tmp_path, {**notes, **fillers()})
-    assert found(ports, "when is the walrus fed", limit=2) == [
+    assert set(found(ports, "when is the walrus fed", limit=2)) == {
         "talk/question.md",
         "talk/answer.md",
-    ]
+    }
+
+
+@pytest.mark.parametrize(("end", "first"), [("?", "talk/c.md"), (".", "talk/b.md")])
+def test_what_follows_a_question_is_found_before_what_stands_ahead_of_it(
+    tmp_path: Path, end: str, first: str
+) -> None:
+    notes = {
+        "talk/a.md": said_at("2024-05-01T10:00:00", "Herring is dear, oats are cheap."),
+        "talk/b.md": said_at("2024-05-01T10:00:20", f"When is the walrus fed{end}"),
+        "talk/c.md": said_at("2024-05-01T10:00:40", "At noon, with herring."),
+    }
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+    assert found(ports, "the walrus fed when", limit=1) == [first]
 
 
 @pytest.mark.parametrize(
