@@ -24,7 +24,7 @@ class NoteTables(VectorTables):
     def file_states(self) -> Mapping[str, KnownFile]:
         """All files that the index knows, by path."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, inode, scanned_ns, sha, id FROM notes"
-        return {row[0]: KnownFile(*row[1:]) for row in self.current_rows(sql)}
+        return {path: KnownFile._make(values) for path, *values in self.current_rows(sql)}
 
     def store(self, record: NoteRecord) -> None:
         """Insert or replace a note; vectors of unchanged passages are kept."""

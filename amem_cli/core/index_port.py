@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from amem_cli.core.errors import Problem
 from amem_cli.core.journal import Event, LinkRecord
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 LinkKind = Literal["wikilink", "property"]
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFile:
-    """What the index remembers of a file.
+class KnownFile(NamedTuple):
+    """What the index remembers of a file; a tuple for the reason that `FileState` gives.
 
     Attributes:
         scanned_ns: clock time before the file was read; a file whose times are not older than

@@ -229,13 +229,16 @@ def _mirror_journal(ports: VaultPorts, problems: list[Problem]) -> None:
 def _trusted(state: FileState, known: KnownFile | None) -> bool:
     if known is None:
         return False
-    same = (state.size, state.mtime_ns, state.ctime_ns, state.inode) == (
-        known.size,
-        known.mtime_ns,
-        known.ctime_ns,
-        known.inode,
+    _, size, modified, changed, inode = state
+    before = known.scanned_ns - RACY_NS
+    return (
+        size == known.size
+        and modified == known.mtime_ns
+        and changed == known.ctime_ns
+        and inode == known.inode
+        and modified < before
+        and changed < before
     )
-    return same and max(state.mtime_ns, state.ctime_ns) + RACY_NS < known.scanned_ns
 
 
 def _read_records(
