@@ -46,6 +46,10 @@ class RememberingEncoder:
     def max_tokens(self) -> int:
         return self._encoder.max_tokens
 
+    def readable(self, text: str) -> float:
+        """Share of a text's tokens that the model knows."""
+        return self._encoder.readable(text)
+
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """Unit vectors, shape (len(texts), dimension); a query is one text."""
         if query:

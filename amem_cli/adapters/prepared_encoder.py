@@ -90,6 +90,10 @@ class PreparedEncoder:
     def max_tokens(self) -> int:
         return self._opened().max_tokens
 
+    def readable(self, text: str) -> float:
+        """Share of a text's tokens that the model knows, as the port says."""
+        return self._opened().readable(text)
+
     def encode(
         self,
         texts: Sequence[str],

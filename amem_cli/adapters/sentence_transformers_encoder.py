@@ -53,6 +53,10 @@ class SentenceTransformersEncoder:
     def max_tokens(self) -> int:
         return self._manifest.max_tokens
 
+    def readable(self, text: str) -> float:
+        """1: these models differ too much in how they mark what they do not know."""
+        return 1.0
+
     def encode(
         self,
         texts: Sequence[str],

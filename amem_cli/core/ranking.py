@@ -52,13 +52,18 @@ def normalised(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: max(0.0, score) / best for key, score in scores.items()}
 
 
-def fused(cosines: Mapping[str, float], words: Mapping[str, float]) -> dict[str, float]:
+def fused(
+    cosines: Mapping[str, float], words: Mapping[str, float], readable: float = 1.0
+) -> dict[str, float]:
     """Convex fusion over the union of both legs, best first.
 
-    Both legs should know every candidate: a missing score counts as nothing.
+    Args:
+        cosines, words: both should know every candidate; a missing score counts as nothing.
+        readable: share of the question that the encoder can read, 0..1. Of a script that it never
+            learned it sees little more than the punctuation, and the words count for more.
     """
     near, said = normalised(cosines), normalised(words)
-    share = COSINE_SHARE if said and near else float(bool(near))
+    share = COSINE_SHARE * math.sqrt(readable) if said and near else float(bool(near))
     scores = {
         key: share * near.get(key, 0.0) + (1 - share) * said.get(key, 0.0) for key in {*near, *said}
     }

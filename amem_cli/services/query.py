@@ -100,7 +100,10 @@ def search(
         scores = question.by_words()
     else:
         vector = encoder.encode([query], query=True)[0]
-        scores = question.by_meaning(vector) if mode == "semantic" else question.by_both(vector)
+        if mode == "semantic":
+            scores = question.by_meaning(vector)
+        else:
+            scores = question.by_both(vector, encoder.readable(query))
     top = dict(list(scores.items())[:limit])
     hits = [_hit(index, path, score, question.terms, None) for path, score in top.items()]
     found = [hit for hit in hits if hit is not None]

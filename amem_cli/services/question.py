@@ -62,13 +62,17 @@ class Question:
         cosines = self._index.vector_scores(vector, self._wide, self._among)
         return ranked({path: max(0.0, cosine) for path, cosine in cosines.items()})
 
-    def by_both(self, vector: Vectors) -> dict[str, float]:
-        """Words and meaning, with what notes of one occasion and linked notes lend each other."""
+    def by_both(self, vector: Vectors, readable: float = 1.0) -> dict[str, float]:
+        """Words and meaning, with what notes of one occasion and linked notes lend each other.
+
+        Args:
+            readable: share of the question that the encoder can read.
+        """
         cosines = self._index.vector_scores(vector, self._wide, self._among)
         words = self._index.keyword_scores(self.terms, self._wide, self._among)
         # A leg that did not list a candidate of the other still has a score for it.
         self._complete(vector, cosines, words, {*cosines, *words})
-        scores = fused(cosines, self._covered(words))
+        scores = fused(cosines, self._covered(words), readable)
         surplus = excess(scores)
         times = {path: self._written_next(path) for path in surplus}
         links = {path: self._links(path) for path in surplus}
@@ -77,7 +81,7 @@ class Question:
         newcomers = {path for gain in lent for path in gain} - set(scores)
         if newcomers:
             self._complete(vector, cosines, words, newcomers)
-            scores = fused(cosines, self._covered(words))
+            scores = fused(cosines, self._covered(words), readable)
         return with_gains(scores, *lent)
 
     def _complete(

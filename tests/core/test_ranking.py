@@ -28,6 +28,14 @@ def test_both_legs_count_and_one_alone_decides() -> None:
     assert fused({}, {}) == {}
 
 
+def test_words_count_for_more_where_the_encoder_cannot_read_the_question() -> None:
+    cosines, words = {"near": 0.9, "said": 0.6}, {"near": 5.0, "said": 7.0}
+    assert list(fused(cosines, words)) == ["near", "said"]
+    assert list(fused(cosines, words, readable=0.3)) == ["said", "near"]
+    assert list(fused(cosines, words, readable=0)) == ["said", "near"]
+    assert list(fused(cosines, {}, readable=0)) == ["near", "said"]
+
+
 @given(
     st.dictionaries(st.text(max_size=3), st.floats(-1, 1)),
     st.dictionaries(st.text(max_size=3), st.floats(0, 50)),

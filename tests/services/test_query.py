@@ -99,6 +99,18 @@ def test_notes_of_other_folders_and_days_lend_each_other_nothing(
     assert score("2024-05-01T10:00:00") == score("2019-01-01T10:00:00")
 
 
+def test_an_encoder_that_cannot_read_the_question_has_less_of_a_say(tmp_path: Path) -> None:
+    notes = {"short.md": "walrus", "long.md": f"The walrus, the walrus. {'Herring and ice. ' * 9}"}
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+
+    def lead(reads: float) -> float:
+        hits = search(ports.index, "walrus", encoder=FakeEncoder(reads=reads), neighbors=False)
+        scores = {hit.note.path: hit.score for hit in hits}
+        return scores["short.md"] - scores["long.md"]
+
+    assert lead(0.0) < lead(0.3) < lead(1.0)
+
+
 def test_a_linked_note_is_among_the_best_without_a_word_of_the_question(tmp_path: Path) -> None:
     notes = {
         "cause.md": "The walrus is ill. See [[effect]].",
