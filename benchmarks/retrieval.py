@@ -82,6 +82,7 @@ class Searches:
         self.bare = encoder.encode([turn.bare for turn in group.turns])
         self.said = encoder.encode([turn.new.content for turn in group.turns])
         self.seconds: list[float] = []
+        self.known: tuple[str, dict[str, float], dict[str, float]] | None = None
 
     def designs(self, ablations: bool) -> dict[str, Callable[[str], list[str]]]:
         def without(constants: Sequence[str]) -> Callable[[str], list[str]]:
@@ -119,11 +120,19 @@ class Searches:
         return [paths[i] for i in np.argsort(-cosines, kind="stable")[:SHOWN]]
 
     def cosines(self, query: str) -> dict[str, float]:
-        vector = self.encoder.encode([query], query=True)[0]
-        return self.workspace.index.vector_scores(vector, ALL, list(self.path_of.values()))
+        return self.legs(query)[0]
 
     def words(self, query: str) -> dict[str, float]:
-        return self.workspace.index.keyword_scores(search_terms(query), ALL)
+        return self.legs(query)[1]
+
+    def legs(self, query: str) -> tuple[dict[str, float], dict[str, float]]:
+        """Cosine and BM25 of every note; the last query's are kept for the next baseline."""
+        if self.known is None or self.known[0] != query:
+            index, paths = self.workspace.index, list(self.path_of.values())
+            vector = self.encoder.encode([query], query=True)[0]
+            near = index.vector_scores(vector, ALL, paths)
+            self.known = (query, near, index.keyword_scores(search_terms(query), ALL))
+        return self.known[1:]
 
     def reciprocal(self, query: str, k: int) -> list[str]:
         scores: dict[str, float] = {}
