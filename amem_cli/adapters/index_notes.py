@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from amem_cli.adapters.index_vectors import VectorTables
@@ -159,15 +159,10 @@ class NoteTables(VectorTables):
                 )
 
     def _forget_passages(self, handle: int, *, keep: Sequence[int]) -> None:
-        gone = [
-            (passage, embedded)
-            for passage, embedded in self.rows(
-                "SELECT passage, embedded FROM passages WHERE note = ?", (handle,)
-            )
-            if passage not in keep
-        ]
-        self.forget_vectors([passage for passage, embedded in gone if embedded])
-        for passage, _ in gone:
+        sql = "SELECT passage FROM passages WHERE note = ?"
+        gone = [passage for (passage,) in self.rows(sql, (handle,)) if passage not in keep]
+        self.forget_vectors(gone)
+        for passage in gone:
             self.rows("DELETE FROM passages WHERE passage = ?", (passage,))
 
     def _store_problems(self, handle: int, record: NoteRecord) -> None:
@@ -195,6 +190,11 @@ class NoteTables(VectorTables):
     def summaries(self) -> Iterator[NoteSummary]:
         """All notes by path."""
         yield from map(_summary, self.rows(f"SELECT {_SUMMARY} FROM notes ORDER BY path"))  # noqa: S608
+
+    def summaries_of(self, handles: Iterable[int]) -> dict[int, NoteSummary]:
+        """Notes by their numbers in the index."""
+        sql = f"SELECT note, {_SUMMARY} FROM notes WHERE note IN (SELECT value FROM json_each(?))"  # noqa: S608
+        return {row[0]: _summary(row[1:]) for row in self.rows(sql, (json.dumps(list(handles)),))}
 
     def _summaries(self, where: str, bindings: Any) -> list[NoteSummary]:
         sql = f"SELECT {_SUMMARY} FROM notes {where} ORDER BY path LIMIT 50"  # noqa: S608

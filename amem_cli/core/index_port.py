@@ -163,13 +163,20 @@ class MemoryIndex(NoteNames, Protocol):
         """Why links were made, by (source path, target id or path), of one note or all."""
 
     def use_encoder(self, model_id: str, dimension: int) -> bool:
-        """Prepare for vectors of this model; True where vectors of another model were dropped."""
+        """Prepare for vectors of this model; True where a search still uses another model's."""
 
     def encoder(self) -> str | None:
         """Id of the model whose vectors are stored."""
 
-    def passages_to_embed(self) -> list[PassageJob]:
-        """Passages without a vector."""
+    def count_to_embed(self, model_id: str) -> int:
+        """How many passages have no vector of this model."""
+
+    def passages_to_embed(self, limit: int | None = None, after: int = 0) -> list[PassageJob]:
+        """At most `limit` passages without a vector of the model in use, by number, each with a
+        greater number than `after`."""
+
+    def go_over(self) -> bool:
+        """Let searches use the model in use; False while passages have no vector of it."""
 
     def store_vectors(self, passages: Sequence[int], vectors: Vectors) -> None:
         """Add vectors; shape (len(passages), dimension)."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 # step of when it was read cannot be told by its times, as in git's "racy" entries.
 RACY_NS = 2_000_000_000
 BATCH = 512
+_FIRST_PORTION = 64
+_LARGEST_PORTION = 2048
+_PORTION_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,9 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
 
 
 def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | None = None) -> int:
-    """Give every passage that has no vector one.
+    """Give every passage a vector of this encoder, and let searches use them when all have one.
+
+    What is done is stored every few seconds, so that an interrupted run goes on where it was.
 
     Returns:
         How many passages were embedded.
@@ -144,23 +150,37 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
     Raises:
         EncoderError: the encoder cannot be loaded or run.
     """
+    index, done = ports.index, 0
+    total = index.count_to_embed(encoder.model_id)
+    if not total and index.encoder() == encoder.model_id:
+        return 0
+    while True:
+        index.use_encoder(encoder.model_id, encoder.dimension)
+        before = done
+        for embedded in _embedded(ports, encoder):
+            done += embedded
+            if progress is not None:
+                progress(done, max(done, total))
+        # Notes may have come meanwhile; those who search by the former vectors wait for no one.
+        if index.go_over() or done == before:
+            return done
+
+
+def _embedded(ports: VaultPorts, encoder: Encoder) -> Iterator[int]:
+    """Embed what has no vector, in portions of a few seconds; how many passages each had."""
     from amem_cli.core.embedding_text import embedded_text
 
-    jobs = ports.index.passages_to_embed()
-    if not jobs and ports.index.encoder() == encoder.model_id:
-        return 0
-    ports.index.use_encoder(encoder.model_id, encoder.dimension)
-    jobs = ports.index.passages_to_embed()
-    # Texts of like length share a batch; it wastes the least padding.
-    jobs.sort(key=lambda job: len(job.text))
-    for start in range(0, len(jobs), BATCH):
-        chunk = jobs[start : start + BATCH]
-        vectors = encoder.encode([embedded_text(job.summary, job.text) for job in chunk])
-        with ports.index.changing():
-            ports.index.store_vectors([job.passage for job in chunk], vectors)
-        if progress is not None:
-            progress(min(start + BATCH, len(jobs)), len(jobs))
-    return len(jobs)
+    portion, last = _FIRST_PORTION, 0
+    while jobs := ports.index.passages_to_embed(portion, last):
+        started = time.monotonic()
+        # The encoder itself puts texts of like length together.
+        vectors = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
+        ports.index.store_vectors([job.passage for job in jobs], vectors)
+        last = jobs[-1].passage
+        yield len(jobs)
+        speed = len(jobs) / max(time.monotonic() - started, 1e-3)
+        fitting = max(int(speed * _PORTION_SECONDS), _FIRST_PORTION)
+        portion = min(2 * portion, fitting, _LARGEST_PORTION)
 
 
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
