@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from amem_cli.cli import (
+    ask_command,
     doctor_command,
     exchange_commands,
     graph_commands,
@@ -51,6 +52,7 @@ for group in (
     vault_commands,
     note_commands,
     search_commands,
+    ask_command,
     link_commands,
     memory_commands,
     review_commands,
