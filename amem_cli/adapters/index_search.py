@@ -38,6 +38,14 @@ class SearchTables(IndexConnection):
             matches.append((int(count), frozenset(paths[note] for note in json.loads(found))))
         return matches
 
+    def lengths(self, paths: Sequence[str]) -> dict[str, int]:
+        """Characters of the first two passages of notes, by path; a long note need not be read."""
+        sql = (
+            "SELECT n.path, sum(length(p.text)) FROM notes n JOIN passages p USING(note)"
+            " WHERE n.path IN (SELECT value FROM json_each(?)) AND p.position < 2 GROUP BY n.note"
+        )
+        return dict(self.rows(sql, (json.dumps(list(paths)),)).fetchall())
+
     def written_next(
         self, path: str, reach: int
     ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

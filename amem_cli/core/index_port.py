@@ -222,6 +222,9 @@ class MemoryIndex(NoteNames, Protocol):
     def spellings(self, beginning: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """Indexed words (stems) that begin so and are that long, with their number of notes."""
 
+    def lengths(self, paths: Sequence[str]) -> Mapping[str, int]:
+        """Characters of the first two passages of notes, by path."""
+
     def written_next(
         self, path: str, reach: int
     ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

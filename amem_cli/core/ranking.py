@@ -26,15 +26,18 @@ LENDERS = 20
 
 # Of its excess a note lends this share to the one written next, and to the one before.
 TIME_SHARE = 0.4
-# What the second and third note away get, each of what the nearer one got.
-TIME_DECAY = 0.7
-TIME_REACH = 3
+# What the second, third and fourth note away get, each of what the nearer one got.
+TIME_DECAY = 0.8
+TIME_REACH = 4
 # Written within this span of one another in one folder, notes belong to one occasion: a
 # conversation, a meeting, a lecture. A person's notes of different days lend each other nothing.
 TIME_SPAN_SECONDS = 3600
 # A note that ends with a question has the words that are asked for, the next note has what is
 # wanted: that one gets this much on top, and with it a little more than the question has.
 ANSWER_SHARE = 0.7
+# A turn of a conversation leans on those around it, a note of several paragraphs stands by itself:
+# of twice this length, in characters, it gives and gets a quarter.
+LEANING_LENGTH = 250
 _ENDS_ASKING = re.compile(r"[?？؟][\s\"'”’»)\]*_]{0,8}\Z")
 # A link in the text is a person's; it says what similarity does not. One in the front matter may
 # come from the machine, which had looked at similarity already.
@@ -113,6 +116,7 @@ def asks(text: str) -> bool:
 def lent_in_time(
     surplus: Mapping[str, float],
     neighbours: Mapping[str, Iterable[tuple[str, int]]],
+    lengths: Mapping[str, int],
     asking: Set[str] = frozenset(),
 ) -> dict[str, float]:
     """What notes get from those written next to them, summed.
@@ -121,6 +125,7 @@ def lent_in_time(
         surplus: what each note has to lend.
         neighbours: for a note the others with their distance in notes: 1 for the next one, -1 for
             the one before.
+        lengths: characters of the notes; none for one that counts as short.
         asking: notes that end with a question.
     """
     gains: dict[str, float] = {}
@@ -129,7 +134,9 @@ def lent_in_time(
             share = TIME_SHARE * TIME_DECAY ** (abs(distance) - 1)
             if distance == 1 and source in asking:
                 share += ANSWER_SHARE
-            gains[key] = gains.get(key, 0.0) + share * spare
+            longer = max(lengths.get(source, 0), lengths.get(key, 0), LEANING_LENGTH)
+            leaning = (LEANING_LENGTH / longer) ** 2
+            gains[key] = gains.get(key, 0.0) + share * leaning * spare
     return gains
 
 

@@ -77,7 +77,9 @@ class Question:
         times = {path: self._written_next(path) for path in surplus}
         links = {path: self._links(path) for path in surplus}
         asking = {path for path, others in times.items() if others and self._asks(path)}
-        lent = [lent_in_time(surplus, times, asking), lent_by_links(surplus, links)]
+        near = {other for others in times.values() for other, _ in others}
+        lengths = self._index.lengths([*surplus, *near]) if near else {}
+        lent = [lent_in_time(surplus, times, lengths, asking), lent_by_links(surplus, links)]
         newcomers = {path for gain in lent for path in gain} - set(scores)
         if newcomers:
             self._complete(vector, cosines, words, newcomers)

@@ -98,16 +98,26 @@ def test_only_the_best_notes_lend_and_only_what_they_have_above_the_last() -> No
 
 
 def test_the_next_note_gets_more_than_the_one_after() -> None:
-    gains = lent_in_time({"a": 1.0, "b": 0.5}, {"a": [("x", 1), ("y", 2)], "b": [("x", 1)]})
+    neighbours = {"a": [("x", 1), ("y", 2)], "b": [("x", 1)]}
+    gains = lent_in_time({"a": 1.0, "b": 0.5}, neighbours, {})
     assert gains["x"] > gains["y"] > 0
-    assert gains["x"] == pytest.approx(1.5 * lent_in_time({"a": 1.0}, {"a": [("x", 1)]})["x"])
+    alone = lent_in_time({"a": 1.0}, {"a": [("x", 1)]}, {})
+    assert gains["x"] == pytest.approx(1.5 * alone["x"])
+
+
+@pytest.mark.parametrize("lengths", [{"a": 1000}, {"x": 1000}, {"a": 1000, "x": 50}])
+def test_a_note_of_several_paragraphs_stands_by_itself(lengths: dict[str, int]) -> None:
+    def gain(lengths: dict[str, int]) -> float:
+        return lent_in_time({"a": 1.0}, {"a": [("x", 1)]}, lengths)["x"]
+
+    assert gain(lengths) < gain({"a": 400, "x": 60}) < gain({"a": 20, "x": 200}) == gain({})
 
 
 def test_the_answer_gets_more_than_what_was_said_before_the_question() -> None:
     neighbours = {"question": [("before", -1), ("answer", 1), ("later", 2)]}
-    said = lent_in_time({"question": 1.0}, neighbours)
+    said = lent_in_time({"question": 1.0}, neighbours, {})
     assert said["before"] == said["answer"]
-    asked = lent_in_time({"question": 1.0}, neighbours, {"question"})
+    asked = lent_in_time({"question": 1.0}, neighbours, {}, {"question"})
     assert asked["answer"] > 1 > asked["before"] == said["before"]
     assert asked["later"] == said["later"]
 

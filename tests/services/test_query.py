@@ -121,6 +121,21 @@ def test_a_linked_note_is_among_the_best_without_a_word_of_the_question(tmp_path
     assert found(ports, "ill walrus", "keyword", limit=2) == ["cause.md"]
 
 
+def test_notes_of_several_paragraphs_written_in_one_hour_hardly_change_each_others_places(
+    tmp_path: Path,
+) -> None:
+    def score(last: str) -> float:
+        notes = {
+            "talk/a.md": said_at("2024-05-01T10:00:00", "The walrus is fed at noon."),
+            "talk/b.md": said_at("2024-05-01T10:00:20", f"Nothing of that kind. {last}"),
+        }
+        ports = a_vault(tmp_path / str(len(last)), {**notes, **fillers()})
+        hits = search(ports.index, "walrus fed", encoder=FakeEncoder(), limit=20)
+        return next(hit.score for hit in hits if hit.note.path == "talk/b.md")
+
+    assert score("Oats and hay are cheap this year. " * 40) < score("Oats.") / 2
+
+
 def test_filters_hold_for_what_time_and_links_bring(tmp_path: Path) -> None:
     notes = {
         "in/cause.md": said_at("2024-05-01T10:00:00", "The walrus is ill. See [[effect]]."),
