@@ -13,17 +13,20 @@ from amem_cli.core.words import sentences
 MOST_SENTENCES = 60
 MOST_QUOTED = 3
 LONGEST_QUOTE = 320
-_USUAL_QUOTE = 160
+_USUAL_QUOTE = 240
 # A further note is quoted where its best sentence is this near to the best of all.
-_NEXT_BEST = 0.8
+_NEXT_BEST = 0.75
+# A sentence is worth its cosine with the question, and these shares of what it holds of the
+# question's words and of the score of its note.
 _COVERAGE_SHARE = 0.5
+_WORTH_SHARE = 2.0
 
 # Fitted on questions of three vaults and five conversations, each also put to the wrong ones, and
 # chosen with the vault that is judged left out; `benchmarks/ask.py` shows what comes of it.
-_NOTE_COSINE, _SENTENCE_COSINE, _COVERAGE, _OFFSET = 11.7, 9.4, 2.9, -4.2
+_NOTE_COSINE, _SENTENCE_COSINE, _COVERAGE, _OFFSET = 13.1, 10.6, 3.3, -4.6
 # Spread of the cosines of notes that have nothing to do with a question.
 _CHANCE = 0.08
-_WORDS_COVERAGE, _WORDS_OFFSET = 7.8, -2.6
+_WORDS_COVERAGE, _WORDS_OFFSET = 8.7, -2.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +104,26 @@ def sentences_of(label: str, text: str, weights: Mapping[str, float]) -> list[Se
     return found
 
 
-def nearest(found: Sequence[Sentence], cosines: Sequence[float] | None) -> list[Sentence]:
+def nearest(
+    found: Sequence[Sentence], cosines: Sequence[float] | None, worth: Mapping[str, float]
+) -> list[Sentence]:
     """The best sentence of each of the best sources, the nearest first, at most three.
 
     Args:
         cosines: of each sentence with the question; None goes by words alone.
+        worth: of each source by its label, 0..1, as the search found it.
     """
     near = cosines if cosines is not None else [0.0] * len(found)
     values = [
-        max(0.0, cosine) + _COVERAGE_SHARE * each.coverage
+        max(0.0, cosine) + _COVERAGE_SHARE * each.coverage + _WORTH_SHARE * worth[each.label]
         for each, cosine in zip(found, near, strict=True)
     ]
     order = sorted(range(len(found)), key=lambda at: (-values[at], at))
     best: dict[str, int] = {}
     for at in order:
         best.setdefault(found[at].label, at)
-    kept = [
-        at for at in best.values() if values[at] > 0 and values[at] >= _NEXT_BEST * values[order[0]]
-    ]
+    least = _NEXT_BEST * values[order[0]] if order else 0.0
+    kept = [at for at in best.values() if values[at] > 0 and values[at] >= least]
     return [found[at] for at in kept[:MOST_QUOTED]]
 
 

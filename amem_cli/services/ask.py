@@ -232,7 +232,9 @@ def _extract(ports: VaultPorts, question: str, found: Found, encoder: Encoder | 
     ]
     likely = sorted(sentences, key=lambda each: -each.coverage)[:MOST_SENTENCES]
     cosines = _cosines(found, likely, encoder)
-    best = nearest(likely, cosines)
+    scores = {hit.note.path: hit.score for hit in found.hits}
+    worth = {source.label: scores[source.path] for source in found.sources}
+    best = nearest(likely, cosines, worth)
     near = _nearness(ports.index, found, weights, cosines)
     if not best or not near.is_near:
         return Answer(question, NOT_HELD, held=False, how="nothing", near=near)
