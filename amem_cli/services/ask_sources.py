@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Passages of one note that are compared; the others hold fewer of the question's words.
 MOST_PASSAGES = 8
 MOST_TIES = 3
+MOST_TERMS = 64
 # A link with one of these says that a note is not the last word.
 _TELLING = ("supersedes", "contradicts")
 
@@ -71,8 +72,8 @@ def find_sources(
 
 
 def understood(index: MemoryIndex, question: str) -> list[str]:
-    """The terms of a question; where no note holds any of them, the known words nearest."""
-    terms = Question(index, question, 1, None).terms
+    """The terms of a question, the first 64; where no note holds any, the known words nearest."""
+    terms = Question(index, question, 1, None).terms[:MOST_TERMS]
     if any(index.document_frequency(term) for term in terms):
         return terms
     return corrected(index, terms)

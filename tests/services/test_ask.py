@@ -254,3 +254,10 @@ def test_whatever_a_model_makes_up_is_refused_or_rests_on_shown_notes(
 def test_an_empty_question_is_refused(ports: VaultPorts) -> None:
     with pytest.raises(UsageError):
         asked(ports, None, "  ")
+
+
+def test_a_very_long_question_is_answered_too(ports: VaultPorts) -> None:
+    asked_of_all = "walrus fed noon " + " ".join(f"otters{number}" for number in range(5_000))
+    model = ScriptedModel([says("At noon.", "Feeding")])
+    assert asked(ports, model, asked_of_all, encoder=None).text == "At noon."
+    assert len(model.requests[0].text) < 5_000
