@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -323,6 +322,8 @@ def machine_name(environment: Mapping[str, str]) -> str:
     try:
         return path.read_text(encoding="ascii").strip()[:16] or "local"
     except (OSError, UnicodeDecodeError):
+        import secrets
+
         name = secrets.token_hex(4)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

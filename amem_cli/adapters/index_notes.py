@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -138,6 +137,8 @@ class NoteTables(VectorTables):
         self.rows("DELETE FROM words WHERE rowid = ?", (handle,))
 
     def _store_passages(self, handle: int, record: NoteRecord) -> None:
+        import hashlib
+
         note = record.note
         head = "\n".join((note.title, *note.keywords, *note.tags, note.context))
         wanted = {

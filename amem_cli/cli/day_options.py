@@ -26,10 +26,10 @@ def last_day(text: str | None, option: str) -> datetime | None:
 
 
 def _bound(text: str | None, option: str, end: int) -> datetime | None:
-    from amem_cli.core.relative_days import day_range
-
     if text is None:
         return None
+    from amem_cli.core.relative_days import day_range
+
     try:
         day = day_range(text, datetime.now().date())
     except ValueError:

@@ -169,7 +169,6 @@ def list_notes(
 
         amem list --orphans --sort title
     """
-    from amem_cli.rendering.documents import summary_document
     from amem_cli.services.listing import SORTS, listed
     from amem_cli.services.query import Filters
 
@@ -188,6 +187,8 @@ def list_notes(
             limit=limit,
         )
     if session.output.as_json:
+        from amem_cli.rendering.documents import summary_document
+
         session.output.json_line([summary_document(note) for note in notes], indent=2)
         return
     for note in notes:

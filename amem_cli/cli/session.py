@@ -116,10 +116,10 @@ def moment(text: str | None, option: str) -> datetime | None:
     Raises:
         UsageError: it is no date.
     """
-    from amem_cli.core.identity import parse_moment
-
     if text is None:
         return None
+    from amem_cli.core.identity import parse_moment
+
     try:
         return parse_moment(text)
     except ValueError:

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from amem_cli.core.errors import Problem
-from amem_cli.core.journal import Event, LinkRecord
-from amem_cli.core.note import Note
 from amem_cli.core.resolution import NoteNames
 
 if TYPE_CHECKING:
+    from amem_cli.core.errors import Problem
+    from amem_cli.core.journal import Event, LinkRecord
+    from amem_cli.core.note import Note
     from amem_cli.core.ports import Vectors
 
 LinkKind = Literal["wikilink", "property"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from amem_cli.core.errors import Problem
+if TYPE_CHECKING:
+    from amem_cli.core.errors import Problem
 
 
 class FileState(NamedTuple):
@@ -38,6 +38,8 @@ class FileContent:
     @property
     def sha(self) -> str:
         """SHA-256 of what was read, hexadecimal."""
+        import hashlib
+
         return hashlib.sha256(self.raw).hexdigest()
 
 

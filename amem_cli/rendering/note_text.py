@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amem_cli.rendering.text import styled
-from amem_cli.services.show import NoteView
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from amem_cli.services.show import NoteView
 
 
 def show_note(console: Console, view: NoteView) -> None:

@@ -10,11 +10,10 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from amem_cli.core.errors import AmemError, Problem
-
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from amem_cli.core.errors import AmemError, Problem
     from amem_cli.core.index_port import Progress
 
 # What turns the direction of writing, and the line breaks that are no control characters.

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.graph import Branch, Edge, Graph, clusters
-from amem_cli.core.journal import Change
 from amem_cli.rendering.output import printable
-from amem_cli.services.outcome import Outcome
-from amem_cli.services.query import Hit
-from amem_cli.services.stats import Stats
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree
+
+    from amem_cli.core.journal import Change
+    from amem_cli.services.outcome import Outcome
+    from amem_cli.services.query import Hit
+    from amem_cli.services.stats import Stats
 
 
 def styled(*parts: str | tuple[str, str]) -> Text:

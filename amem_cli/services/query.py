@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from amem_cli.core.errors import UsageError
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
-from amem_cli.core.ports import Encoder
 from amem_cli.core.resolution import resolve
+
+if TYPE_CHECKING:
+    from amem_cli.core.index_port import MemoryIndex, NoteSummary
+    from amem_cli.core.ports import Encoder
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")

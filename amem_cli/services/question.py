@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amem_cli.core.full_text import loosened, search_terms
-from amem_cli.core.index_port import MemoryIndex, NoteLink
 from amem_cli.core.moments import seconds_between
 from amem_cli.core.ranking import (
     LONG_QUESTION,
@@ -25,6 +24,7 @@ from amem_cli.core.ranking import (
 from amem_cli.core.resolution import resolve
 
 if TYPE_CHECKING:
+    from amem_cli.core.index_port import MemoryIndex, NoteLink
     from amem_cli.core.ports import Vectors
 
 MAX_CORRECTED = 8

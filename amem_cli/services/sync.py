@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -216,6 +215,8 @@ def text_hash(raw: bytes) -> str:
 
     The machine's own writing never changes it, so no change of the machine's causes work.
     """
+    import hashlib
+
     from amem_cli.core.note_file import body_bytes
 
     return hashlib.sha256(body_bytes(raw)).hexdigest()[:24]
