@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import secrets
 import shutil
 import sys
@@ -37,6 +38,8 @@ _TRIALS = (
     "A note that is longer than the model reads goes on and on about the harbour. " * 700,
 )
 _LEAST_COSINE = 0.9999
+_E5 = re.compile(r"(?:multilingual-)?e5-(?:small|base|large)(?:-v2)?")
+_E5_PROMPTS = {"query": "query: ", "passage": "passage: "}
 _OPSET = 17
 # Bytes of a table of weights that goes into the file beside the graph.
 _SMALLEST_APART = 1024
@@ -130,7 +133,7 @@ def _fill(folder: Path, model: str, source: Path) -> None:
 def _described(loaded: Any, model: str, source: Path) -> EncoderManifest:
     from amem_cli.adapters.encoder_models import model_fingerprint
 
-    prompts = dict(loaded.prompts or {})
+    prompts = _prompts(loaded, model)
     default = prompts.get(loaded.default_prompt_name or "") or ""
     documents = [prompts[name] for name in ("document", "passage", "corpus") if prompts.get(name)]
     document_prompt = documents[0] if documents else default
@@ -155,6 +158,12 @@ def _described(loaded: Any, model: str, source: Path) -> EncoderManifest:
         probe_vector=[round(float(value), 6) for value in vector],
         versions={name: found for name in _LIBRARIES if (found := _version(name))},
     )
+
+
+def _prompts(loaded: Any, model: str) -> dict[str, str]:
+    own = {name: prompt for name, prompt in (loaded.prompts or {}).items() if prompt}
+    # These were trained with prompts that only their description tells.
+    return own or (dict(_E5_PROMPTS) if _E5.fullmatch(Path(model).name) else {})
 
 
 def _pooling_name(pooling: Any) -> str:
