@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # step of when it was read cannot be told by its times, as in git's "racy" entries.
 RACY_NS = 2_000_000_000
 BATCH = 512
-_FIRST_PORTION = 64
+_FIRST_PORTION = 128
 _LARGEST_PORTION = 2048
 _PORTION_SECONDS = 4.0
 
