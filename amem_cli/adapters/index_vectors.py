@@ -81,6 +81,23 @@ class VectorTables(IndexConnection):
         ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
         return dict(ranked[:limit])
 
+    def nearest_passages(self, path: str, vector: Vectors) -> list[int]:
+        """Positions of a note's passages that have vectors, nearest to a vector first.
+
+        Raises:
+            EncoderError: the vector is of another model, or not finite.
+        """
+        self.load_vector_extension()
+        sql = (
+            "SELECT position FROM notes JOIN passages USING(note) JOIN vectors USING(passage)"
+            " WHERE path = ? ORDER BY vec_distance_cosine(embedding, ?) NULLS LAST, position"
+        )
+        with self._one_state():
+            if self.encoder() is None:
+                return []
+            self.refuse_odd(vector)
+            return [row[0] for row in self.rows(sql, (path, _blob(vector))).fetchall()]
+
     def note_vector(self, path: str) -> Vectors | None:
         """Mean of a note's passage vectors, unit length, shape (dimension,)."""
         sql = (

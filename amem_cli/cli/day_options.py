@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime, time
+from typing import Annotated
+
+import typer
 
 from amem_cli.core.errors import UsageError
+
+_WAYS = "2026-03-02, 2026-03, 7d, yesterday, 'last week'"
+SinceOption = Annotated[str | None, typer.Option(help=f"Created on this day or later: {_WAYS}.")]
+UntilOption = Annotated[
+    str | None, typer.Option(help="Created on this day or earlier, named in the same ways.")
+]
 
 
 def first_day(text: str | None, option: str) -> datetime | None:

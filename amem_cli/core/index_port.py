@@ -93,6 +93,26 @@ class NoteSummary:
         return self.id or self.path
 
 
+class NoteOutline(Protocol):
+    """What filters look at; read for all notes in a small part of the time of summaries."""
+
+    @property
+    def path(self) -> str:
+        """Vault-relative path."""
+
+    @property
+    def created(self) -> str:
+        """ISO 8601, or empty."""
+
+    @property
+    def modified(self) -> str:
+        """ISO 8601."""
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """Tags without `#`."""
+
+
 @dataclass(frozen=True, slots=True)
 class PassageJob:
     """A passage that has no vector yet."""
@@ -190,6 +210,9 @@ class MemoryIndex(NoteNames, Protocol):
     def summaries(self) -> Iterator[NoteSummary]:
         """All notes by path."""
 
+    def outlines(self) -> Iterator[NoteOutline]:
+        """The same in short."""
+
     def find(self, name: str) -> list[NoteSummary]:
         """Notes by id, path, file name, title, alias, or a prefix of the id, in this order of
         preference: the first kind of match that finds anything decides."""
@@ -202,6 +225,9 @@ class MemoryIndex(NoteNames, Protocol):
 
     def links_of(self, path: str) -> list[NoteLink]:
         """Links that stand in a note."""
+
+    def links_from(self, path: str) -> list[tuple[str, NoteLink]]:
+        """The same that resolve, with the paths of the notes that they mean."""
 
     def links_to(self, path: str) -> list[tuple[str, NoteLink]]:
         """Links of other notes that resolve to a note, with their paths."""
@@ -235,6 +261,9 @@ class MemoryIndex(NoteNames, Protocol):
         self, vector: Vectors, limit: int, among: Sequence[str] | None = None
     ) -> dict[str, float]:
         """Best cosine of any passage by path, best first; shape of `vector`: (dimension,)."""
+
+    def nearest_passages(self, path: str, vector: Vectors) -> list[int]:
+        """Positions of a note's passages that have vectors, nearest to a vector first."""
 
     def note_vector(self, path: str) -> Vectors | None:
         """Mean of a note's passage vectors, unit length, shape (dimension,)."""

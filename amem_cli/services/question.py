@@ -21,7 +21,6 @@ from amem_cli.core.ranking import (
     ranked,
     with_gains,
 )
-from amem_cli.core.resolution import resolve
 
 if TYPE_CHECKING:
     from amem_cli.core.index_port import MemoryIndex, NoteLink
@@ -125,12 +124,8 @@ class Question:
 
     def _links(self, path: str) -> dict[str, float]:
         shares: dict[str, float] = {}
-        for link in self._index.links_of(path):
-            target = resolve(link.target, path, self._index)
-            if target is not None:
-                shares[target] = max(shares.get(target, 0.0), _share(link))
-        for source, link in self._index.links_to(path):
-            shares[source] = max(shares.get(source, 0.0), _share(link))
+        for other, link in (*self._index.links_from(path), *self._index.links_to(path)):
+            shares[other] = max(shares.get(other, 0.0), _share(link))
         shares.pop(path, None)
         return {other: share for other, share in shares.items() if self._may_be_found(other)}
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from amem_cli.core.resolution import resolve
 from amem_cli.services.query import Filters, Mode, search
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
 
 FILLER = (
     "steel", "wool", "harbour", "lamp", "orchard", "violin", "quarry", "meadow", "copper", "anchor"
@@ -200,3 +206,64 @@ def test_a_moved_note_takes_its_place_in_the_other_folder(tmp_path: Path) -> Non
         [],
         [("talk/answer.md", "2024-05-01T10:00:20")],
     )
+
+
+LONG = "\n\n".join(
+    f"# {heading}\n\n{text} {'Nothing more of note was said that day. ' * 18}"
+    for heading, text in (
+        ("Harbour", "The harbour of copper and lamps."),
+        ("Feeding", "Herring for the walrus at noon."),
+        ("Tickets", "Tickets for the violin quarry."),
+    )
+)
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+def test_the_snippet_is_of_the_passage_that_was_near_where_words_do_not_decide(
+    tmp_path: Path, mode: Mode
+) -> None:
+    ports = a_vault(tmp_path, {"long.md": LONG, **fillers()})
+    assert len(ports.index.passages("long.md")) == 3
+
+    class Meaning(FakeEncoder):
+        def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+            meant = ["Herring for the walrus at noon." if query else text for text in texts]
+            return super().encode(meant, query=query)
+
+    hits = search(ports.index, "lunchtime fish", encoder=Meaning(), mode=mode, limit=20)
+    (hit,) = (hit for hit in hits if hit.note.path == "long.md")
+    assert "Herring" in hit.snippet
+    assert hit.marks == ()
+
+
+def test_the_snippet_of_a_hybrid_hit_has_the_words_asked_for(tmp_path: Path) -> None:
+    ports = a_vault(tmp_path, {"long.md": LONG, **fillers()})
+    hits = search(ports.index, "violin tickets", encoder=FakeEncoder(), limit=20)
+    (hit,) = (hit for hit in hits if hit.note.path == "long.md")
+    assert {hit.snippet[start:end] for start, end in hit.marks} == {"Tickets", "violin"}
+
+
+def test_a_hub_of_many_links_is_resolved_as_each_link_alone(tmp_path: Path) -> None:
+    notes = {f"many/n{i}.md": f"Walrus {i}, see [[hub]]." for i in range(40)}
+    notes |= {f"other/n{i}.md": "A namesake." for i in range(5)}
+    notes["hub.md"] = " ".join(
+        (
+            *(f"[[n{i}]]" for i in range(40)),
+            "[[other/n1]]",
+            "[[gone]]",
+            "[[Alias#Part|so]]",
+            "[[N7]]",
+        )
+    )
+    notes["named.md"] = "---\naliases: [Alias]\n---\nSomething else."
+    ports = a_vault(tmp_path, notes)
+    one_by_one = [
+        (target, link)
+        for link in ports.index.links_of("hub.md")
+        if (target := resolve(link.target, "hub.md", ports.index)) is not None
+    ]
+    assert ports.index.links_from("hub.md") == one_by_one
+    assert len(one_by_one) == 43
+    assert {path for path, _ in ports.index.links_to("hub.md")} == {
+        f"many/n{i}.md" for i in range(40)
+    }
