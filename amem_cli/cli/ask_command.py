@@ -67,8 +67,8 @@ def ask(
     session = session_of(context)
     with session.workspace(llm_backend=None if llm else "none") as workspace:
         answer = _answer(session, workspace, question, limit, budget, filters)
-        cited = [each.id or each.path for each in answer.citations]
-        count_hits(workspace, list(cited or answer.shown))
+        counted = answer.citations or answer.shown
+        count_hits(workspace, [each.id or each.path for each in counted])
     session.output.result(answer_document(answer), lambda console: show_answer(console, answer))
     if not session.output.as_json:
         for problem in answer.problems:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.rendering.output import on_one_line
 from amem_cli.rendering.text import styled
-from amem_cli.services.ask import NEAREST, Answer, Citation
+from amem_cli.services.ask import NEAREST, Answer
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_MOST_LOOKED_AT = 3
 
 
 def answer_document(answer: Answer) -> dict[str, Any]:
@@ -19,8 +22,8 @@ def answer_document(answer: Answer) -> dict[str, Any]:
         "answer": answer.text,
         "held": answer.held,
         "how": answer.how,
-        "sources": [_citation_document(each) for each in answer.citations],
-        "shown": list(answer.shown),
+        "sources": [asdict(each) for each in answer.citations],
+        "shown": [asdict(each) for each in answer.shown],
         "model": answer.model or None,
         "calls": answer.use.calls,
         "tokens": answer.use.prompt_tokens + answer.use.answer_tokens,
@@ -29,22 +32,14 @@ def answer_document(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _citation_document(citation: Citation) -> dict[str, Any]:
-    return {
-        "id": citation.id,
-        "path": citation.path,
-        "title": citation.title,
-        "created": citation.created,
-        "quote": citation.quote,
-        "line": citation.line,
-        "via": citation.via,
-    }
-
-
 def show_answer(console: Console, answer: Answer) -> None:
     """The answer, then the numbered notes that it rests on with their words."""
     # The words of an extract stand below, each with its note.
     console.print(styled(NEAREST if answer.how == "extract" else answer.text))
+    if not answer.held:
+        for note in answer.shown[:_MOST_LOOKED_AT]:
+            place = f"  {on_one_line(note.path)}"
+            console.print(styled(("looked at ", "cyan"), on_one_line(note.title), (place, "dim")))
     for number, citation in enumerate(answer.citations, 1):
         line = f":{citation.line}" if citation.line else ""
         day = f"  {citation.created[:10]}" if citation.created else ""

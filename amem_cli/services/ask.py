@@ -92,6 +92,15 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownNote:
+    """A note that was looked at for an answer."""
+
+    id: str | None
+    path: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What the notes say to a question.
 
@@ -101,7 +110,7 @@ class Answer:
         held: the notes hold an answer.
         how: in the words of a `model`, as an `extract` of the notes, or `nothing` came of it.
         citations: best first; none where nothing is held.
-        shown: keys of the notes that were looked at, best first.
+        shown: notes that were looked at, best first.
         near: how near the notes come, where a model's answer did not make that idle.
         model: its name, empty where none was asked.
         problems: what went wrong or was replaced, one line each.
@@ -112,7 +121,7 @@ class Answer:
     held: bool
     how: How
     citations: tuple[Citation, ...] = ()
-    shown: tuple[str, ...] = ()
+    shown: tuple[ShownNote, ...] = ()
     near: Nearness | None = None
     model: str = ""
     use: ModelUse = field(default_factory=ModelUse)
@@ -151,7 +160,7 @@ def ask(
         budget=settings.budget,
         filters=filters,
     )
-    shown = tuple(source.key for source in found.sources)
+    shown = tuple(ShownNote(each.id, each.path, each.title) for each in found.sources)
     said = _Said()
     if model is not None and settings.trusted and found.sources:
         said = _ask_model(model, question, found.sources, settings.deadline)

@@ -83,9 +83,12 @@ def test_a_script_gets_one_document(vault: Program) -> None:
 
 
 def test_what_is_not_held_is_said_and_gives_exit_code_one(vault: Program) -> None:
-    refused = vault("ask", "What does the dentist charge?")
+    refused = vault("ask", "Who lit the harbour before the war of the dentists?")
     assert refused.code == 1
-    assert refused.out == "The notes do not hold an answer to this.\n"
+    assert refused.out.splitlines() == [
+        "The notes do not hold an answer to this.",
+        "looked at Harbour  Harbour.md",
+    ]
     document = vault("ask", "What does the dentist charge?", "--json").json
     assert (document["held"], document["sources"]) == (False, [])
     assert document["answer"] == "The notes do not hold an answer to this."

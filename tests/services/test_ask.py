@@ -82,7 +82,7 @@ def test_the_model_answers_and_the_words_of_its_notes_are_cited(ports: VaultPort
     assert (cited.path, cited.title, cited.line) == ("zoo/Feeding.md", "Feeding", 7)
     assert cited.quote.endswith("The walrus is fed at noon by Marta Ilves, with herring.")
     assert (answer.model, answer.use.calls, answer.problems) == ("scripted", 1, ())
-    assert answer.shown[0] == "zoo/Feeding.md"
+    assert (answer.shown[0].path, answer.shown[0].title) == ("zoo/Feeding.md", "Feeding")
 
 
 def test_asking_changes_no_note(ports: VaultPorts, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_vault_of_private_notes_is_quoted_without_the_remote_model(tmp_path: P
 
 def test_filters_and_limit_bound_what_is_shown(ports: VaultPorts) -> None:
     tagged = asked(ports, None, filters=Filters(tags=("zoo",)))
-    assert tagged.shown == ("zoo/Feeding.md",)
+    assert [each.path for each in tagged.shown] == ["zoo/Feeding.md"]
     assert not asked(ports, None, filters=Filters(path="other")).held
     assert len(asked(ports, None, "harbour or steel", limit=1).shown) == 1
 
@@ -247,7 +247,7 @@ def test_whatever_a_model_makes_up_is_refused_or_rests_on_shown_notes(
     ports: VaultPorts, seed: int
 ) -> None:
     answer = asked(ports, EchoSchemaModel(seed))
-    assert {each.path for each in answer.citations} <= set(answer.shown)
+    assert {each.path for each in answer.citations} <= {each.path for each in answer.shown}
     assert answer.held == bool(answer.citations)
 
 
