@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,17 @@ def test_a_model_for_very_long_texts_reads_a_passage_of_them(tmp_path: Path) -> 
     full = "面" * 1022
     first, second = encoder.encode([full, full + "包" * 500])
     np.testing.assert_allclose(first, second, atol=1e-5)
+
+
+@pytest.mark.models
+@pytest.mark.skipif(find_spec("sentencepiece") is not None, reason="sentencepiece is installed")
+def test_the_package_that_a_bare_sentencepiece_tokenizer_needs_is_named(tmp_path: Path) -> None:
+    model = save_tiny_multilingual(tmp_path / "tiny", "xlm-roberta")
+    (model / "tokenizer.json").rename(model / "sentencepiece.bpe.model")
+    (model / "tokenizer_config.json").write_text('{"tokenizer_class": "XLMRobertaTokenizer"}')
+    with pytest.raises(EncoderError, match="cannot be loaded") as caught:
+        prepare(str(model), tmp_path / "prepared")
+    assert "pip install sentencepiece" in caught.value.hint
 
 
 @pytest.mark.models
