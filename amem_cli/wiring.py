@@ -171,6 +171,13 @@ class Workspace:
             refuse_unasked_download(self.settings.encoder_model, self.root, self.environment)
         return open_encoder(self.settings.encoder_model, cache=self._encoders, notify=self.notify)
 
+    def load_encoder_ahead(self) -> None:
+        """Begin to load the encoder, beside other work."""
+        from amem_cli.adapters.prepared_encoder import PreparedEncoder
+
+        if isinstance(self.chosen_encoder, PreparedEncoder):
+            self.chosen_encoder.load_ahead()
+
     @cached_property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None where there shall be none."""

@@ -135,6 +135,14 @@ class OnnxEncoder:
         finally:
             workers.shutdown(cancel_futures=True)
 
+    def load(self) -> None:
+        """Load what the first `encode` would load.
+
+        Raises:
+            BrokenExport: the folder's files are damaged.
+        """
+        self._loaded()
+
     def _loaded(self) -> _Graph:
         with self._loading:
             if self._graph is None:

@@ -9,8 +9,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from threading import RLock
+from threading import RLock, Thread
 from typing import TYPE_CHECKING, Protocol
 
 from amem_cli.adapters.encoder_manifest import (
@@ -108,6 +109,19 @@ class PreparedEncoder:
         except BrokenExport:
             pass
         return self._opened(instead_of=encoder).encode(texts, query=query, progress=progress)
+
+    def load_ahead(self) -> None:
+        """Begin to load what was prepared, beside other work; what fails is told by `encode`."""
+        # No daemon: a thread in native code must not outlive the interpreter.
+        Thread(target=self._load_prepared).start()
+
+    def _load_prepared(self) -> None:
+        from amem_cli.adapters.onnx_encoder import OnnxEncoder
+
+        with suppress(EncoderError, OSError):
+            encoder = self._opened() if _usable(self._folder) else None
+            if isinstance(encoder, OnnxEncoder):
+                encoder.load()
 
     def _opened(
         self, *, instead_of: OnnxEncoder | SentenceTransformersEncoder | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,7 +71,12 @@ def search(
     days = first_day(since, "--since"), last_day(until, "--until")
     filters = Filters(tuple(tag or ()), *days, path)
     session = session_of(context)
-    with session.workspace() as workspace:
+    with session.workspace(sync=False) as workspace:
+        if mode != "keyword":
+            # A search multiplies nothing large, and starting threads for that costs more.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+            workspace.load_encoder_ahead()
+        session.synchronise(workspace)
         if mode != "keyword":
             session.embed(workspace)
         if queries is None:
