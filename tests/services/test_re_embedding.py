@@ -69,7 +69,7 @@ def test_an_interrupted_change_goes_on_where_it_stopped(ports: VaultPorts, tmp_p
 
 
 SLOW_PROCESS = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from amem_cli.services.sync import embed_missing
 from tests.fakes.encoder import FakeEncoder
@@ -83,6 +83,8 @@ class Slow(FakeEncoder):
             time.sleep(600)
         return vectors
 
+# Started in the background, a process ignores this signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 embed_missing(open_vault(Path(sys.argv[1])), Slow(name="new"))
 """
 
