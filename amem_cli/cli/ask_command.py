@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.day_options import first_day, last_day
+from amem_cli.cli.filter_options import first_day, last_day
 from amem_cli.cli.search_commands import count_hits
 from amem_cli.cli.session import Session, session_of
 from amem_cli.core.errors import EXIT_NOT_FOUND, EncoderError, SettingsError, UsageError

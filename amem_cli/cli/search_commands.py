@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.day_options import SinceOption, UntilOption, first_day, last_day
+from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
 from amem_cli.cli.session import session_of
 from amem_cli.core.errors import IndexFault, SettingsError, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.services.query import Filters, Hit
     from amem_cli.wiring import Workspace
-
-
-PathOption = Annotated[
-    str, typer.Option(help="Only in this folder, or where the path is like this: 'daily/2026-*'.")
-]
 
 
 def register(app: typer.Typer) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.rendering.console import Styled
 from amem_cli.rendering.output import on_one_line
-from amem_cli.rendering.text import styled
 from amem_cli.services.ask import NEAREST, Answer
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from amem_cli.rendering.console import Console
 
 _MOST_LOOKED_AT = 3
 
@@ -35,17 +35,17 @@ def answer_document(answer: Answer) -> dict[str, Any]:
 def show_answer(console: Console, answer: Answer) -> None:
     """The answer, then the numbered notes that it rests on with their words."""
     # The words of an extract stand below, each with its note.
-    console.print(styled(NEAREST if answer.how == "extract" else answer.text))
+    console.print(Styled(NEAREST if answer.how == "extract" else answer.text))
     if not answer.held:
         for note in answer.shown[:_MOST_LOOKED_AT]:
             place = f"  {on_one_line(note.path)}"
-            console.print(styled(("looked at ", "cyan"), on_one_line(note.title), (place, "dim")))
+            console.print(Styled(("looked at ", "cyan"), on_one_line(note.title), (place, "dim")))
     for number, citation in enumerate(answer.citations, 1):
         line = f":{citation.line}" if citation.line else ""
         day = f"  {citation.created[:10]}" if citation.created else ""
         linked = "  ↳ linked" if citation.via else ""
         console.print(
-            styled(
+            Styled(
                 (f"\n[{number}] ", "green"),
                 (on_one_line(citation.title), "bold"),
                 (f"  {on_one_line(citation.path)}{line}{day}", "dim"),
@@ -53,4 +53,4 @@ def show_answer(console: Console, answer: Answer) -> None:
             )
         )
         if citation.quote:
-            console.print(styled(f"    “{citation.quote}”"))
+            console.print(Styled(f"    “{citation.quote}”"))

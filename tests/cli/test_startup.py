@@ -107,10 +107,11 @@ def loaded(program: Program, *line: str) -> set[str]:
         (["list"], set()),
         (["--json", "list"], set()),
         (["search", "review", "--mode", "keyword", "--json"], set()),
-        (["search", "review", "--mode", "keyword"], {"rich.console"}),
+        (["search", "review", "--mode", "keyword"], set()),
+        (["show", "A highlight is not yet a note"], {"yaml"}),
         (
             ["search", "review"],
-            {"rich.console", "numpy", "onnxruntime", "sqlite_vec", "tokenizers"},
+            {"numpy", "onnxruntime", "sqlite_vec", "tokenizers"},
         ),
     ],
 )

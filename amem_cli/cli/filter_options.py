@@ -1,4 +1,4 @@
-"""Days given as options: `--since` and `--until`."""
+"""Options that say which notes are meant: `--since`, `--until` and `--path`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ _WAYS = "2026-03-02, 2026-03, 7d, yesterday, 'last week'"
 SinceOption = Annotated[str | None, typer.Option(help=f"Created on this day or later: {_WAYS}.")]
 UntilOption = Annotated[
     str | None, typer.Option(help="Created on this day or earlier, named in the same ways.")
+]
+PathOption = Annotated[
+    str, typer.Option(help="Only in this folder, or where the path is like this: 'daily/2026-*'.")
 ]
 
 
