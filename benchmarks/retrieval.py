@@ -214,13 +214,15 @@ def report(title: str, values: dict[str, Any], slices: dict[str, list[str]]) -> 
         low, high = cells["recall@10"][1:]
         means = "".join(f"{cell[0]:10.1f}" for cell in cells.values())
         print(f"{name:26}{means}   {low:.1f} to {high:.1f}")
-    difference = document["gain"] = figures(values[PRODUCT] - values[BASELINE])
-    shown = "  ".join(
-        f"{name} {mean:+.1f} ({low:+.1f} to {high:+.1f})"
-        for name, (mean, low, high) in difference.items()
-        if name in ("recall@5", "recall@10", "mrr")
-    )
-    print(f"{PRODUCT} less {BASELINE}, paired: {shown}")
+    for name in (BASELINE, *(each for each in values if each.startswith("  "))):
+        difference = figures(values[PRODUCT] - values[name])
+        document.setdefault("gains", {})[name.strip()] = difference
+        shown = "  ".join(
+            f"{metric} {mean:+.1f} ({low:+.1f} to {high:+.1f})"
+            for metric, (mean, low, high) in difference.items()
+            if metric in ("recall@10", "ndcg@10", "mrr")
+        )
+        print(f"{PRODUCT} less {name.strip()}, paired: {shown}")
     for label, kinds in slices.items():
         document[label] = {}
         for kind in dict.fromkeys(kinds):
