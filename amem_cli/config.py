@@ -25,6 +25,8 @@ class Settings:
         default_vault: the vault where no other is named; only of use in the user's settings.
         notes_dir: folder of new notes.
         encoder_model: a sentence-transformers name or folder.
+        search_reranker: a sentence-transformers CrossEncoder that reads the best hits again, by
+            name or folder; empty: none.
         llm_backend: `llama.cpp`, `openai`, `ollama` or `none`.
         llm_model: a GGUF file for `llama.cpp` (empty: the bundled one), a model name for a server.
         llm_sha256: digest that the GGUF file must have, hexadecimal; empty: any.
@@ -45,6 +47,7 @@ class Settings:
     default_vault: str = ""
     notes_dir: str = "notes"
     encoder_model: str = "all-MiniLM-L6-v2"
+    search_reranker: str = ""
     llm_backend: str = "llama.cpp"
     llm_model: str = ""
     llm_sha256: str = ""
@@ -95,7 +98,7 @@ _BOUNDS = {
     "evolution.max_links": (0, 20),
     "evolution.candidates": (1, 30),
 }
-_SECTIONS = ("encoder", "llm", "evolution", "exclude", "git", "properties")
+_SECTIONS = ("encoder", "search", "llm", "evolution", "exclude", "git", "properties")
 
 
 def key_of(name: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from amem_cli.adapters.vault_folder import VaultFolder
     from amem_cli.core.changes import NoteWrite
     from amem_cli.core.journal import Event
-    from amem_cli.core.ports import Encoder, LanguageModel
+    from amem_cli.core.ports import Encoder, LanguageModel, Reranker
     from amem_cli.services.commit_batch import CommitBatch
     from amem_cli.services.evolve import MemoryProcess
 
@@ -170,6 +170,20 @@ class Workspace:
         if self.origin.get("encoder.model") == "vault":
             refuse_unasked_download(self.settings.encoder_model, self.root, self.environment)
         return open_encoder(self.settings.encoder_model, cache=self._encoders, notify=self.notify)
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The reranker of the settings, loaded with the first search; None where none is named."""
+        from amem_cli.adapters.cross_encoder import PreparedReranker
+        from amem_cli.adapters.model_consents import refuse_unasked_download
+
+        model = self.settings.search_reranker
+        if not model:
+            return None
+        if self.origin.get("search.reranker") == "vault":
+            refuse_unasked_download(model, self.root, self.environment, key="search.reranker")
+        cache = config.user_cache_folder(self.environment) / "rerankers"
+        return PreparedReranker(model, cache=cache, notify=self.notify)
 
     def load_encoder_ahead(self) -> None:
         """Begin to load the encoder, beside other work."""

@@ -49,8 +49,13 @@ def _consents(environment: Mapping[str, str]) -> list[list[str]]:
     return [each for each in found if isinstance(each, list)] if isinstance(found, list) else []
 
 
-def refuse_unasked_download(encoder: str, root: Path, environment: Mapping[str, str]) -> None:
+def refuse_unasked_download(
+    encoder: str, root: Path, environment: Mapping[str, str], *, key: str = "encoder.model"
+) -> None:
     """A vault that somebody shared must not make this machine download what it names.
+
+    Args:
+        key: the setting that names it.
 
     Raises:
         SettingsError: the encoder is not here, and nobody on this machine chose it.
@@ -62,7 +67,8 @@ def refuse_unasked_download(encoder: str, root: Path, environment: Mapping[str, 
     try:
         find_encoder(encoder)
     except EncoderMissing:
+        kind = key.rpartition(".")[2] if key != "encoder.model" else "encoder"
         raise SettingsError(
-            f"this vault's settings name the encoder {encoder}, which is not on this machine",
-            hint=f"To download it: amem config set encoder.model {encoder}",
+            f"this vault's settings name the {kind} {encoder}, which is not on this machine",
+            hint=f"To download it: amem config set {key} {encoder}",
         ) from None

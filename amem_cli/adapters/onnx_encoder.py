@@ -66,7 +66,7 @@ class OnnxEncoder:
         self._folder = folder
         self._manifest = read_manifest(folder)
         self._threads = threads or _core_count()
-        self._open_session = open_session or _open_session
+        self._open_session = open_session or open_graph
         self._graph: _Graph | None = None
         self._loading = Lock()
 
@@ -236,7 +236,8 @@ def _load(
     return graph
 
 
-def _open_session(path: Path) -> Session:
+def open_graph(path: Path) -> Session:
+    """Load a graph for one thread a run."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

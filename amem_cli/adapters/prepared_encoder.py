@@ -176,8 +176,8 @@ def prepared_encoder(
     return None
 
 
-def prepare_apart(model: str, folder: Path, *, broken: str = "") -> None:
-    """Run `onnx_export.prepare` in a process that gives its memory back.
+def prepare_apart(model: str, folder: Path, *, broken: str = "", exporter: str = _EXPORTER) -> None:
+    """Run the `prepare` of an exporter's module in a process that gives its memory back.
 
     Raises:
         EncoderError: the process failed, took too long, or could not be started.
@@ -189,7 +189,7 @@ def prepare_apart(model: str, folder: Path, *, broken: str = "") -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         done = subprocess.run(
-            [sys.executable, "-m", _EXPORTER, model, str(folder.resolve()), broken],
+            [sys.executable, "-m", exporter, model, str(folder.resolve()), broken],
             # Python looks for modules in the folder it starts in; a vault must not be that.
             cwd=folder.parent,
             env=environment,

@@ -98,6 +98,7 @@ def _search(
         limit=limit,
         neighbors=neighbors,
         filters=filters,
+        reranker=workspace.reranker if mode == "hybrid" else None,
     )
     count_hits(workspace, [hit.note.key for hit in hits])
     return hits

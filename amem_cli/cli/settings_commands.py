@@ -96,7 +96,7 @@ def set_value(
     else:
         with session.workspace(sync=False) as workspace:
             path = workspace.config_file
-        if key == "encoder.model":
+        if key in ("encoder.model", "search.reranker"):
             # Whoever sets it here may be made to download it; whoever clones the vault may not.
             give_consent(path.parent.parent, encoder_subject(str(new)), os.environ)
     write_value(path, key, new)

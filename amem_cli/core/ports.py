@@ -50,6 +50,17 @@ class Encoder(Protocol):
         """
 
 
+class Reranker(Protocol):
+    """Reads a question together with a text."""
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
+        """How well each text answers the question, 0..1, in the order of the texts.
+
+        Returns:
+            None where the model cannot be used, which was told to the user then.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One question to a language model.

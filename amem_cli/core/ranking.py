@@ -19,6 +19,9 @@ COVERAGE_POWER = 0.75
 SHORT_QUESTION = 6
 LONG_QUESTION = 12
 
+# Half each: the reranker knows only the text, the search also what stands beside it; see the page.
+RERANKER_SHARE = 0.5
+
 # Only the best candidates lend, and only what they have above the last one of them: else every
 # note with neighbours would gain, and most where an encoder finds all texts alike (a script that
 # it never learned).
@@ -156,6 +159,19 @@ def lent_by_links(
         for key, share in linked.items():
             gains[key] = max(gains.get(key, 0.0), share * selective * spare)
     return gains
+
+
+def reranked(scores: Mapping[str, float], told: Mapping[str, float]) -> dict[str, float]:
+    """Scores of 0..1 mixed with what a reranker told of the best of them, best first.
+
+    What it was not told of stays below all that it was told of.
+    """
+    return ranked(
+        {
+            key: (1 - RERANKER_SHARE) * score + RERANKER_SHARE * told.get(key, 0.0)
+            for key, score in scores.items()
+        }
+    )
 
 
 def with_gains(scores: Mapping[str, float], *gains: Mapping[str, float]) -> dict[str, float]:

@@ -15,7 +15,7 @@ from amem_cli.core.errors import UsageError
 
 if TYPE_CHECKING:
     from amem_cli.core.index_port import MemoryIndex, NoteOutline, NoteSummary
-    from amem_cli.core.ports import Encoder, Vectors
+    from amem_cli.core.ports import Encoder, Reranker, Vectors
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
@@ -105,12 +105,14 @@ def search(
     limit: int = 5,
     neighbors: bool = True,
     filters: Filters = Filters(),
+    reranker: Reranker | None = None,
 ) -> list[Hit]:
     """The best notes for a query, then notes linked to them.
 
     Args:
         encoder: not needed for `keyword`.
         limit: how many direct hits; at most as many neighbours follow them.
+        reranker: reads the best of a `hybrid` search again.
 
     Raises:
         UsageError: the query is empty, or a mode that needs an encoder has none.
@@ -133,6 +135,10 @@ def search(
             scores = question.by_meaning(vector)
         else:
             scores = question.by_both(vector, encoder.readable(query))
+            if reranker is not None:
+                from amem_cli.services.reranking import read_again
+
+                scores = read_again(index, reranker, query, vector, scores)
     shown = _Shown(index, question.terms, vector, by_words=mode != "semantic")
     top = dict(list(scores.items())[:limit])
     hits = [shown.hit(path, score, None) for path, score in top.items()]
