@@ -21,8 +21,8 @@ _NEXT_BEST = 0.75
 _COVERAGE_SHARE = 0.5
 _WORTH_SHARE = 2.0
 
-# Fitted on questions of three vaults and five conversations, each also put to the wrong ones, and
-# chosen with the vault that is judged left out; `benchmarks/ask.py` shows what comes of it.
+# Fitted on questions of three vaults and two conversations, each also put to another one;
+# `benchmarks/ask.py --fit` shows how a vault fares that the fit has not seen.
 _NOTE_COSINE, _SENTENCE_COSINE, _COVERAGE, _OFFSET = 13.1, 10.6, 3.3, -4.6
 # Spread of the cosines of notes that have nothing to do with a question.
 _CHANCE = 0.08
