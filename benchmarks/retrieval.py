@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -151,6 +152,7 @@ class Searches:
             mode=mode,
             limit=SHOWN,
             neighbors=False,
+            reranker=self.workspace.reranker if mode == "hybrid" else None,
         )
         if mode == "hybrid":
             self.seconds.append(time.perf_counter() - started)
@@ -246,9 +248,11 @@ def main() -> None:
     parser.add_argument("--imported", action="store_true",
                         help="notes a second apart in an order that says nothing")  # fmt: skip
     parser.add_argument("--ablations", action="store_true", help="the search without its parts")
+    parser.add_argument("--reranker", default="", help="name or folder of a CrossEncoder")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--json", type=Path, help="file for all figures")
     options = parser.parse_args()
+    os.environ["AMEM_SEARCH_RERANKER"] = options.reranker
     with tempfile.TemporaryDirectory() as folder:
         encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
     documents: dict[str, Any] = {}
