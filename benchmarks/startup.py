@@ -1,0 +1,244 @@
+"""How long does a cold command take, from its start to its end?
+
+    python benchmarks/startup.py [--notes 1000 | --vault DIR] [--runs 15] [--query WORDS] [--peers]
+
+Whole processes, in turns, so that other work on the machine strikes all of them alike. The notes
+are made here, or copied from `--vault`. Each row is the median of the runs on the clock, in
+processor time (user and system) and in memory, with its ratio to the bare import of what every
+amem command needs. With `--peers` also those of qmd, basic-memory, nb and zk that are installed,
+over the same notes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+WORDS = (
+    *("memory", "note", "link", "index", "vacuum", "replica", "snapshot", "harbour", "review"),
+    *("atomic", "weekly", "table", "cleanup", "tuple", "river", "stone", "light", "paper"),
+    *("garden", "winter", "engine", "letter", "window", "market", "bridge", "signal", "island"),
+)
+WARM_UPS = 2
+# Only files older than two seconds are known by their times.
+SETTLED_SECONDS = 2.5
+BARE = "python -c 'import typer, rich, apsw'"
+
+
+class Command(NamedTuple):
+    """A command line to be measured."""
+
+    name: str
+    arguments: list[str]
+    environment: Mapping[str, str]
+
+
+class Cost(NamedTuple):
+    """What one process took."""
+
+    seconds: float
+    processor: float
+    megabytes: float
+
+
+def make_notes(folder: Path, count: int) -> None:
+    chance = random.Random(1)
+    (folder / "notes").mkdir(parents=True)
+    for number in range(count):
+        text = " ".join(chance.choice(WORDS) for _ in range(120))
+        link = f"[[Note {chance.randrange(count)}]]"
+        note = f"# Note {number}\n\n{text}.\n\nSee {link}.\n"
+        (folder / "notes" / f"Note {number}.md").write_text(note, encoding="utf-8")
+
+
+def copy_notes(source: Path, folder: Path) -> None:
+    for path in source.rglob("*.md"):
+        inside = path.relative_to(source)
+        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+            (folder / inside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / inside)
+
+
+def measured(command: Command) -> Cost:
+    started = time.perf_counter()
+    with subprocess.Popen(
+        command.arguments,
+        env=dict(command.environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - started
+    if process.returncode != 0:
+        raise SystemExit(f"{command.name} ended with exit code {process.returncode}")
+    return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+
+
+def run(arguments: list[str], environment: Mapping[str, str]) -> None:
+    done = subprocess.run(
+        arguments, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        told = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise SystemExit(f"{' '.join(arguments)}: {told[-500:]}")
+
+
+def amem_commands(vault: Path, query: str, environment: dict[str, str]) -> list[Command]:
+    script = Path(sys.executable).with_name("amem")
+    amem = [str(script)] if script.exists() else [sys.executable, "-m", "amem_cli"]
+    run([*amem, "init", "--adopt", str(vault)], environment)
+    inside = {**environment, "AMEM_VAULT": str(vault)}
+    run([*amem, "index"], inside)
+    time.sleep(SETTLED_SECONDS)
+    run([*amem, "index"], inside)
+    title = next(path for path in sorted(vault.rglob("*.md"))).stem
+    lines = (
+        ["--help"],
+        ["--version"],
+        ["list"],
+        ["search", query, "--mode", "keyword"],
+        ["show", title],
+        ["search", query, "--mode", "semantic"],
+        ["search", query],
+    )
+    plain = [Command("python -c pass", [sys.executable, "-c", "pass"], environment)]
+    plain.append(Command(BARE, [sys.executable, "-c", "import typer, rich, apsw"], environment))
+    return plain + [Command(f"amem {shown(line)}", [*amem, *line], inside) for line in lines]
+
+
+def shown(line: list[str]) -> str:
+    return " ".join(f'"{word}"' if " " in word else word for word in line)
+
+
+def peer_commands(notes: Path, query: str, home: Path) -> list[Command]:
+    """Commands of the peers that are installed, once they have read the notes."""
+    found: list[Command] = []
+    for name, prepare in (("qmd", qmd), ("bm", basic_memory), ("nb", nb), ("zk", zk)):
+        program = shutil.which(name)
+        if program is None:
+            print(f"{name} is not installed")
+            continue
+        (home / name).mkdir(parents=True)
+        environment = {**os.environ, "HOME": str(home / name), "NO_COLOR": "1"}
+        environment.pop("XDG_CACHE_HOME", None)
+        environment.pop("XDG_CONFIG_HOME", None)
+        try:
+            found += prepare(program, notes, query, environment)
+        except SystemExit as failure:
+            print(f"{name} cannot be measured: {failure}")
+    return found
+
+
+def qmd(program: str, notes: Path, query: str, environment: dict[str, str]) -> list[Command]:
+    run([program, "collection", "add", str(notes), "--name", "notes"], environment)
+    return [
+        Command("qmd --help", [program, "--help"], environment),
+        Command(f'qmd search "{query}"', [program, "search", query, "-n", "5"], environment),
+    ]
+
+
+def basic_memory(
+    program: str, notes: Path, query: str, environment: dict[str, str]
+) -> list[Command]:
+    environment = {**environment, "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false"}
+    run([program, "project", "add", "notes", str(notes)], environment)
+    run([program, "reindex", "--search", "--project", "notes"], environment)
+    search = [program, "tool", "search-notes", query, "--project", "notes"]
+    return [
+        Command("bm --help", [program, "--help"], environment),
+        Command(f'bm tool search-notes "{query}"', search, environment),
+    ]
+
+
+def nb(program: str, notes: Path, query: str, environment: dict[str, str]) -> list[Command]:
+    home = Path(environment["HOME"])
+    who = "[user]\n\tname = amem\n\temail = amem@localhost\n"
+    (home / ".gitconfig").write_text(who, encoding="utf-8")
+    environment = {**environment, "NB_DIR": str(home / "nb"), "EDITOR": "true"}
+    run([program, "notebooks", "init", str(home / "nb" / "home")], environment)
+    # It searches one folder.
+    for number, path in enumerate(sorted(notes.rglob("*.md"))):
+        shutil.copyfile(path, home / "nb" / "home" / f"{number} {path.name}")
+    run([program, "index", "reconcile"], environment)
+    search = [program, "search", query, "--list", "--no-color"]
+    return [
+        Command("nb help --short", [program, "help", "--short"], environment),
+        Command(f'nb search "{query}"', search, environment),
+    ]
+
+
+def zk(program: str, notes: Path, query: str, environment: dict[str, str]) -> list[Command]:
+    run([program, "init", "--no-input", str(notes)], environment)
+    environment = {**environment, "ZK_NOTEBOOK_DIR": str(notes)}
+    run([program, "index", "--no-input"], environment)
+    search = [program, "list", "--match", query, "--quiet", "--no-pager", "--no-input"]
+    return [
+        Command("zk --help", [program, "--help"], environment),
+        Command(f'zk list --match "{query}"', search, environment),
+    ]
+
+
+def table(commands: list[Command], costs: Mapping[str, list[Cost]]) -> str:
+    medians = {
+        name: Cost(*(statistics.median(values) for values in zip(*each, strict=True)))
+        for name, each in costs.items()
+    }
+    bare = medians[BARE]
+    lines = ["| command | clock ms | ratio | CPU ms | ratio | MB |", "|---|---|---|---|---|---|"]
+    for command in commands:
+        cost = medians[command.name]
+        lines.append(
+            f"| `{command.name}` | {cost.seconds * 1000:.0f} | {cost.seconds / bare.seconds:.2f}"
+            f" | {cost.processor * 1000:.0f} | {cost.processor / bare.processor:.2f}"
+            f" | {cost.megabytes:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--notes", type=int, default=1000, help="how many notes to make")
+    parser.add_argument("--vault", type=Path, help="copy these notes instead")
+    parser.add_argument("--runs", type=int, default=15, help="runs of each command")
+    parser.add_argument("--query", default="garden bridge", help="what is searched")
+    parser.add_argument("--peers", action="store_true", help="also other note programs")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder)
+        if given.vault is None:
+            make_notes(top / "vault", given.notes)
+        else:
+            copy_notes(given.vault, top / "vault")
+        environment = {**os.environ, "AMEM_STATE_DIR": str(top / "state")}
+        environment |= {"AMEM_CONFIG_DIR": str(top / "config"), "AMEM_LLM_BACKEND": "none"}
+        # As pip installs a package, with its bytecode.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        if given.peers:
+            shutil.copytree(top / "vault", top / "peers")
+        commands = amem_commands(top / "vault", given.query, environment)
+        if given.peers:
+            commands += peer_commands(top / "peers", given.query, top / "home")
+        costs: dict[str, list[Cost]] = {command.name: [] for command in commands}
+        for number in range(WARM_UPS + given.runs):
+            for command in commands:
+                cost = measured(command)
+                if number >= WARM_UPS:
+                    costs[command.name].append(cost)
+        print(f"{len(list((top / 'vault').rglob('*.md')))} notes, {given.runs} runs of each")
+        print(table(commands, costs))
+
+
+if __name__ == "__main__":
+    main()
