@@ -49,6 +49,7 @@ ALL = 10_000
 SAMPLES = 2000
 ABLATIONS = {
     "without coverage": ("COVERAGE_POWER",),
+    "without chance": ("PASSAGE_CHANCE",),
     "without answers": ("ANSWER_SHARE",),
     "without time": ("TIME_SHARE", "ANSWER_SHARE"),
     "without links": ("SELECTIVE_LINKS",),

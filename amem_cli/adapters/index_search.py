@@ -38,6 +38,14 @@ class SearchTables(IndexConnection):
             matches.append((int(count), frozenset(paths[note] for note in json.loads(found))))
         return matches
 
+    def passage_counts(self, paths: Sequence[str]) -> dict[str, int]:
+        """In how many passages notes are cut, by path."""
+        sql = (
+            "SELECT n.path, count(*) FROM notes n JOIN passages p USING(note)"
+            " WHERE n.path IN (SELECT value FROM json_each(?)) GROUP BY n.note"
+        )
+        return dict(self.rows(sql, (json.dumps(list(paths)),)).fetchall())
+
     def lengths(self, paths: Sequence[str]) -> dict[str, int]:
         """Characters of the first two passages of notes, by path; a long note need not be read."""
         sql = (

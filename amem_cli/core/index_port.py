@@ -248,6 +248,9 @@ class MemoryIndex(NoteNames, Protocol):
     def spellings(self, beginning: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """Indexed words (stems) that begin so and are that long, with their number of notes."""
 
+    def passage_counts(self, paths: Sequence[str]) -> Mapping[str, int]:
+        """In how many passages notes are cut, by path."""
+
     def lengths(self, paths: Sequence[str]) -> Mapping[str, int]:
         """Characters of the first two passages of notes, by path."""
 

@@ -22,6 +22,10 @@ LONG_QUESTION = 12
 # Half each: the reranker knows only the text, the search also what stands beside it; see the page.
 RERANKER_SHARE = 0.5
 
+# The best of many passages is near the question by chance: the expected maximum of n cosines with
+# the spread that passages of one note have grows about as the logarithm of n.
+PASSAGE_CHANCE = 0.04
+
 # Only the best candidates lend, and only what they have above the last one of them: else every
 # note with neighbours would gain, and most where an encoder finds all texts alike (a script that
 # it never learned).
@@ -74,6 +78,16 @@ def fused(
         key: share * near.get(key, 0.0) + (1 - share) * said.get(key, 0.0) for key in {*near, *said}
     }
     return ranked(scores)
+
+
+def less_chance(cosines: Mapping[str, float], passages: Mapping[str, int]) -> dict[str, float]:
+    """Cosines of notes' best passages, less what the best of so many has by chance, best first."""
+    return ranked(
+        {
+            key: cosine - PASSAGE_CHANCE * math.log(max(1, passages.get(key, 1)))
+            for key, cosine in cosines.items()
+        }
+    )
 
 
 def ranked(scores: Mapping[str, float]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from amem_cli.core.full_text import loosened, search_terms
@@ -18,6 +19,7 @@ from amem_cli.core.ranking import (
     fused,
     lent_by_links,
     lent_in_time,
+    less_chance,
     ranked,
     with_gains,
 )
@@ -57,8 +59,8 @@ class Question:
         return fused({}, self._covered(words))
 
     def by_meaning(self, vector: Vectors) -> dict[str, float]:
-        """Cosines."""
-        cosines = self._index.vector_scores(vector, self._wide, self._among)
+        """Cosines of the best passages, a little less for each further passage."""
+        cosines = self._cosines(vector, self._wide, self._among)
         return ranked({path: max(0.0, cosine) for path, cosine in cosines.items()})
 
     def by_both(self, vector: Vectors, readable: float = 1.0) -> dict[str, float]:
@@ -67,7 +69,7 @@ class Question:
         Args:
             readable: share of the question that the encoder can read.
         """
-        cosines = self._index.vector_scores(vector, self._wide, self._among)
+        cosines = self._cosines(vector, self._wide, self._among)
         words = self._index.keyword_scores(self.terms, self._wide, self._among)
         # A leg that did not list a candidate of the other still has a score for it.
         self._complete(vector, cosines, words, {*cosines, *words})
@@ -85,6 +87,12 @@ class Question:
             scores = fused(cosines, self._covered(words), readable)
         return with_gains(scores, *lent)
 
+    def _cosines(
+        self, vector: Vectors, limit: int, among: Sequence[str] | None
+    ) -> dict[str, float]:
+        best = self._index.vector_scores(vector, limit, among)
+        return less_chance(best, self._index.passage_counts(list(best)))
+
     def _complete(
         self,
         vector: Vectors,
@@ -95,7 +103,7 @@ class Question:
         unheard = sorted(paths - set(cosines))
         unsaid = sorted(paths - set(words))
         if unheard:
-            cosines.update(self._index.vector_scores(vector, len(unheard), unheard))
+            cosines.update(self._cosines(vector, len(unheard), unheard))
         if unsaid:
             words.update(self._index.keyword_scores(self.terms, len(unsaid), unsaid))
 

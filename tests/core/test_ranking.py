@@ -15,6 +15,7 @@ from amem_cli.core.ranking import (
     fused,
     lent_by_links,
     lent_in_time,
+    less_chance,
     with_gains,
 )
 from amem_cli.core.snippets import SNIPPET_CHARACTERS, marks, snippet, window
@@ -26,6 +27,13 @@ def test_both_legs_count_and_one_alone_decides() -> None:
     assert list(fused({}, {"x": 1.0, "y": 2.0})) == ["y", "x"]
     assert fused({"x": 0.5}, {}) == {"x": pytest.approx(1.0)}
     assert fused({}, {}) == {}
+
+
+def test_the_best_of_many_passages_is_partly_chance() -> None:
+    cosines = less_chance({"long": 0.55, "short": 0.52}, {"long": 12, "short": 1})
+    assert list(cosines) == ["short", "long"]
+    assert cosines["short"] == 0.52
+    assert list(less_chance({"long": 0.75, "short": 0.52}, {"long": 12})) == ["long", "short"]
 
 
 def test_words_count_for_more_where_the_encoder_cannot_read_the_question() -> None:

@@ -142,6 +142,18 @@ def test_notes_of_several_paragraphs_written_in_one_hour_hardly_change_each_othe
     assert score("Oats and hay are cheap this year. " * 40) < score("Oats.") / 2
 
 
+def test_a_long_note_is_not_found_for_its_length(tmp_path: Path) -> None:
+    said = "The walrus sleeps on the warm rock by the harbour."
+    notes = {"note short.md": said, "note long.md": " ".join([said] * 200)}
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+    scores = {
+        hit.note.path: hit.score
+        for hit in search(ports.index, said, encoder=FakeEncoder(), mode="semantic", limit=20)
+    }
+    assert scores["note short.md"] > scores["note long.md"] > 0.5
+    assert ports.index.passage_counts(["note long.md", "none.md"])["note long.md"] > 8
+
+
 def test_filters_hold_for_what_time_and_links_bring(tmp_path: Path) -> None:
     notes = {
         "in/cause.md": said_at("2024-05-01T10:00:00", "The walrus is ill. See [[effect]]."),
