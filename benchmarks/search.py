@@ -32,11 +32,13 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.vault_template import adopt_vault
 from amem_cli.core.everyday_words import EVERYDAY_WORDS
+from amem_cli.services.near_notes import near_notes
 from amem_cli.services.query import MODES, Filters, search
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.wiring import Workspace
 
 if TYPE_CHECKING:
+    from amem_cli.core.index_port import MemoryIndex
     from amem_cli.core.ports import Encoder, Vectors
 
 VOCABULARY = 30_000
@@ -218,12 +220,20 @@ def staying(workspace: Workspace, asked: Sequence[str], places: dict[str, Any]) 
     print(
         f"| a question's vector | {timed(lambda text: encoder.encode([text], query=True), asked)} |"
     )
+    near = timed(lambda path: near_to(index, path), [note.path for note in index.summaries()][:20])
+    print(f"| near notes of a note, as for its links | {near} |")
     for mode in MODES:
         print(f"| {mode} | {timed(asking(mode, neighbors=False), asked)} |")
         print(f"| {mode}, with neighbours | {timed(asking(mode), asked)} |")
         for name, filters in places.items():
             cells = timed(asking(mode, filters=filters, neighbors=False), asked)
             print(f"| {mode}, {name} | {cells} |")
+
+
+def near_to(index: MemoryIndex, path: str) -> None:
+    vector = index.note_vector(path)
+    if vector is not None:
+        near_notes(index, path, "\n\n".join(index.passages(path)), vector, 8)
 
 
 class HashedWords:
