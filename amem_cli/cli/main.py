@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -105,6 +106,8 @@ def run(arguments: Sequence[str] | None = None) -> None:
         silence(sys.stdout)
         code = EXIT_INTERRUPTED
     signal.signal(signal.SIGINT, _end_at_once)
+    # The process ends: nothing of it is looked through for cycles once more.
+    gc.freeze()
     sys.exit(code)
 
 

@@ -168,3 +168,13 @@ def test_what_the_vocabulary_lacks_cannot_be_read(tmp_path: Path) -> None:
     assert encoder.readable(f"{words[0]} 知识") == pytest.approx(0.5)
     assert encoder.readable("知识 管理") == 0
     assert encoder.readable("") == 1
+
+
+def test_few_texts_and_many_get_the_same_vectors(tmp_path: Path) -> None:
+    folder = write_prepared_encoder(tmp_path)
+    texts = ["bread", "warm kitchen", "our accountant before friday", "the", "lone line", "two"]
+    encoder = OnnxEncoder(folder, threads=1)
+    few = np.concatenate([encoder.encode([text]) for text in texts])
+    np.testing.assert_allclose(encoder.encode(texts), few, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(texts[:1]), few[:1], atol=1e-6)
+    np.testing.assert_allclose(OnnxEncoder(folder).encode(texts), few, atol=1e-6)
