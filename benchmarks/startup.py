@@ -132,8 +132,8 @@ def peer_commands(notes: Path, query: str, home: Path) -> list[Command]:
             continue
         (home / name).mkdir(parents=True)
         environment = {**os.environ, "HOME": str(home / name), "NO_COLOR": "1"}
-        environment.pop("XDG_CACHE_HOME", None)
-        environment.pop("XDG_CONFIG_HOME", None)
+        for variable in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "PYTHONDONTWRITEBYTECODE"):
+            environment.pop(variable, None)
         try:
             found += prepare(program, notes, query, environment)
         except SystemExit as failure:
