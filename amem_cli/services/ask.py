@@ -20,10 +20,10 @@ from amem_cli.core.extracts import (
     sentences_of,
 )
 from amem_cli.core.index_port import MemoryIndex
-from amem_cli.core.markdown_prose import plain_line
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.sources import Source, labelled
+from amem_cli.core.wikilinks import plain_text
 from amem_cli.core.words import words
 from amem_cli.services.ask_sources import Found, find_sources, understood
 from amem_cli.services.asking import ask_once
@@ -321,7 +321,7 @@ def _line_of(ports: VaultPorts, path: str, quote: str) -> int:
     spoken: list[str] = []
     lines: list[int] = []
     for number, line in enumerate(body.split("\n"), before + 1):
-        own = words(plain_line(line))
+        own = words(plain_text(line))
         spoken += own
         lines += [number] * len(own)
     for start in range(len(spoken)):

@@ -224,6 +224,26 @@ def test_long_notes_are_shown_by_their_best_passages_within_the_budget(tmp_path:
     assert line.startswith(("The walrus", "Paragraph 59"))
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "See https://zoo.example/walrus for when the walrus is fed at noon.",
+        "<b>The walrus</b> is fed at noon, see <https://zoo.example/walrus>.",
+        "At noon.\nThe walrus is fed then.",
+        "Fed: [red]walrus[/red] [link=http://zoo.example]noon[/link]",
+    ],
+)
+def test_the_line_of_a_quotation_is_told_whatever_stands_in_it(
+    tmp_path: Path, sentence: str
+) -> None:
+    write_note(tmp_path, "zoo.md", f"---\ntitle: Zoo\n---\nOtters sleep late.\n\n{sentence}\n")
+    ports = open_vault(tmp_path)
+    refresh(ports)
+    (citation,) = asked(ports).citations
+    quoted = (tmp_path / "zoo.md").read_text().split("\n")[citation.line - 1]
+    assert citation.quote.split()[0] in quoted
+
+
 def test_the_budget_follows_the_models_window() -> None:
     small, usual, large = (
         AskSettings.of(replace(Settings(), llm_context_tokens=size))
