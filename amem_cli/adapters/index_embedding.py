@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.index_notes import NoteTables
+from amem_cli.core.errors import EncoderError
 from amem_cli.core.index_port import PassageJob
 
 if TYPE_CHECKING:
@@ -84,16 +85,14 @@ class EmbeddingTables(NoteTables):
     def store_vectors(self, passages: Sequence[int], vectors: Vectors) -> None:
         """Add vectors; shape (len(passages), dimension).
 
-        Where another process went over to another model meanwhile, none of them is kept.
-
         Raises:
             EncoderError: a vector is of another shape, or not finite: it would come first in every
-                search.
+                search; or another process embeds by a third model meanwhile.
         """
         with self.changing():
             other = self.encoder() != self._model_id
-            if other and self.meta("other_encoder") != self._model_id:
-                return
+            if other:
+                self._refuse_displaced()
             self.refuse_odd(vectors, "other_dimension" if other else "dimension")
             # A passage may have been re-cut or removed while its vector was computed, and its
             # number may stand for another text by now.
@@ -114,18 +113,32 @@ class EmbeddingTables(NoteTables):
                 self.code_if_many()
 
     def go_over(self) -> bool:
-        """Let searches use the model in use; False while passages have no vector of it."""
+        """Let searches use the model in use; False while passages have no vector of it.
+
+        Raises:
+            EncoderError: another process embeds by a third model meanwhile.
+        """
         with self.changing():
             if self.encoder() == self._model_id:
                 return True
-            if self.meta("other_encoder") != self._model_id:
-                return False
+            self._refuse_displaced()
             if self._any_waiting(_WAITING_FOR_OTHER):
                 return False
             self.exchange_vectors()
             self.rows("UPDATE passages SET embedded = passage IN (SELECT passage FROM vectors)")
             self.code_if_many()
             return True
+
+    def _refuse_displaced(self) -> None:
+        """Give way where another process took the place of the model that is gone over to.
+
+        Two that take it from one another would never end.
+        """
+        if self.meta("other_encoder") != self._model_id:
+            raise EncoderError(
+                "another command embeds the notes by another encoder at the same time",
+                hint="Let both use one encoder, or wait for the other: then amem index goes on.",
+            )
 
     def _missing(self, model_id: str) -> str:
         """The condition for passages without a vector of a model; empty for an unknown model."""

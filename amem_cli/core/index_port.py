@@ -196,7 +196,11 @@ class MemoryIndex(NoteNames, Protocol):
         greater number than `after`."""
 
     def go_over(self) -> bool:
-        """Let searches use the model in use; False while passages have no vector of it."""
+        """Let searches use the model in use; False while passages have no vector of it.
+
+        Raises:
+            EncoderError: another process embeds by a third model meanwhile.
+        """
 
     def store_vectors(self, passages: Sequence[int], vectors: Vectors) -> None:
         """Add vectors; shape (len(passages), dimension)."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.core.errors import EncoderError
 from amem_cli.services.query import search
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
@@ -160,6 +161,25 @@ def test_a_third_encoder_takes_the_place_of_the_unfinished_one(ports: VaultPorts
     assert embed_missing(ports, third) == COUNT
     assert best(ports, third) == "7.md"
     assert ports.index.count_to_embed(FakeEncoder(name="second").model_id) == COUNT
+
+
+def test_of_two_runs_with_different_encoders_the_earlier_gives_way(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    later, asked = open_vault(tmp_path), 0
+    third = FakeEncoder(name="third", dimension=32)
+
+    def take_the_place(done: int, total: int) -> None:
+        nonlocal asked
+        asked += 1
+        assert asked < 5
+        later.index.use_encoder(third.model_id, third.dimension)
+
+    with pytest.raises(EncoderError, match="another encoder"):
+        embed_missing(ports, FakeEncoder(name="second"), progress=take_the_place)
+    assert best(ports, FakeEncoder(name="old")) == "7.md"
+    assert embed_missing(later, third) == COUNT
+    assert best(ports, third) == "7.md"
 
 
 def test_progress_counts_up_to_all(ports: VaultPorts) -> None:
