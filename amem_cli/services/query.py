@@ -30,8 +30,8 @@ class Filters:
     Attributes:
         tags: all of these, nested ones included (`inbox` finds `inbox/to-read`).
         since, until: bounds of the day a note was created; inclusive.
-        path: a folder or a note, or a pattern of paths with `*`, `?` or `[…]`, where `*` may
-            stand for several folders.
+        path: a folder or a note as it is written, or a pattern of paths with `*`, `?` or `[…]`,
+            where `*` may stand for several folders.
     """
 
     tags: tuple[str, ...] = ()
@@ -67,9 +67,10 @@ def is_within(path: str, place: str) -> bool:
     wanted, own = _plain_place(place), normalize("NFC", path)
     if wanted == ".":
         return True
-    if any(sign in wanted for sign in "*?["):
-        return fnmatchcase(own, wanted) or fnmatchcase(own, f"{wanted}/*")
-    return own in (wanted, f"{wanted}.md") or own.startswith(f"{wanted}/")
+    if own in (wanted, f"{wanted}.md") or own.startswith(f"{wanted}/"):
+        return True
+    is_pattern = any(sign in wanted for sign in "*?[")
+    return is_pattern and (fnmatchcase(own, wanted) or fnmatchcase(own, f"{wanted}/*"))
 
 
 @lru_cache(maxsize=8)

@@ -74,6 +74,17 @@ def test_a_folder_is_meant_whole_and_a_pattern_as_written(vault: Program) -> Non
     assert found(vault, "--path", ".") >= {"one", "ab", "two", "new"}
 
 
+def test_a_folder_may_have_the_signs_of_a_pattern_in_its_name(vault: Program) -> None:
+    for path in ("Plans [2024]/one.md", "notes/why?/two.md", "notes/[draft] three.md"):
+        (vault.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault.folder / path).write_text("A walrus sleeps.\n")
+    assert found(vault, "--path", "Plans [2024]") == {"one"}
+    assert found(vault, "--path", "notes/why?") == {"two"}
+    assert found(vault, "--path", "notes/[draft] three.md") == {"[draft] three"}
+    assert found(vault, "--path", "notes/[draft] three") == {"[draft] three"}
+    assert found(vault, "--path", "Plans [[]2024]") == {"one"}
+
+
 def test_a_tag_may_be_given_as_it_is_written_in_notes(vault: Program) -> None:
     (vault.folder / "tagged.md").write_text("A walrus sleeps. #Zoo/seals\n")
     for tag in ("zoo", "#zoo", "#Zoo/seals", "zoo/"):
