@@ -51,11 +51,7 @@ class Question:
 
     def by_words(self) -> dict[str, float]:
         """Scores by words alone; a misspelt word is read as a known one where nothing matches."""
-        words = self._index.keyword_scores(self.terms, self._wide, self._among)
-        if not words:
-            terms = corrected(self._index, self.terms)
-            words = self._index.keyword_scores(terms, self._wide, self._among)
-            self.terms = terms if words else self.terms
+        words = self._said() or self._said(corrected(self._index, self.terms))
         return fused({}, self._covered(words))
 
     def by_meaning(self, vector: Vectors) -> dict[str, float]:
@@ -70,7 +66,8 @@ class Question:
             readable: share of the question that the encoder can read.
         """
         cosines = self._cosines(vector, self._wide, self._among)
-        words = self._index.keyword_scores(self.terms, self._wide, self._among)
+        # A word that no note has is not read as another one here: the encoder may know its meaning.
+        words = self._said() or self._said(loosened(self.terms))
         # A leg that did not list a candidate of the other still has a score for it.
         self._complete(vector, cosines, words, {*cosines, *words})
         scores = fused(cosines, self._covered(words), readable)
@@ -86,6 +83,15 @@ class Question:
             self._complete(vector, cosines, words, newcomers)
             scores = fused(cosines, self._covered(words), readable)
         return with_gains(scores, *lent)
+
+    def _said(self, terms: list[str] | None = None) -> dict[str, float]:
+        """Scores of the terms, or of others, which take their place where they are found."""
+        if terms == self.terms:
+            return {}
+        words = self._index.keyword_scores(terms or self.terms, self._wide, self._among)
+        if terms and words:
+            self.terms = terms
+        return words
 
     def _cosines(
         self, vector: Vectors, limit: int, among: Sequence[str] | None

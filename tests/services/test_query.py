@@ -11,6 +11,7 @@ import pytest
 
 from amem_cli.core.resolution import resolve
 from amem_cli.services.query import Filters, Mode, search
+from amem_cli.services.question import Question
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
@@ -191,6 +192,22 @@ def test_keyword_search_forgives_typos_where_nothing_else_matches(tmp_path: Path
 def test_a_word_that_matches_is_never_corrected(tmp_path: Path) -> None:
     ports = a_vault(tmp_path, {"a.md": "A vacuum.", "b.md": "A vaccum, as I spelt it."})
     assert found(ports, "vaccum", "keyword") == ["b.md"]
+
+
+def test_hybrid_search_too_takes_a_phrase_for_its_words_where_it_is_nowhere(
+    tmp_path: Path,
+) -> None:
+    notes = {"ko.md": "물을 하루에 여덟 잔 마시는 것이 좋다.", "en.md": "Walruses eat herring."}
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+    blind = FakeEncoder(name="other words")
+
+    def best(query: str) -> str:
+        # All that the encoder of the question sees is noise.
+        vector = blind.encode(["xyz"])[0]
+        return next(iter(Question(ports.index, query, 100, None).by_both(vector, 0.0)))
+
+    assert best("물은") == "ko.md"
+    assert best('"herring walruses"') == "en.md"
 
 
 def test_a_long_text_as_question_and_odd_ones_just_work(tmp_path: Path) -> None:
