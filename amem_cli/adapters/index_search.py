@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from amem_cli.adapters.index_connection import IndexConnection
 
+_ZONE = re.compile(r"(?:[Zz]|[+-]\d\d:?(?:\d\d)?)$")
 # Words of the vocabulary that are looked at for one misspelt word.
 _MAX_SPELLINGS = 20_000
 
@@ -65,7 +67,7 @@ class SearchTables(IndexConnection):
         """
         sql = "SELECT folder, created FROM notes WHERE path = ?"
         row = self.rows(sql, (path,)).fetchone()
-        if row is None or not row[1][len("2026-01-01") :].strip("Tt 0:.Zz"):
+        if row is None or not _ZONE.sub("", row[1][len("2026-01-01") :]).strip("Tt 0:."):
             return [], []
         folder, created = row
         bindings = (folder, created, path, reach)

@@ -217,7 +217,16 @@ def test_a_long_text_as_question_and_odd_ones_just_work(tmp_path: Path) -> None:
         search(ports.index, query, encoder=None, mode="keyword")
 
 
-@pytest.mark.parametrize("date", ["2024-05-01", "2024-05-01T00:00:00", "2024-05-01T00:00"])
+@pytest.mark.parametrize(
+    "date",
+    [
+        "2024-05-01",
+        "2024-05-01T00:00:00",
+        "2024-05-01T00:00",
+        "2024-05-01T00:00:00+02:00",
+        "2024-05-01 00:00:00.000-05:30",
+    ],
+)
 def test_a_mere_date_is_no_moment(tmp_path: Path, date: str) -> None:
     ports = a_vault(tmp_path, {"a.md": said_at(date, "one"), "b.md": said_at(date, "two")})
     assert ports.index.written_next("a.md", 3) == ([], [])
