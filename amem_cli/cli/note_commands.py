@@ -173,7 +173,7 @@ def list_notes(
         amem list --since "last week" --path 'daily/2026-*'
     """
     from amem_cli.services.listing import SORTS, listed
-    from amem_cli.services.query import Filters
+    from amem_cli.services.query import Filters, day_of
 
     if sort not in SORTS:
         raise UsageError(f"cannot sort by {sort!r}", hint=f"One of: {', '.join(SORTS)}.")
@@ -196,7 +196,7 @@ def list_notes(
         session.output.json_line([summary_document(note) for note in notes], indent=2)
         return
     for note in notes:
-        when = (note.created or note.modified)[:10]
+        when = day_of(note)
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
         row = f"{note.id or '-':<16}  {when}  {note.title}{tags}"
         session.output.plain(row.replace("\n", " "))

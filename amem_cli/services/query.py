@@ -46,10 +46,9 @@ class Filters:
         """True for a note that may be found."""
         if self.path and not is_within(note.path, self.path):
             return False
-        day = (note.created or note.modified)[:10]
-        if self.since and day < self.since.date().isoformat():
+        if self.since and day_of(note) < self.since.date().isoformat():
             return False
-        if self.until and day > self.until.date().isoformat():
+        if self.until and day_of(note) > self.until.date().isoformat():
             return False
         return not self.tags or self._have_tags(note.tags)
 
@@ -60,6 +59,13 @@ class Filters:
             if not any(each == wanted or each.startswith(wanted + "/") for each in own):
                 return False
         return True
+
+
+def day_of(note: NoteOutline) -> str:
+    """The day that a note names as its own, else the one, here, on which it was saved last."""
+    if note.created:
+        return note.created[:10]
+    return datetime.fromisoformat(note.modified).astimezone().date().isoformat()
 
 
 def is_within(path: str, place: str) -> bool:

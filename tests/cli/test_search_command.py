@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -90,6 +90,21 @@ def test_a_tag_may_be_given_as_it_is_written_in_notes(vault: Program) -> None:
     for tag in ("zoo", "#zoo", "#Zoo/seals", "zoo/"):
         assert found(vault, "--tag", tag) == {"tagged"}, tag
     assert found(vault, "--tag", "seals") == set()
+
+
+@pytest.mark.parametrize("zone", ["Etc/GMT-14", "Etc/GMT+12"])
+def test_a_note_without_a_date_is_of_the_day_on_which_it_was_saved_here(
+    vault: Program, zone: str
+) -> None:
+    (vault.folder / "undated.md").write_text("A walrus sleeps.\n")
+    today = ("--since", "today", "--until", "today")
+    answer = vault("search", "walrus", "--mode", "keyword", "--json", *today, TZ=zone)
+    assert "undated" in {hit["title"] for hit in answer.json["hits"]}
+    (row,) = [line for line in vault("list", TZ=zone).out.splitlines() if "undated" in line]
+    assert row in vault("list", *today, TZ=zone).out
+    offset = 14 if zone == "Etc/GMT-14" else -12
+    here = datetime.now(timezone(timedelta(hours=offset)))
+    assert here.date().isoformat() in row
 
 
 def test_list_takes_the_dates_that_search_takes(vault: Program) -> None:
