@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.filter_options import first_day, last_day
+from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
 from amem_cli.cli.search_commands import count_hits
 from amem_cli.cli.session import Session, session_of
 from amem_cli.core.errors import EXIT_NOT_FOUND, EncoderError, SettingsError, UsageError
@@ -36,9 +36,9 @@ def ask(
         ),
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
-    since: Annotated[str | None, typer.Option(help="Created on this day or later.")] = None,
-    until: Annotated[str | None, typer.Option(help="Created on this day or earlier.")] = None,
-    path: Annotated[str, typer.Option(help="Only below this folder.")] = "",
+    since: SinceOption = None,
+    until: UntilOption = None,
+    path: PathOption = "",
     llm: Annotated[
         bool, typer.Option("--llm/--no-llm", help="Let the model answer, or only quote.")
     ] = True,
