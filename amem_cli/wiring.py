@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -185,12 +186,19 @@ class Workspace:
         cache = config.user_cache_folder(self.environment) / "rerankers"
         return PreparedReranker(model, cache=cache, notify=self.notify)
 
-    def load_encoder_ahead(self) -> None:
-        """Begin to load the encoder, beside other work."""
+    @contextlib.contextmanager
+    def loading_encoder(self) -> Iterator[None]:
+        """Load the encoder beside the work inside, and have it loaded behind it."""
         from amem_cli.adapters.prepared_encoder import PreparedEncoder
 
-        if isinstance(self.chosen_encoder, PreparedEncoder):
-            self.chosen_encoder.load_ahead()
+        if not isinstance(self.chosen_encoder, PreparedEncoder):
+            yield
+            return
+        loading = self.chosen_encoder.load_ahead()
+        try:
+            yield
+        finally:
+            loading.join()
 
     @cached_property
     def model(self) -> LanguageModel | None:

@@ -253,7 +253,13 @@ def open_graph_at_once(path: Path) -> Session:
 
 
 def _opened(path: Path, **entries: str) -> Session:
-    import onnxruntime
+    try:
+        import onnxruntime
+    except ImportError as error:
+        # Its native code makes this of an interruption, which says nothing against the file.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
 
     options = onnxruntime.SessionOptions()
     for key, value in entries.items():

@@ -110,15 +110,23 @@ class PreparedEncoder:
             pass
         return self._opened(instead_of=encoder).encode(texts, query=query, progress=progress)
 
-    def load_ahead(self) -> None:
-        """Begin to load what was prepared, beside other work; what fails is told by `encode`."""
+    def load_ahead(self) -> Thread:
+        """Begin to load what was prepared, beside other work; what fails is told by `encode`.
+
+        Returns:
+            The thread that loads. It imports: an exception that a signal raises beside it, or the
+            interpreter's end, may leave it waiting for a lock without end.
+        """
         # No daemon: a thread in native code must not outlive the interpreter.
-        Thread(target=self._load_prepared).start()
+        loading = Thread(target=self._load_prepared)
+        loading.start()
+        return loading
 
     def _load_prepared(self) -> None:
-        from amem_cli.adapters.onnx_encoder import OnnxEncoder
+        # Also what a damaged library raises; nobody would catch it here.
+        with suppress(Exception):
+            from amem_cli.adapters.onnx_encoder import OnnxEncoder
 
-        with suppress(EncoderError, OSError):
             encoder = self._opened() if _usable(self._folder) else None
             if isinstance(encoder, OnnxEncoder):
                 encoder.load()

@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from amem_cli.cli.commands import CommandsOnDemand, new_app
+from amem_cli.cli.interruption import end_at_once, end_on_signals, was_interrupted
 from amem_cli.cli.session import Session
 from amem_cli.core.errors import (
     EXIT_BUG,
@@ -37,8 +37,6 @@ app = new_app(
 )
 
 _STREAM_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-_ENDING = (signal.SIG_DFL, signal.default_int_handler)
-_received: list[int] = []
 _FLAGS = ("--json", "--quiet", "--verbose", "--no-color")
 
 
@@ -94,7 +92,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         _use_utf8()
     _open_closed_streams()
-    _end_on_signals()
+    end_on_signals()
     line = global_options_first(sys.argv[1:] if arguments is None else arguments)
     try:
         code = _finished(_run(line))
@@ -105,7 +103,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         silence(sys.stdout)
         code = EXIT_INTERRUPTED
-    signal.signal(signal.SIGINT, _end_at_once)
+    signal.signal(signal.SIGINT, end_at_once)
     # The process ends: nothing of it is looked through for cycles once more.
     gc.freeze()
     sys.exit(code)
@@ -127,27 +125,6 @@ def _open_closed_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-
-
-def _end_on_signals() -> None:
-    """Let the signals that end a process end it as Ctrl-C does: files closed, locks released."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        # Under nohup the last is ignored, and that stays so.
-        if number is not None and signal.getsignal(number) in _ENDING:
-            signal.signal(number, _interrupt)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    _received.append(number)
-    signal.signal(number, _end_at_once)
-    raise KeyboardInterrupt
-
-
-def _end_at_once(number: int, frame: object) -> None:
-    os._exit(EXIT_INTERRUPTED)
 
 
 def _finished(code: int) -> int:
@@ -195,7 +172,7 @@ def _run(line: list[str]) -> int:
             raise BrokenPipeError from None
         raise
     except Exception as error:
-        if _received:
+        if was_interrupted():
             # Some calls turn an interruption into an error of their own.
             output.notice("interrupted")
             return EXIT_INTERRUPTED

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
+from amem_cli.cli.interruption import ending_at_once
 from amem_cli.cli.session import session_of
 from amem_cli.core.errors import IndexFault, SettingsError, UsageError
 
@@ -67,12 +68,13 @@ def search(
     filters = Filters(tuple(tag or ()), *days, path)
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
-        if mode != "keyword":
+        if mode == "keyword":
+            session.synchronise(workspace)
+        else:
             # A search multiplies nothing large, and starting threads for that costs more.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-            workspace.load_encoder_ahead()
-        session.synchronise(workspace)
-        if mode != "keyword":
+            with ending_at_once(session.output.notice), workspace.loading_encoder():
+                session.synchronise(workspace)
             session.embed(workspace)
         if queries is None:
             hits = _search(workspace, query, mode, limit, neighbors, filters)

@@ -1,0 +1,71 @@
+"""The signals that end a process, and how much of a command they leave to run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from amem_cli.core.errors import EXIT_INTERRUPTED
+
+_ENDING = (signal.SIG_DFL, signal.default_int_handler)
+_received: list[int] = []
+
+
+def end_on_signals() -> None:
+    """Let the signals that end a process end it as Ctrl-C does: files closed, locks released."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in _numbers():
+        # Under nohup the last is ignored, and that stays so.
+        if signal.getsignal(number) in _ENDING:
+            signal.signal(number, _interrupt)
+
+
+def was_interrupted() -> bool:
+    """True where such a signal came."""
+    return bool(_received)
+
+
+@contextlib.contextmanager
+def ending_at_once(notify: Callable[[str], None]) -> Iterator[None]:
+    """Inside, the signals end the process where it stands; for while another thread imports.
+
+    What is raised in the middle of an import leaves locks of importing taken, for which the other
+    thread would wait without end. What amem writes is whole at every moment.
+    """
+
+    def end(number: int, frame: object) -> None:
+        try:
+            notify("interrupted")
+        finally:
+            os._exit(EXIT_INTERRUPTED)
+
+    mine = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in _numbers() if mine and signal.getsignal(number) is _interrupt]
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, _interrupt)
+
+
+def end_at_once(number: int, frame: object) -> None:
+    """A handler for a process that is ending already."""
+    os._exit(EXIT_INTERRUPTED)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    _received.append(number)
+    signal.signal(number, end_at_once)
+    raise KeyboardInterrupt
+
+
+def _numbers() -> list[Any]:
+    found = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
+    return [number for number in found if number is not None]

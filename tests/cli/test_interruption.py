@@ -1,0 +1,75 @@
+"""Ctrl-C while the encoder is loaded ends the command, and what was prepared stays."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from amem_cli.core.errors import EXIT_INTERRUPTED
+from tests.conftest import Program
+from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+
+# Instead of the library: what happens while it is imported.
+SIGNALLED = """
+import os, signal, time
+os.kill(os.getpid(), signal.{name})
+time.sleep(3600)
+"""
+SIGNALLED_IN_NATIVE_CODE = """
+try:
+    raise KeyboardInterrupt
+except KeyboardInterrupt as error:
+    raise ImportError("initialization failed") from error
+"""
+
+
+@pytest.fixture
+def vault(amem: Program, tmp_path: Path) -> Program:
+    """A vault with a prepared encoder that was not yet asked anything."""
+    name = "nobody/first"
+    key = hashlib.sha256(name.encode()).hexdigest()
+    folder = tmp_path / f"cache/encoders/first-{key[:16]}"
+    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
+    assert amem("init", "v").code == 0
+    amem.environment |= {
+        "AMEM_CACHE_DIR": str(tmp_path / "cache"),
+        "AMEM_VAULT": str(tmp_path / "v"),
+        "HF_HUB_OFFLINE": "1",
+    }
+    assert amem("config", "set", "encoder.model", name).code == 0
+    return amem
+
+
+def instead_of(module: str, code: str, vault: Program) -> dict[str, str]:
+    folder = vault.folder / "instead"
+    folder.mkdir()
+    (folder / f"{module}.py").write_text(code, encoding="utf-8")
+    return {"PYTHONPATH": f"{folder}:{vault.environment['PYTHONPATH']}"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_search_ends_while_its_encoder_is_still_loading(
+    vault: Program, number: signal.Signals
+) -> None:
+    runtime = instead_of("onnxruntime", SIGNALLED.format(name=number.name), vault)
+    answer = vault("search", "bread", **runtime)
+    assert (answer.code, answer.out, answer.err) == (EXIT_INTERRUPTED, "", "interrupted\n")
+
+
+def test_an_interrupted_load_prepares_nothing_anew(vault: Program) -> None:
+    runtime = instead_of("onnxruntime", SIGNALLED_IN_NATIVE_CODE, vault)
+    answer = vault("index", **runtime)
+    assert (answer.code, answer.out, answer.err) == (EXIT_INTERRUPTED, "", "interrupted\n")
+    assert vault("index").code == 0
+
+
+def test_a_damaged_library_is_told_of_once(vault: Program) -> None:
+    library = instead_of("numpy", "raise RuntimeError('damaged')\n", vault)
+    answer = vault("search", "bread", **library)
+    assert answer.code != 0
+    assert "Traceback" not in answer.err
+    assert answer.err.count("damaged") == 1
