@@ -133,7 +133,7 @@ def check_answer(
     """
     said = answer.get("answer")
     text = " ".join(said.split()) if isinstance(said, str) else ""
-    if answer.get("held") is not True or _refuses(text):
+    if answer.get("held") is not True or _refuses(text, sources):
         return CheckedAnswer(held=False)
     by_label = {source.label: source for source in sources}
     cited = tuple(
@@ -146,8 +146,15 @@ def check_answer(
     return CheckedAnswer(True, fault=fault) if fault else CheckedAnswer(True, text, cited)
 
 
-def _refuses(text: str) -> bool:
-    return len(text) <= _REFUSAL_CHARACTERS and _REFUSING.search(fold(text)) is not None
+def _refuses(text: str, sources: Sequence[Source]) -> bool:
+    """Whether a short answer says that there is none, in words that no note has itself."""
+    if len(text) > _REFUSAL_CHARACTERS:
+        return False
+    told = [match.group() for match in _REFUSING.finditer(fold(text))]
+    if not told:
+        return False
+    evidence = fold("\n".join(source.evidence for source in sources))
+    return any(phrase not in evidence for phrase in told)
 
 
 def _form_fault(text: str, question: str, cited: Sequence[str]) -> str:

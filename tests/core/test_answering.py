@@ -103,6 +103,18 @@ def test_a_refusal_in_the_answer_is_a_refusal(text: str) -> None:
     assert checked("Both sheds.", held=False) == CheckedAnswer(held=False)
 
 
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("No information was lost.", "The disk failed; no information was lost in the ledger."),
+        ("Das Boot steht nicht im Hafen.", "Das Boot steht nicht im Hafen, sondern im Hof."),
+    ],
+)
+def test_words_of_a_refusal_that_the_note_says_itself_are_an_answer(text: str, note: str) -> None:
+    said = {"held": True, "sources": ["n1"], "answer": text}
+    assert check_answer(said, "What of the ledger?", [a_source(note)]).text == text
+
+
 def test_a_day_that_a_note_names_by_its_own_date_may_be_stated() -> None:
     note = a_source("Marta called yesterday about the roof.", created="2026-03-01T09:00:00")
     said = {"sources": ["n1"], "held": True, "answer": "On 28 February 2026."}
