@@ -29,7 +29,9 @@ def register(app: typer.Typer) -> None:
 def search(
     context: typer.Context,
     query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)] = "",
-    limit: Annotated[int, typer.Option("-k", "--limit", min=1, help="How many direct hits.")] = 5,
+    limit: Annotated[
+        int, typer.Option("-k", "--limit", min=1, help="How many direct hits; at most 1,000.")
+    ] = 5,
     mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
     neighbors: Annotated[bool, typer.Option(help="Linked notes beside the hits.")] = True,
     tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
@@ -136,6 +138,8 @@ def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
         try:
             record = json.loads(line)
             query = record.pop("query")
+            # Python reads numbers that are none in JSON, and would write them into the answer.
+            json.dumps(record, allow_nan=False)
         except (ValueError, KeyError, RecursionError):
             query = None
         if not isinstance(query, str) or not query.strip():

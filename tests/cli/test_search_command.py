@@ -147,6 +147,15 @@ def test_a_file_of_queries_is_read_as_a_whole_before_the_first_answer(vault: Pro
     assert asked("").out == ""
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+def test_a_number_that_json_has_not_is_refused_in_a_file_of_queries(
+    vault: Program, number: str
+) -> None:
+    line = f'{{"query": "walrus", "at": {number}}}'
+    answer = vault("search", "--queries", "-", "--mode", "keyword", stdin=line)
+    assert (answer.code, answer.out) == (2, "")
+
+
 def test_a_missing_file_of_queries_is_told_with_what_to_do(vault: Program) -> None:
     refused = vault("search", "--queries", "nowhere.txt")
     assert refused.code == 3
