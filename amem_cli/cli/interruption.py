@@ -12,6 +12,7 @@ from typing import Any
 from amem_cli.core.errors import EXIT_INTERRUPTED
 
 _ENDING = (signal.SIG_DFL, signal.default_int_handler)
+_SHOW_CURSOR = b"\x1b[?25h"
 _received: list[int] = []
 
 
@@ -42,7 +43,7 @@ def ending_at_once(notify: Callable[[str], None]) -> Iterator[None]:
         try:
             notify("interrupted")
         finally:
-            os._exit(EXIT_INTERRUPTED)
+            end_at_once(number, frame)
 
     mine = threading.current_thread() is threading.main_thread()
     numbers = [number for number in _numbers() if mine and signal.getsignal(number) is _interrupt]
@@ -56,7 +57,11 @@ def ending_at_once(notify: Callable[[str], None]) -> Iterator[None]:
 
 
 def end_at_once(number: int, frame: object) -> None:
-    """A handler for a process that is ending already."""
+    """A handler that ends the process where it stands."""
+    # A progress bar hides the cursor.
+    with contextlib.suppress(OSError):
+        if os.isatty(2):
+            os.write(2, _SHOW_CURSOR)
     os._exit(EXIT_INTERRUPTED)
 
 

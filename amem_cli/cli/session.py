@@ -58,7 +58,8 @@ class Session:
         """Read what changed in the folder, with a progress bar where it is much."""
         from amem_cli.services.sync import synchronise
 
-        with self.output.progress("reading notes") as progress:
+        # Most commands meet no change, and load nothing of rich for it.
+        with self.output.progress("reading notes", once_told=True) as progress:
             report = synchronise(workspace.ports, progress=progress)
         if report.out_of_reach:
             count = len(report.out_of_reach)
@@ -78,7 +79,7 @@ class Session:
         from amem_cli.services.sync import embed_missing
 
         encoder = workspace.chosen_encoder if go_over else workspace.encoder
-        with self.output.progress("embedding") as progress:
+        with self.output.progress("embedding", once_told=True) as progress:
             told = self._estimate(progress)
             return embed_missing(workspace.ports, encoder, progress=told)
 

@@ -115,32 +115,53 @@ class Output:
         _say(text)
 
     @contextlib.contextmanager
-    def progress(self, label: str) -> Iterator[Progress | None]:
-        """A progress bar on stderr, only on a terminal; yields what to call with (done, total)."""
+    def progress(self, label: str, *, once_told: bool = False) -> Iterator[Progress | None]:
+        """A progress bar on stderr, only on a terminal; yields what to call with (done, total).
+
+        Args:
+            once_told: show nothing before the first call.
+        """
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-        from rich.progress import (
-            Progress as Bar,
-        )
+        bars = contextlib.ExitStack()
+        update: Progress | None = None
 
-        from amem_cli.rendering.console import rich_console
+        def told(done: int, total: int) -> None:
+            nonlocal update
+            if update is None:
+                update = bars.enter_context(_bar(label, self._color))
+            update(done, total)
 
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-        )
-        with Bar(*columns, console=rich_console(sys.stderr, self._color), transient=True) as bar:
-            task = bar.add_task(label, total=None)
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+        with bars:
+            if not once_told:
+                update = bars.enter_context(_bar(label, self._color))
+            yield told
+
+
+@contextlib.contextmanager
+def _bar(label: str, color: bool | None) -> Iterator[Progress]:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import (
+        Progress as Bar,
+    )
+
+    from amem_cli.rendering.console import rich_console
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=rich_console(sys.stderr, color), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _say(text: str) -> None:

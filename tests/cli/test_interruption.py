@@ -1,9 +1,15 @@
-"""Ctrl-C while the encoder is loaded ends the command, and what was prepared stays."""
+"""Ctrl-C while the encoder is loaded ends the command; the terminal and the cache stay whole."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import pty
 import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +18,7 @@ import pytest
 from amem_cli.core.errors import EXIT_INTERRUPTED
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.vaults import write_note
 
 # Instead of the library: what happens while it is imported.
 SIGNALLED = """
@@ -51,6 +58,23 @@ def instead_of(module: str, code: str, vault: Program) -> dict[str, str]:
     return {"PYTHONPATH": f"{folder}:{vault.environment['PYTHONPATH']}"}
 
 
+def on_a_terminal(vault: Program, *command: str, **variables: str) -> str:
+    """What a terminal is sent while a command runs on it."""
+    mine, its = pty.openpty()
+    environment = {**os.environ, **vault.environment, **variables, "TERM": "xterm"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "amem_cli", *command], env=environment, stdout=its, stderr=its
+    ):
+        os.close(its)
+        shown = b""
+        # The end of the process is an error here.
+        with contextlib.suppress(OSError):
+            while part := os.read(mine, 65536):
+                shown += part
+    os.close(mine)
+    return shown.decode("utf-8", "replace")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_search_ends_while_its_encoder_is_still_loading(
     vault: Program, number: signal.Signals
@@ -58,6 +82,23 @@ def test_a_search_ends_while_its_encoder_is_still_loading(
     runtime = instead_of("onnxruntime", SIGNALLED.format(name=number.name), vault)
     answer = vault("search", "bread", **runtime)
     assert (answer.code, answer.out, answer.err) == (EXIT_INTERRUPTED, "", "interrupted\n")
+
+
+def test_a_terminal_has_its_cursor_back(vault: Program) -> None:
+    runtime = instead_of("onnxruntime", SIGNALLED.format(name="SIGINT"), vault)
+    for number in range(1200):
+        write_note(vault.folder / "v", f"{number}.md", "bread\n")
+    shown = on_a_terminal(vault, "search", "bread", **runtime)
+    assert shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l")
+
+
+def test_a_terminal_shows_no_progress_where_there_is_nothing_to_do(vault: Program) -> None:
+    # Files that changed a moment ago are read again.
+    time.sleep(2.5)
+    assert vault("index").code == 0
+    assert "reading notes" not in on_a_terminal(vault, "list")
+    write_note(vault.folder / "v", "new.md", "bread\n")
+    assert "reading notes" in on_a_terminal(vault, "list")
 
 
 def test_an_interrupted_load_prepares_nothing_anew(vault: Program) -> None:
