@@ -83,7 +83,7 @@ class EmbeddingTables(NoteTables):
         ]
 
     def store_vectors(self, passages: Sequence[int], vectors: Vectors) -> None:
-        """Add vectors; shape (len(passages), dimension).
+        """Add vectors; shape (len(passages), dimension); none where the index was made anew.
 
         Raises:
             EncoderError: a vector is of another shape, or not finite: it would come first in every
@@ -91,8 +91,8 @@ class EmbeddingTables(NoteTables):
         """
         with self.changing():
             other = self.encoder() != self._model_id
-            if other:
-                self._refuse_displaced()
+            if other and not self._is_prepared():
+                return
             self.refuse_odd(vectors, "other_dimension" if other else "dimension")
             # A passage may have been re-cut or removed while its vector was computed, and its
             # number may stand for another text by now.
@@ -121,24 +121,28 @@ class EmbeddingTables(NoteTables):
         with self.changing():
             if self.encoder() == self._model_id:
                 return True
-            self._refuse_displaced()
-            if self._any_waiting(_WAITING_FOR_OTHER):
+            if not self._is_prepared() or self._any_waiting(_WAITING_FOR_OTHER):
                 return False
             self.exchange_vectors()
             self.rows("UPDATE passages SET embedded = passage IN (SELECT passage FROM vectors)")
             self.code_if_many()
             return True
 
-    def _refuse_displaced(self) -> None:
-        """Give way where another process took the place of the model that is gone over to.
+    def _is_prepared(self) -> bool:
+        """True where the model in use is gone over to; False in an index that was made anew.
 
-        Two that take it from one another would never end.
+        Raises:
+            EncoderError: another process took its place. Two that take it from one another would
+                never end.
         """
-        if self.meta("other_encoder") != self._model_id:
-            raise EncoderError(
-                "another command embeds the notes by another encoder at the same time",
-                hint="Let both use one encoder, or wait for the other: then amem index goes on.",
-            )
+        if self.encoder() is None:
+            return False
+        if self.meta("other_encoder") == self._model_id:
+            return True
+        raise EncoderError(
+            "another command embeds the notes by another encoder at the same time",
+            hint="Let both use one encoder, or wait for the other: then amem index goes on.",
+        )
 
     def _missing(self, model_id: str) -> str:
         """The condition for passages without a vector of a model; empty for an unknown model."""
