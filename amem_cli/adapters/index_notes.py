@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from amem_cli.adapters.index_vectors import VectorTables
@@ -21,10 +21,15 @@ _SUMMARY = (
 class NoteTables(VectorTables):
     """Stores and finds notes."""
 
-    def file_states(self) -> Mapping[str, KnownFile]:
-        """All files that the index knows, by path."""
+    def file_states(self, within: Collection[str] | None = None) -> Mapping[str, KnownFile]:
+        """Files that the index knows, by path: all, or those at these paths and below them."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, inode, scanned_ns, sha, id FROM notes"
-        return {row[0]: KnownFile(*row[1:]) for row in self.current_rows(sql)}
+        if within is None:
+            return {row[0]: KnownFile(*row[1:]) for row in self.current_rows(sql)}
+        # What lies below a folder sorts between `folder/` and the character after the slash.
+        below = sql + " WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')"
+        rows = (row for path in within for row in self.current_rows(below, (path,)))
+        return {row[0]: KnownFile(*row[1:]) for row in rows}
 
     def store(self, record: NoteRecord) -> None:
         """Insert or replace a note; vectors of unchanged passages are kept."""

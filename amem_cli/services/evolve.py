@@ -14,7 +14,7 @@ from amem_cli.core.vault_port import FileContent
 from amem_cli.services.outcome import Outcome
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
-from amem_cli.services.sync import embed_missing, refresh, synchronise
+from amem_cli.services.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.services.thinking import Thinker, Thought
 from amem_cli.services.vault_ports import VaultPorts
 
@@ -35,12 +35,15 @@ class MemoryProcess:
     model: LanguageModel | None
     settings: ProcessSettings = field(default_factory=ProcessSettings)
 
-    def run(self, path: str, *, asked: bool = False, dry_run: bool = False) -> Outcome:
+    def run(
+        self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
+    ) -> Outcome:
         """Process one note.
 
         Args:
             asked: the user named this note, so it need not have settled.
             dry_run: tell what would change and write nothing.
+            only_pending: leave a note that another process has finished with meanwhile.
 
         Returns:
             What was done; where the model failed the note is pending and the problem is told.
@@ -48,12 +51,18 @@ class MemoryProcess:
         Raises:
             NotFoundError: the note is gone.
         """
+        with self.ports.changes.working(0.0 if only_pending else self.settings.deadline):
+            return self._rounds(path, asked=asked, dry_run=dry_run, only_pending=only_pending)
+
+    def _rounds(self, path: str, *, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
         for _ in range(MAX_ROUNDS):
             if self.model is not None and self.model.is_remote:
                 # A neighbour may have been made private a moment ago.
                 synchronise(self.ports)
             content = self.ports.vault.read(path)
             note = parse_note(path, content.raw, self.ports.names)
+            if only_pending and self._is_finished(path, content):
+                return waiting_outcome(self.ports, path, (), pending=False)
             if note.refused is not None:
                 place = f"line {note.refused.line}: {note.refused.message}"
                 return waiting_outcome(self.ports, path, (place, note.refused.hint), pending=False)
@@ -91,12 +100,34 @@ class MemoryProcess:
         self._postpone(path, "kept changing")
         return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
+    def seconds_to_settle(self, path: str) -> float:
+        """How long a note is still to be left in peace; 0 for one that is ready.
+
+        Raises:
+            NotFoundError: the note is gone.
+        """
+        content = self.ports.vault.read(path)
+        return self._rest(content, parse_note(path, content.raw, self.ports.names))
+
+    def _is_finished(self, path: str, content: FileContent) -> bool:
+        """Whether the journal says that this very text has been through the process."""
+        refresh(self.ports, [])
+        if all(pending.path != path for pending in self.ports.index.pending()):
+            summary = self.ports.index.summary(path)
+            return summary is not None and summary.text_hash == text_hash(content.raw)
+        return False
+
     def _settled(self, content: FileContent, note: Note) -> bool:
         """True for a note that nobody is likely to be editing at this moment."""
+        return self._rest(content, note) <= 0
+
+    def _rest(self, content: FileContent, note: Note) -> float:
         events = self.ports.index.events(note.id or note.path)
         written = {event.splice.sha_after if event.splice else event.sha for event in events}
         age = (self.ports.clock.time_ns() - content.state.mtime_ns) / 1e9
-        return content.sha in written or not 0 <= age < self.settings.settle_seconds
+        if content.sha in written or age < 0:
+            return 0.0
+        return max(0.0, self.settings.settle_seconds - age)
 
     def _postpone(self, path: str, error: str) -> None:
         with self.ports.index.changing():

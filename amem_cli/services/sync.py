@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ class SyncReport:
 
     Attributes:
         out_of_reach: notes in folders that cannot be read; they stay as they were known.
+        missing: spared notes that are not there; they stay as they were known.
     """
 
     added: tuple[str, ...] = ()
@@ -37,19 +38,32 @@ class SyncReport:
     removed: tuple[str, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     out_of_reach: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
-def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncReport:
+def synchronise(
+    ports: VaultPorts,
+    *,
+    within: Collection[str] | None = None,
+    spared: Container[str] = (),
+    progress: Progress | None = None,
+) -> SyncReport:
     """Read what changed since the last time; files whose times are unchanged are not opened.
+
+    Args:
+        within: only look at these paths and below them.
+        spared: paths of notes that are not forgotten where they are missing: they may come back in
+            a moment. They are recognised under another path all the same.
 
     Raises:
         IndexFault: the index cannot be written.
     """
     problems = list(ports.changes.recover())
     _mirror_journal(ports, problems)
-    known = ports.index.file_states()
-    present = {state.path: state for state in ports.vault.scan(problems)}
+    known = ports.index.file_states(within)
+    seen = ports.vault.scan(problems) if within is None else ports.vault.look(within, problems)
+    present = {state.path: state for state in seen}
     vanished = _Vanished(known, (path for path in known if path not in present))
     stale = sorted(path for path, state in present.items() if not _trusted(state, known.get(path)))
     added: list[str] = []
@@ -78,7 +92,8 @@ def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncR
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
     kept = _out_of_reach(ports, vanished.paths)
-    removed = tuple(sorted(vanished.paths - kept))
+    missing = {path for path in vanished.paths if path in spared}
+    removed = tuple(sorted(vanished.paths - kept - missing))
     if removed:
         with ports.index.changing():
             for path in removed:
@@ -90,6 +105,7 @@ def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncR
         removed=removed,
         moved=tuple(moved),
         out_of_reach=tuple(sorted(kept)),
+        missing=tuple(sorted(missing - kept)),
         problems=tuple(problems),
     )
 
