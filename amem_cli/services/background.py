@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from amem_cli.core.errors import AmemError
 from amem_cli.core.index_port import PendingNote
-from amem_cli.core.watch_port import News
+from amem_cli.core.watch_port import News, NewsKind
 from amem_cli.services.evolve import MemoryProcess, waiting_outcome
 from amem_cli.services.outcome import Outcome
 
@@ -61,7 +61,7 @@ class BackgroundWork:
         """Work until `stop`."""
         idle_since = self.monotonic()
         while not self._stop.is_set():
-            did, pause = self.round()
+            did, pause = self._survived_round()
             now = self.monotonic()
             if did:
                 idle_since = now
@@ -75,6 +75,17 @@ class BackgroundWork:
                     pause = left if pause is None else min(pause, left)
             self._kick.wait(pause)
             self._kick.clear()
+
+    def _survived_round(self) -> tuple[int, float | None]:
+        """A round that no bad note, model or bug can end the worker with."""
+        try:
+            return self.round()
+        except AmemError as error:
+            reason = error.message
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+        self.report(News("trouble", f"the memory process stopped: {reason}", {"reason": reason}))
+        return 0, FIRST_RETRY_SECONDS
 
     def round(self) -> tuple[int, float | None]:
         """Process each pending note that is ready.
@@ -135,7 +146,7 @@ class BackgroundWork:
         outcome = self._outcome(process, note.path)
         if outcome.pending or outcome.failed:
             self._retry[note.path] = self.monotonic() + _back_off(note.attempts + 1)
-        kind = "waiting" if outcome.pending else "learned"
+        kind: NewsKind = "waiting" if outcome.pending else "learned"
         self.report(News(kind, outcome.title, {"path": outcome.path}, outcome))
 
     def _outcome(self, process: MemoryProcess, path: str) -> Outcome:
@@ -146,4 +157,4 @@ class BackgroundWork:
 
 
 def _back_off(attempts: int) -> float:
-    return min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** (min(attempts, 10) - 1))
+    return min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** (min(attempts, 10) - 1))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from amem_cli.core.dirty_paths import DirtyPaths, Look
 from amem_cli.core.errors import AmemError
 from amem_cli.core.ports import Encoder
-from amem_cli.core.watch_port import Hints, News
+from amem_cli.core.watch_port import Hints, News, NewsKind
 from amem_cli.services.background import BackgroundWork
 from amem_cli.services.follow import follow_moves
 from amem_cli.services.sync import SyncReport, embed_missing, synchronise
@@ -165,7 +165,7 @@ class Watch:
         if trouble:
             trouble = self._rewatched(trouble)
         if trouble != self._trouble:
-            kind = "trouble" if trouble else "well"
+            kind: NewsKind = "trouble" if trouble else "well"
             text = f"{trouble}; looking every few seconds" if trouble else "all is watched again"
             self.report(News(kind, text, {"trouble": trouble}))
             self._dirty.doubt(now)
