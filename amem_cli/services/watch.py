@@ -229,16 +229,18 @@ class Watch:
     def _gone(self, look: Look) -> frozenset[str]:
         """Notes that are to be forgotten where they are still missing."""
         count = self.ports.index.count()
-        if len(look.overdue) <= max(MANY_VANISHED, VANISHED_SHARE * count):
+        # Those that are about to be overdue as well: they vanish one after the other.
+        missing = self._dirty.missing | look.overdue
+        if not look.overdue or len(missing) <= max(MANY_VANISHED, VANISHED_SHARE * count):
             return look.overdue
-        self._dirty.hold(look.overdue)
-        if look.overdue != self._asking:
-            self._asking = look.overdue
+        self._dirty.hold(missing)
+        if not missing <= self._asking:
+            self._asking = missing
             text = (
-                f"{len(look.overdue)} of {count} notes are gone at once; they stay known until you"
+                f"{len(missing)} of {count} notes are gone at once; they stay known until you"
                 " say so: amem index lets them go"
             )
-            self.report(News("asking", text, {"missing": len(look.overdue), "notes": count}))
+            self.report(News("asking", text, {"missing": len(missing), "notes": count}))
         return frozenset()
 
     def _tell(self, report: SyncReport) -> None:
