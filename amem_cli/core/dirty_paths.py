@@ -61,8 +61,13 @@ class DirtyPaths:
             self._everything = now
 
     def take(self, now: float) -> Look | None:
-        """What is due, if anything; it is forgotten here."""
-        overdue = {path for path, since in self._missing.items() if now - since >= self._grace}
+        """What is due, if anything.
+
+        Hints are forgotten here. A note that is overdue is so again after another `grace`, unless
+        `looked` tells that the look came to an end: one that fails is not repeated without pause.
+        """
+        overdue = {path for path, since in self._missing.items() if since + self._grace <= now}
+        self._missing.update(dict.fromkeys(overdue, now))
         if self._everything is not None:
             self._everything = None
             self._hints.clear()
@@ -72,9 +77,8 @@ class DirtyPaths:
             return None
         for path in due:
             del self._hints[path]
-        if len(due) > MANY:
-            return Look(None, frozenset(overdue))
-        return Look(frozenset(due | overdue), frozenset(overdue))
+        within = frozenset(due | overdue)
+        return Look(within if len(within) <= MANY else None, frozenset(overdue))
 
     def looked(self, look: Look, missing: Collection[str], now: float) -> None:
         """Remember which known notes a look did not find."""
@@ -114,8 +118,8 @@ class DirtyPaths:
 
 
 def _covers(within: Collection[str], path: str) -> bool:
-    while path:
-        if path in within:
-            return True
+    while path not in within:
+        if not path:
+            return False
         path = path.rpartition("/")[0]
-    return False
+    return True

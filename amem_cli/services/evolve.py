@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from amem_cli.core.errors import AmemError, HeaderRefused, ModelError, WriteConflict
+from amem_cli.core.errors import AmemError, HeaderRefused, ModelClosed, ModelError, WriteConflict
 from amem_cli.core.index_port import Progress
 from amem_cli.core.note import Metadata, Note
 from amem_cli.core.note_file import parse_note
@@ -85,6 +85,8 @@ class MemoryProcess:
                     note, owned_by_machine(self.ports.index, note.id or note.path)
                 )
                 outcome = self._carry_out(content, thought, dry_run=dry_run)
+            except ModelClosed:
+                return waiting_outcome(self.ports, path, ("the work was stopped",))
             except ModelError as error:
                 self._postpone(path, error.message)
                 told = (error.message, error.hint)

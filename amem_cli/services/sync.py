@@ -77,7 +77,7 @@ def synchronise(
                 path = record.note.path
                 before = known.get(path)
                 if before is None:
-                    old = vanished.take(record)
+                    old = vanished.take(record) or _left(ports, record, known)
                     if old is not None:
                         ports.index.move(old, path)
                         moved.append((old, path))
@@ -108,6 +108,15 @@ def synchronise(
         missing=tuple(sorted(missing - kept)),
         problems=tuple(problems),
     )
+
+
+def _left(ports: VaultPorts, record: NoteRecord, known: Mapping[str, KnownFile]) -> str | None:
+    """Where a note was before, of which only the new place was looked at."""
+    if not record.note.id:
+        return None
+    same = [each.path for each in ports.index.find(record.note.id) if each.id == record.note.id]
+    gone = [path for path in same if path not in known and not ports.vault.exists(path)]
+    return gone[0] if len(same) == len(gone) == 1 else None
 
 
 def _out_of_reach(ports: VaultPorts, paths: Iterable[str]) -> set[str]:

@@ -24,6 +24,8 @@ POLL_SECONDS = 5.0
 POLL_SHARE = 20.0
 # Obsidian rewrites links itself right after it renamed a note.
 FOLLOW_SECONDS = 3.0
+# A note that is nearly done may be finished at the end.
+FINISH_SECONDS = 2.0
 # Events come in crowds; the loop takes a crowd at a time.
 CROWD_SECONDS = 0.02
 # So many notes do not vanish because somebody deletes notes.
@@ -117,7 +119,11 @@ class Watch:
         if self.work is not None:
             self.work.stop()
         if worker is not None:
-            worker.join()
+            worker.join(FINISH_SECONDS)
+            if worker.is_alive() and self.work is not None:
+                # A model that thinks is not waited for; its note stays pending.
+                self.work.unload()
+                worker.join()
         if self._open is not None:
             self._open.close()
         self.report(News("stopped", "stopped", {}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 import time
@@ -79,6 +78,9 @@ class Watched:
         while not holds():
             assert time.monotonic() < end, [(news.kind, news.text) for news in self.news]
             time.sleep(0.01)
+
+    def until_found(self, word: str, path: str) -> None:
+        self.until(lambda: self.found(word) == [path])
 
     def found(self, word: str) -> list[str]:
         return list(self.ports.index.keyword_scores([word], 5))
@@ -302,7 +304,7 @@ def test_a_thousand_edits_are_all_found(tmp_path: Path) -> None:
         for number in range(1000):
             temporary = root / ".amem" / "temporary"
             temporary.write_text(f"Note {number % 50} says w{number}x.\n")
-            os.replace(temporary, root / f"{number % 50}.md")
+            temporary.replace(root / f"{number % 50}.md")
         last = {f"{number % 50}.md": f"w{number}x" for number in range(1000)}
         for path, word in last.items():
-            watched.until(lambda path=path, word=word: watched.found(word) == [path])
+            watched.until_found(word, path)
