@@ -13,6 +13,8 @@ QUIET_SECONDS = 0.2
 LONGEST_SECONDS = 5.0
 # git and many editors delete a file and create it anew; only then is it known to be gone.
 GRACE_SECONDS = 2.0
+# A look that failed, as at an index that is locked, is made again after so long.
+RETRY_SECONDS = 10.0
 # Beyond so many paths one look at the whole folder is cheaper.
 MANY = 400
 
@@ -42,10 +44,12 @@ class DirtyPaths:
         quiet: float = QUIET_SECONDS,
         longest: float = LONGEST_SECONDS,
         grace: float = GRACE_SECONDS,
+        retry: float = RETRY_SECONDS,
     ) -> None:
         self._quiet = quiet
         self._longest = longest
         self._grace = grace
+        self._retry = retry
         self._hints: dict[str, tuple[float, float]] = {}
         self._missing: dict[str, float] = {}
         self._everything: float | None = None
@@ -53,22 +57,21 @@ class DirtyPaths:
     def hint(self, path: str, now: float) -> None:
         """Something happened at a path."""
         first, _ = self._hints.get(path, (now, now))
-        self._hints[path] = (first, now)
+        self._hints[path] = (min(first, now), now)
 
     def doubt(self, now: float) -> None:
         """Hints may have been lost: look at everything."""
-        if self._everything is None:
-            self._everything = now
+        self._everything = now if self._everything is None else min(self._everything, now)
 
     def take(self, now: float) -> Look | None:
         """What is due, if anything.
 
         Hints are forgotten here. A note that is overdue is so again after another `grace`, unless
-        `looked` tells that the look came to an end: one that fails is not repeated without pause.
+        `looked` tells of the look.
         """
         overdue = {path for path, since in self._missing.items() if since + self._grace <= now}
         self._missing.update(dict.fromkeys(overdue, now))
-        if self._everything is not None:
+        if self._everything is not None and self._everything <= now:
             self._everything = None
             self._hints.clear()
             return Look(None, frozenset(overdue))
@@ -87,6 +90,14 @@ class DirtyPaths:
                 del self._missing[path]
         for path in missing:
             self._missing.setdefault(path, now)
+
+    def failed(self, look: Look, now: float) -> None:
+        """A look that came to no end is made again, after a pause."""
+        later = now + self._retry
+        if look.within is None:
+            self.doubt(later)
+        for path in look.within or ():
+            self._hints.setdefault(path, (later, later))
 
     def hold(self, paths: Collection[str]) -> None:
         """Keep missing notes as they are until something happens at their paths."""

@@ -12,7 +12,7 @@ from amem_cli.core.dirty_paths import MANY, DirtyPaths, Look
 
 
 def dirty_paths() -> DirtyPaths:
-    return DirtyPaths(quiet=0.2, longest=5.0, grace=2.0)
+    return DirtyPaths(quiet=0.2, longest=5.0, grace=2.0, retry=10.0)
 
 
 def test_a_path_is_looked_at_when_nothing_happened_there_for_a_moment() -> None:
@@ -124,7 +124,7 @@ def test_a_look_at_the_vault_s_own_folder_covers_every_note() -> None:
     assert dirty.missing == frozenset()
 
 
-def test_a_look_that_fails_is_repeated_only_after_another_grace() -> None:
+def test_a_note_is_not_said_to_be_gone_again_and_again_without_pause() -> None:
     dirty = dirty_paths()
     dirty.looked(Look(None), {"a.md"}, 0.0)
 
@@ -132,6 +132,34 @@ def test_a_look_that_fails_is_repeated_only_after_another_grace() -> None:
     assert dirty.take(2.1) is None
     assert dirty.due_at() == 4.0
     assert dirty.take(4.0) == Look(frozenset({"a.md"}), frozenset({"a.md"}))
+
+
+def test_a_look_that_fails_is_made_again_after_a_pause() -> None:
+    dirty = dirty_paths()
+    dirty.hint("a.md", 0.0)
+    look = dirty.take(1.0)
+    assert look is not None
+    dirty.failed(look, 1.0)
+
+    assert dirty.due_at() == 11.0 + 0.2
+    assert dirty.take(11.0) is None
+    assert dirty.take(11.5) == look
+
+    dirty.failed(Look(None), 12.0)
+    assert dirty.take(21.9) is None
+    assert dirty.take(22.0) == Look(None)
+
+
+def test_a_hint_after_a_look_that_failed_is_not_kept_waiting() -> None:
+    dirty = dirty_paths()
+    dirty.failed(Look(frozenset({"a.md"})), 1.0)
+    dirty.failed(Look(None), 1.0)
+    dirty.hint("a.md", 2.0)
+
+    assert dirty.take(3.0) == Look(frozenset({"a.md"}))
+    dirty.doubt(4.0)
+    assert dirty.take(4.0) == Look(None)
+    assert dirty.is_clean
 
 
 def test_held_notes_make_no_work_until_something_happens_there() -> None:
@@ -157,7 +185,7 @@ NOTES = ("a.md", "b.md", "d/a.md", "d/e/b.md")
 SECONDS = st.one_of(
     st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 2.0, 5.0]), st.floats(0.0, 10.0, allow_nan=False)
 )
-QUIET, LONGEST, GRACE = 0.2, 5.0, 2.0
+QUIET, LONGEST, GRACE, RETRY = 0.2, 5.0, 2.0, 10.0
 
 
 @dataclass
@@ -166,11 +194,15 @@ class Expected:
 
     hints: dict[str, list[float]] = field(default_factory=dict)
     missing: dict[str, float] = field(default_factory=dict)
-    doubted: bool = False
+    doubted: float = inf
 
     def quiet_at(self, path: str) -> float:
         times = self.hints[path]
-        return min(times[-1] + QUIET, times[0] + LONGEST)
+        return min(times[-1] + QUIET, min(times) + LONGEST)
+
+    def next_at(self) -> float:
+        quiet = [self.quiet_at(path) for path in self.hints]
+        return min([*quiet, *(since + GRACE for since in self.missing.values()), self.doubted])
 
     def due(self, now: float) -> set[str]:
         return {path for path in self.hints if self.quiet_at(path) <= now}
@@ -184,7 +216,7 @@ class Watched(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.dirty = DirtyPaths(quiet=QUIET, longest=LONGEST, grace=GRACE)
+        self.dirty = DirtyPaths(quiet=QUIET, longest=LONGEST, grace=GRACE, retry=RETRY)
         self.expected = Expected()
         self.present = set(NOTES)
         self.known = set(NOTES)
@@ -214,26 +246,34 @@ class Watched(RuleBasedStateMachine):
     @rule()
     def hints_are_lost(self) -> None:
         self.dirty.doubt(self.now)
-        self.expected.doubted = True
+        self.expected.doubted = min(self.expected.doubted, self.now)
 
     @rule(fails=st.booleans(), asks=st.booleans())
     def the_watcher_looks(self, fails: bool, asks: bool) -> None:
         look = self.dirty.take(self.now)
         overdue = self.expected.overdue(self.now)
-        due = set(self.expected.hints) if self.expected.doubted else self.expected.due(self.now)
+        everything = self.expected.doubted <= self.now
+        due = set(self.expected.hints) if everything else self.expected.due(self.now)
         if look is None:
-            assert not due and not overdue and not self.expected.doubted
+            assert not due and not overdue and not everything
             return
-        assert look.overdue == overdue
-        assert (look.within is None) == self.expected.doubted
-        if look.within is not None:
-            assert look.within == due | overdue
+        assert look == Look(None if everything else frozenset(due | overdue), frozenset(overdue))
         for path in due:
             del self.expected.hints[path]
-        self.expected.doubted = False
+        if everything:
+            self.expected.doubted = inf
         self.expected.missing.update(dict.fromkeys(overdue, self.now))
-        if not fails:
+        if fails:
+            self._fail(look)
+        else:
             self._look(look, asks)
+
+    def _fail(self, look: Look) -> None:
+        self.dirty.failed(look, self.now)
+        if look.within is None:
+            self.expected.doubted = self.now + RETRY
+        for path in look.within or ():
+            self.expected.hints.setdefault(path, [self.now + RETRY])
 
     def _look(self, look: Look, asks: bool) -> None:
         if asks:
@@ -252,13 +292,8 @@ class Watched(RuleBasedStateMachine):
 
     @invariant()
     def it_is_told_when_the_next_look_is_due(self) -> None:
-        times = [self.expected.quiet_at(path) for path in self.expected.hints]
-        times += [since + GRACE for since in self.expected.missing.values() if since < inf]
         due = self.dirty.due_at()
-        if self.expected.doubted:
-            assert due is not None and due <= self.now
-        else:
-            assert due == min(times, default=None)
+        assert (inf if due is None else due) == self.expected.next_at()
         assert self.dirty.is_clean == (due is None)
 
     @invariant()
