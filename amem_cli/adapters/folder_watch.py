@@ -6,8 +6,12 @@ import logging
 import os
 import sys
 import threading
-from contextlib import suppress
+import time
+import warnings
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from watchdog.events import (
@@ -24,7 +28,7 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 
-# Reading a note makes events too (opened, closed without writing); the program's own are not wanted.
+# Reading a note makes events too (opened, closed without writing); the program's own are unwanted.
 EVENTS: list[type[FileSystemEvent]] = [
     FileCreatedEvent,
     FileModifiedEvent,
@@ -37,7 +41,10 @@ EVENTS: list[type[FileSystemEvent]] = [
 ]
 JOURNAL = ".amem/journal"
 NOTE_SUFFIX = ".md"
-_INOTIFY_LOG = "watchdog.observers.inotify_c"
+# A folder that was just made is watched a moment later.
+RECOUNTS = 3
+RECOUNT_SECONDS = 0.2
+_WATCHDOG_LOG = "watchdog.observers"
 
 
 class FolderWatch:
@@ -51,107 +58,172 @@ class FolderWatch:
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self._given = root
+        self._root = root.resolve()
+        self._identity = _identity(root)
+        self._lock = threading.Lock()
+        # A queue, for it may be put into from a handler of a signal.
+        self._bell: SimpleQueue[None] = SimpleQueue()
         self._hints: set[str] = set()
         self._lost = False
-        self._changed = threading.Condition()
-        self._handler = _Handler(self)
+        self._renewed: set[str] = set()
+        self._uncounted = True
         self._watched: dict[str, Any] = {}
-        self._identity = _identity(root)
-        self._log = _OverflowLog(self)
-        logging.getLogger(_INOTIFY_LOG).addHandler(self._log)
+        self._handler = _Handler(self)
+        self._log = _LossLog(self)
+        # watchdog warns of a folder that comes back while the old one is still known to it.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
+        _require_handles()
         self._observer: Any = Observer()
+        logging.getLogger(_WATCHDOG_LOG).addHandler(self._log)
         try:
             self._observer.start()
-            self._watch_root()
+            self._schedule("", recursive=False)
+            self._make_journal()
+            self._watch_folders(set())
         except BaseException:
             self.close()
             raise
 
     def wait(self, seconds: float | None) -> None:
-        """Sleep until there is a hint, or for so long."""
-        with self._changed:
-            if not self._hints and not self._lost:
-                self._changed.wait(seconds)
+        """Sleep until there is a hint or a `wake`, or for so long."""
+        with self._lock:
+            waiting = not self._hints and not self._lost
+        with suppress(Empty):
+            self._bell.get(waiting, None if seconds is None else max(0.0, seconds))
+            while True:
+                self._bell.get_nowait()
 
     def wake(self) -> None:
-        """End a `wait`, as when work has come from elsewhere."""
-        with self._changed:
-            self._changed.notify_all()
+        """End a `wait`, or the next one where there is none; safe in a signal handler."""
+        self._bell.put(None)
 
     def take(self) -> tuple[set[str], bool]:
         """Paths where something happened since the last call, and whether hints were lost."""
-        with self._changed:
+        with self._lock:
             hints, self._hints = self._hints, set()
             lost, self._lost = self._lost, False
-        if any("/" not in path for path in hints):
-            self._watch_top_folders()
+            renewed, self._renewed = self._renewed, set()
+        if renewed or lost:
+            self._watch_folders(renewed)
         return hints, lost
 
     def trouble(self) -> str:
         """Why changes may go unseen, in a few words; empty where all is watched."""
-        if _identity(self._root) != self._identity:
+        if _identity(self._given) != self._identity:
             return "the vault's folder was moved or replaced"
-        if not self._observer.is_alive():
+        if not self._is_alive():
             return "watching ended unexpectedly"
-        watched, folders = _inotify_watches(), _visible_folders(self._root)
-        if watched is not None and watched < folders:
-            return f"the system's limit of watches is reached ({watched} of {folders} folders)"
-        return ""
+        self._watch_folders(set())
+        return self._beyond_limit()
 
     def close(self) -> None:
         """Stop watching; may be called twice."""
-        logging.getLogger(_INOTIFY_LOG).removeHandler(self._log)
-        if self._observer.is_alive():
+        logging.getLogger(_WATCHDOG_LOG).removeHandler(self._log)
+        # What is left of a folder that went away must not keep the rest from ending.
+        with suppress(KeyError):
             self._observer.stop()
+        if self._observer.is_alive():
             self._observer.join(5)
 
-    def _watch_root(self) -> None:
-        self._watched[""] = self._observer.schedule(
-            self._handler, str(self._root), recursive=False, event_filter=EVENTS
-        )
-        self._watch_top_folders()
+    def _is_alive(self) -> bool:
+        # In newer versions one thread reads the system's queue for all folders; it is not shown.
+        reader = getattr(self._observer, "_inotify_fd", None)
+        threads = [self._observer, *([reader] if isinstance(reader, threading.Thread) else [])]
+        return all(thread.is_alive() for thread in threads) and self._watched[""] in self._live()
+
+    def _live(self) -> set[Any]:
+        return {emitter.watch for emitter in self._observer.emitters if emitter.is_alive()}
+
+    def _make_journal(self) -> None:
         journal = self._root / JOURNAL
-        journal.mkdir(parents=True, exist_ok=True)
-        self._schedule(JOURNAL, journal)
+        if not journal.is_symlink():
+            with suppress(OSError):
+                journal.mkdir(parents=True, exist_ok=True)
 
-    def _watch_top_folders(self) -> None:
-        present = set(_visible(self._root))
+    def _watch_folders(self, renewed: set[str]) -> None:
+        """Watch each folder that is there, and no other.
+
+        Args:
+            renewed: top folders that came or went: one that is there now may be another one.
+        """
+        present, live = self._present(), self._live()
+        for name in list(self._watched):
+            if name and (name in renewed or name not in present or self._watched[name] not in live):
+                self._unschedule(name)
         for name in present - set(self._watched):
-            self._schedule(name, self._root / name)
-        for name in set(self._watched) - present - {"", JOURNAL}:
-            with suppress(KeyError, OSError):
-                self._observer.unschedule(self._watched.pop(name))
+            # A folder that went away, or one beyond the limit: `trouble` tells of the latter.
+            with suppress(OSError, RuntimeError):
+                self._schedule(name, recursive=True)
 
-    def _schedule(self, name: str, folder: Path) -> None:
-        # A folder that went away, or one beyond the limit: `trouble` tells of the latter.
-        with suppress(OSError):
-            self._watched[name] = self._observer.schedule(
-                self._handler, str(folder), recursive=True, event_filter=EVENTS
-            )
+    def _present(self) -> set[str]:
+        """Names of the folders to be watched with all that is below them."""
+        try:
+            names = set(_folders_in(self._root, visible=True))
+        except OSError:
+            # It was moved away, or too many files are open: `trouble` tells.
+            return set(self._watched) - {""}
+        return names | ({JOURNAL} if _is_folder(self._root / JOURNAL) else set())
 
-    def _tell(self, *paths: str) -> None:
-        found = [path for path in map(self._relative, paths) if path is not None]
-        if found:
-            with self._changed:
-                self._hints.update(found)
-                self._changed.notify_all()
+    def _schedule(self, name: str, *, recursive: bool) -> None:
+        self._uncounted = True
+        self._watched[name] = self._observer.schedule(
+            self._handler, str(self._root / name), recursive=recursive, event_filter=EVENTS
+        )
+
+    def _unschedule(self, name: str) -> None:
+        with suppress(KeyError, OSError, RuntimeError):
+            self._observer.unschedule(self._watched.pop(name))
+
+    def _beyond_limit(self) -> str:
+        """What is wrong where the system watches fewer folders than there are.
+
+        They are only counted when folders have come or gone since all were found to be watched.
+        """
+        if not self._uncounted:
+            return ""
+        self._uncounted = False
+        watched: int | None = 0
+        folders = 0
+        for _ in range(RECOUNTS):
+            folders = 1 + sum(_count(self._root / name) for name in self._present())
+            watched = _inotify_watches()
+            if watched is None or watched >= folders:
+                return ""
+            time.sleep(RECOUNT_SECONDS)
+        self._uncounted = True
+        return f"the system's limit of watches is reached ({watched} of {folders} folders)"
+
+    def _tell(self, paths: Iterable[str], *, folders: bool) -> None:
+        found = {path for path in map(self._relative, paths) if path is not None}
+        if not folders:
+            found = {path for path in found if path == JOURNAL or path.endswith(NOTE_SUFFIX)}
+        if not found:
+            return
+        with self._lock:
+            silent = not self._hints
+            self._hints |= found
+            if folders:
+                self._uncounted = True
+                self._renewed |= {path for path in found if "/" not in path}
+        if silent:
+            self.wake()
 
     def _tell_lost(self) -> None:
-        with self._changed:
-            self._lost = True
-            self._changed.notify_all()
+        with self._lock:
+            self._lost = self._uncounted = True
+        self.wake()
 
     def _relative(self, path: str) -> str | None:
         """The path in the vault with `/`; None outside, and in what is nobody's note."""
-        with suppress(ValueError):
+        try:
             parts = Path(path).relative_to(self._root).parts
-            inside = "/".join(parts)
-            if inside.startswith(JOURNAL):
-                return JOURNAL
-            if parts and not any(part.startswith(".") for part in parts):
-                return inside
-        return None
+        except ValueError:
+            return None
+        inside = "/".join(parts)
+        if inside == JOURNAL or inside.startswith(f"{JOURNAL}/"):
+            return JOURNAL
+        return None if not parts or any(part.startswith(".") for part in parts) else inside
 
 
 class _Handler(FileSystemEventHandler):
@@ -162,12 +234,10 @@ class _Handler(FileSystemEventHandler):
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         paths = [os.fsdecode(path) for path in (event.src_path, event.dest_path) if path]
-        if not event.is_directory:
-            paths = [path for path in paths if path.endswith((NOTE_SUFFIX, ".jsonl"))]
-        self._watch._tell(*paths)
+        self._watch._tell(paths, folders=event.is_directory)
 
 
-class _OverflowLog(logging.Handler):
+class _LossLog(logging.Handler):
     """The only place where watchdog tells that the system's queue ran over."""
 
     def __init__(self, watch: FolderWatch) -> None:
@@ -178,6 +248,17 @@ class _OverflowLog(logging.Handler):
         self._watch._tell_lost()
 
 
+def _require_handles() -> None:
+    """watchdog keeps the first of its handles for ever where it does not get them all.
+
+    Raises:
+        OSError: too many files are open.
+    """
+    with ExitStack() as taken:
+        for _ in range(4):
+            taken.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+
+
 def _identity(root: Path) -> tuple[int, int] | None:
     try:
         status = root.stat()
@@ -186,38 +267,45 @@ def _identity(root: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _visible(folder: Path) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return [
-                entry.name
-                for entry in entries
-                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
-            ]
-    except OSError:
-        return []
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and not path.parent.is_symlink()
 
 
-def _visible_folders(root: Path) -> int:
-    """How many folders of notes there are, the vault's own included."""
-    count, folders = 0, [root]
+def _folders_in(folder: Path, *, visible: bool) -> list[str]:
+    """Names of the folders right in a folder.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with os.scandir(folder) as entries:
+        return [
+            entry.name
+            for entry in entries
+            if not (visible and entry.name.startswith(".")) and entry.is_dir(follow_symlinks=False)
+        ]
+
+
+def _count(top: Path) -> int:
+    """How many folders there are from one on, as far as they can be read and so be watched."""
+    count, folders = 0, [top]
     while folders:
         folder = folders.pop()
-        count += 1
-        folders += [folder / name for name in _visible(folder)]
+        with suppress(OSError):
+            folders += [folder / name for name in _folders_in(folder, visible=False)]
+            count += 1
     return count
 
 
 def _inotify_watches() -> int | None:
-    """How many watches this process has, by the kernel; None where it has no inotify."""
+    """How many folders this process watches, by the kernel; None where it has no inotify."""
     if sys.platform != "linux":
         return None
     total, found = 0, False
     with suppress(OSError):
-        for name in os.listdir("/proc/self/fd"):
+        for handle in Path("/proc/self/fd").iterdir():
             with suppress(OSError):
-                if os.readlink(f"/proc/self/fd/{name}").endswith("inotify"):
+                if str(handle.readlink()).endswith("inotify"):
                     found = True
-                    lines = Path(f"/proc/self/fdinfo/{name}").read_text().splitlines()
+                    lines = Path(f"/proc/self/fdinfo/{handle.name}").read_text().splitlines()
                     total += sum(line.startswith("inotify") for line in lines)
     return total if found else None
