@@ -127,13 +127,17 @@ class FolderWatch:
             self._observer.join(5)
 
     def _is_alive(self) -> bool:
-        # In newer versions one thread reads the system's queue for all folders; it is not shown.
-        reader = getattr(self._observer, "_inotify_fd", None)
-        threads = [self._observer, *([reader] if isinstance(reader, threading.Thread) else [])]
-        return all(thread.is_alive() for thread in threads) and self._watched[""] in self._live()
+        return self._observer.is_alive() and self._watched[""] in self._live()
 
     def _live(self) -> set[Any]:
-        return {emitter.watch for emitter in self._observer.emitters if emitter.is_alive()}
+        """The folders that are still watched, each as watchdog names it."""
+        if _has_dead_reader(self._observer, "_inotify_fd"):
+            return set()
+        return {
+            emitter.watch
+            for emitter in self._observer.emitters
+            if emitter.is_alive() and not _has_dead_reader(emitter, "_inotify")
+        }
 
     def _make_journal(self) -> None:
         journal = self._root / JOURNAL
@@ -246,6 +250,12 @@ class _LossLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._watch._tell_lost()
+
+
+def _has_dead_reader(owner: Any, name: str) -> bool:
+    """Whether the thread has ended that reads the system's queue, which watchdog does not show."""
+    reader = getattr(owner, name, None)
+    return isinstance(reader, threading.Thread) and not reader.is_alive()
 
 
 def _require_handles() -> None:
