@@ -74,6 +74,7 @@ MAY_WRITE = {
     "adapters/untouched.py": "a temporary copy of the index, to look at without changing it",
     "adapters/vault_folder.py": "asks atomic_write, and removes what a killed write left",
     "adapters/vault_template.py": "the files of a new vault, where there are none",
+    "adapters/watch_lock.py": "what a watcher is doing, in the user's state folder",
     "cli/crash_log.py": "the traceback of a fault, in the user's state folder",
     "cli/demonstration.py": "the demonstration's own temporary folder",
     "cli/editor.py": "the text that the user edits, in a temporary folder",
