@@ -61,6 +61,7 @@ MAY_WRITE = {
     "adapters/atomic_write.py": "the one way in which bytes reach a note",
     "adapters/change_store.py": "intents of changes under way, in .amem/intents",
     "adapters/encoder_manifest.py": "what a prepared encoder is, in the user's cache",
+    "adapters/evolving_device.py": "which machines watch a vault, in .amem/devices",
     "adapters/git_repository.py": "git's own index for a commit of named paths",
     "adapters/index_connection.py": "a temporary index where the vault's cannot be written",
     "adapters/index_file.py": "the index, which can always be made again",
