@@ -68,6 +68,7 @@ MAY_WRITE = {
     "adapters/journal_folder.py": "appends to this machine's journal",
     "adapters/leftover_checks.py": "removes leftovers that the user told it to",
     "adapters/llama_cpp_worker.py": "sends the noise of native code to the null device",
+    "adapters/login_service.py": "the service that the user asked for, in the user's own folders",
     "adapters/model_consents.py": "the user's consents, in the user's state folder",
     "adapters/onnx_export.py": "a prepared encoder, in the user's cache",
     "adapters/open_folder.py": "the calls that atomic_write writes, exchanges and deletes by",
