@@ -21,12 +21,13 @@ _SINCE = "%Y-%m-%dT%H:%M:%SZ"
 _SINCE_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
-def register(state_folder: Path, setting: str, machine: str, now: datetime) -> bool:
-    """Let the other clones know that this machine watches the vault, where that decides.
+def register(state_folder: Path, machine: str, now: datetime) -> bool:
+    """Let the other clones know that this machine watches the vault; once is enough.
+
+    Only of use where the setting is `first`.
 
     Args:
         state_folder: the vault's `.amem`.
-        setting: `evolution.device`.
         machine: this machine's name.
         now: with its offset from UTC.
 
@@ -36,8 +37,6 @@ def register(state_folder: Path, setting: str, machine: str, now: datetime) -> b
     Raises:
         SettingsError: it cannot be written.
     """
-    if setting != FIRST:
-        return False
     if not _NAME.fullmatch(machine):
         raise SettingsError(
             f"this machine's name {machine!r} cannot name a file",

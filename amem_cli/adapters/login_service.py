@@ -46,14 +46,23 @@ class Installed:
     Attributes:
         file: the unit or agent.
         changed: False where all was so already.
+        done: what was done, one line.
         to_type: commands that are left to the user, as they could not be run here.
         reason: why they could not, or empty.
     """
 
     file: Path
     changed: bool
+    done: str
     to_type: tuple[str, ...] = ()
     reason: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All of it for a person, line by line."""
+        if not self.to_type:
+            return (self.done,)
+        return (self.done, f"{self.reason}; what is left to type:", *self.to_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,8 @@ def install(
     if before is not None and changed and runs is not False:
         commands = service.restart
     failed, reason = _run(commands, environment)
-    return Installed(service.file, changed, failed, reason)
+    done = f"wrote {service.file}" if changed else f"{service.file} is there already"
+    return Installed(service.file, changed, done, failed, reason)
 
 
 def uninstall(
@@ -114,7 +124,7 @@ def uninstall(
     """
     service = _service(root.resolve(), environment, python or sys.executable, system)
     if _content(service.file) is None:
-        return Installed(service.file, False)
+        return Installed(service.file, False, f"there is no {service.file}")
     stops = _runs(service, environment) is not False
     failed, reason = _run(service.stop if stops else (), environment)
     try:
@@ -125,7 +135,8 @@ def uninstall(
         with suppress(OSError):
             service.leftover.unlink()
     late, why = _run(service.after, environment)
-    return Installed(service.file, True, (*failed, *late), reason or why)
+    done = f"removed {service.file}"
+    return Installed(service.file, True, done, (*failed, *late), reason or why)
 
 
 def _runs(service: _Service, environment: Mapping[str, str]) -> bool | None:

@@ -36,7 +36,7 @@ def device(state: Path, name: str, content: object) -> Path:
 
 def test_a_machine_alone_evolves_its_vault(state: Path) -> None:
     assert evolving_machine(state, "first", "desk") == "desk"
-    assert register(state, "first", "desk", NOW)
+    assert register(state, "desk", NOW)
     assert evolving_machine(state, "first", "desk") == "desk"
     content = json.loads((state / "devices/desk.json").read_text())
     assert content == {"machine": "desk", "since": "2026-03-01T10:00:00Z"}
@@ -44,30 +44,24 @@ def test_a_machine_alone_evolves_its_vault(state: Path) -> None:
 
 def test_the_first_one_evolves_and_stays_it(state: Path) -> None:
     for hours, name in enumerate(["lap", "desk", "attic"]):
-        register(state, "first", name, NOW + timedelta(hours=hours))
-    assert not register(state, "first", "lap", NOW + timedelta(days=1))
+        register(state, name, NOW + timedelta(hours=hours))
+    assert not register(state, "lap", NOW + timedelta(days=1))
 
     assert {evolving_machine(state, "first", name) for name in ("lap", "desk", "attic")} == {"lap"}
 
 
 def test_machines_that_began_in_the_same_second_are_told_by_their_names(state: Path) -> None:
     for name in ("b", "a", "c"):
-        register(state, "first", name, NOW)
+        register(state, name, NOW)
 
     assert evolving_machine(state, "first", "b") == "a"
 
 
 def test_the_setting_may_name_a_machine_or_let_all(state: Path) -> None:
-    register(state, "first", "lap", NOW)
+    register(state, "lap", NOW)
 
     assert evolving_machine(state, "any", "desk") == "desk"
     assert evolving_machine(state, "desk", "attic") == "desk"
-
-
-@pytest.mark.parametrize("setting", ["any", "desk"])
-def test_where_the_setting_decides_no_file_is_written(state: Path, setting: str) -> None:
-    assert not register(state, setting, "lap", NOW)
-    assert list(state.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -96,17 +90,17 @@ def test_a_garbled_file_counts_nowhere_and_is_mended_by_its_machine(
     state: Path, content: object
 ) -> None:
     device(state, "aaa", content)
-    register(state, "first", "desk", NOW)
+    register(state, "desk", NOW)
     assert evolving_machine(state, "first", "lap") == "desk"
 
-    assert register(state, "first", "aaa", NOW - timedelta(days=1))
+    assert register(state, "aaa", NOW - timedelta(days=1))
     assert evolving_machine(state, "first", "lap") == "aaa"
 
 
 def test_a_clock_in_the_future_makes_no_machine_the_first(state: Path) -> None:
-    register(state, "first", "lap", NOW + timedelta(days=365 * 70))
+    register(state, "lap", NOW + timedelta(days=365 * 70))
     assert evolving_machine(state, "first", "lap") == "lap"
-    register(state, "first", "desk", NOW)
+    register(state, "desk", NOW)
 
     assert evolving_machine(state, "first", "lap") == "desk"
 
@@ -121,7 +115,7 @@ def test_a_file_under_an_odd_name_counts_nowhere(state: Path, name: str) -> None
 @pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "a b", "x" * 40])
 def test_a_machine_with_an_odd_name_writes_nowhere(state: Path, name: str) -> None:
     with pytest.raises(SettingsError, match="cannot name a file"):
-        register(state, "first", name, NOW)
+        register(state, name, NOW)
     assert list(state.parent.rglob("*")) == [state]
 
 
@@ -131,11 +125,11 @@ def test_links_and_pipes_are_neither_read_nor_written_through(state: Path, tmp_p
     (state / "devices").mkdir()
     (state / "devices/aaa.json").symlink_to(elsewhere)
     os.mkfifo(state / "devices/bbb.json")
-    register(state, "first", "desk", NOW)
+    register(state, "desk", NOW)
     assert evolving_machine(state, "first", "lap") == "desk"
 
     before = elsewhere.read_bytes()
-    assert register(state, "first", "aaa", NOW)
+    assert register(state, "aaa", NOW)
     assert elsewhere.read_bytes() == before
     assert not (state / "devices/aaa.json").is_symlink()
 
@@ -144,7 +138,7 @@ def test_a_folder_that_is_a_link_is_refused(state: Path, tmp_path: Path) -> None
     (tmp_path / "elsewhere").mkdir()
     (state / "devices").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(SettingsError, match=r"devices in \.amem is a link"):
-        register(state, "first", "desk", NOW)
+        register(state, "desk", NOW)
 
     assert evolving_machine(state, "first", "desk") == "desk"
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -153,7 +147,7 @@ def test_a_folder_that_is_a_link_is_refused(state: Path, tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_is_an_error(state: Path) -> None:
     (state / "devices").write_text("a file")
     with pytest.raises(SettingsError, match=r"cannot write devices/desk\.json"):
-        register(state, "first", "desk", NOW)
+        register(state, "desk", NOW)
     assert evolving_machine(state, "first", "desk") == "desk"
 
 
@@ -164,8 +158,8 @@ def test_clones_agree_after_git_has_joined_them(tmp_path: Path) -> None:
     desk.save(".")
     desk.git("clone", "-q", str(desk.top), str(tmp_path / "lap"))
     lap = desk.at(tmp_path / "lap")
-    register(lap.top / ".amem", "first", "lap", NOW)
-    register(desk.top / ".amem", "first", "desk", NOW + timedelta(hours=1))
+    register(lap.top / ".amem", "lap", NOW)
+    register(desk.top / ".amem", "desk", NOW + timedelta(hours=1))
     assert evolving_machine(desk.top / ".amem", "first", "desk") == "desk"
     lap.save(".")
     desk.save(".")
@@ -190,6 +184,6 @@ def test_the_order_in_which_machines_come_does_not_matter(began: dict[str, datet
     for order in permutations(began):
         with tempfile.TemporaryDirectory() as folder:
             for name in order:
-                register(Path(folder), "first", name, began[name])
+                register(Path(folder), name, began[name])
             answers |= {evolving_machine(Path(folder), "first", name) for name in "abcd"}
     assert len(answers) == 1

@@ -206,13 +206,15 @@ def test_a_first_install_starts_the_service_and_a_second_changes_nothing(
     person.have("systemctl")
     first = person.install(root)
     name = first.file.name
-    assert first == Installed(person.home / ".config/systemd/user" / name, True)
+    file = person.home / ".config/systemd/user" / name
+    assert first == Installed(file, True, f"wrote {file}")
+    assert first.notes == (f"wrote {file}",)
     assert re.fullmatch(r"amem-watch-my-vault-[0-9a-f]{8}\.service", name)
     start = ["systemctl --user daemon-reload", f"systemctl --user enable --now {name}"]
     assert person.called() == start
     before = first.file.read_bytes()
 
-    assert person.install(root) == Installed(first.file, False)
+    assert person.install(root) == Installed(file, False, f"{file} is there already")
     assert person.called() == start
     assert first.file.read_bytes() == before
     assert list(first.file.parent.iterdir()) == [first.file]
@@ -245,8 +247,9 @@ def test_without_systemctl_it_is_said_what_to_type(person: Person, root: Path) -
     done = person.install(root)
 
     assert done.changed and done.file.exists()
-    assert done.reason == "systemctl is not on this machine"
-    assert done.to_type == (
+    assert done.notes == (
+        f"wrote {done.file}",
+        "systemctl is not on this machine; what is left to type:",
         "systemctl --user daemon-reload",
         f"systemctl --user enable --now {done.file.name}",
     )
@@ -271,7 +274,7 @@ def test_an_uninstall_leaves_nothing(person: Person, root: Path) -> None:
     (wanted / file.name).symlink_to(file)
     person.called()
 
-    assert person.uninstall(root) == Installed(file, True)
+    assert person.uninstall(root) == Installed(file, True, f"removed {file}")
     assert person.called() == [
         f"systemctl --user disable --now {file.name}",
         "systemctl --user daemon-reload",
@@ -283,7 +286,9 @@ def test_an_uninstall_leaves_nothing(person: Person, root: Path) -> None:
 def test_an_uninstall_of_nothing_says_so(person: Person, root: Path) -> None:
     person.have("systemctl")
 
-    assert not person.uninstall(root).changed
+    done = person.uninstall(root)
+    assert not done.changed
+    assert done.notes == (f"there is no {done.file}",)
     assert person.called() == []
 
 
@@ -376,23 +381,23 @@ def test_an_agent_of_macos_is_loaded_reloaded_and_unloaded(
     unload = f"launchctl bootout {domain}/{file.stem}"
     assert did() == [load]
 
-    assert person.install(root, "darwin") == Installed(file, False)
+    assert person.install(root, "darwin").notes == (f"{file} is there already",)
     assert did() == []
     person.environment["AMEM_STATE_DIR"] = "/other"
-    assert person.install(root, "darwin") == Installed(file, True)
+    assert person.install(root, "darwin").notes == (f"wrote {file}",)
     assert did() == [unload, load]
     (tmp_path / "loaded").unlink()
     person.environment["AMEM_STATE_DIR"] = "/another"
-    assert person.install(root, "darwin") == Installed(file, True)
+    assert person.install(root, "darwin").notes == (f"wrote {file}",)
     assert did() == [load]
 
-    assert person.uninstall(root, "darwin") == Installed(file, True)
+    assert person.uninstall(root, "darwin").notes == (f"removed {file}",)
     assert did() == [unload]
     assert not file.exists()
     person.install(root, "darwin")
     (tmp_path / "loaded").unlink()
     did()
-    assert person.uninstall(root, "darwin") == Installed(file, True)
+    assert person.uninstall(root, "darwin").notes == (f"removed {file}",)
     assert did() == []
 
 
