@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.errors import NotFoundError, SettingsError
 
@@ -184,8 +184,7 @@ def _kind(key: str) -> Any:
     names = keys()
     if key not in names:
         raise NotFoundError(f"no setting {key!r}", hint="`amem config list` shows all of them.")
-    hint = get_type_hints(Settings)[names[key]]
-    return tuple if get_args(hint) else hint
+    return type(getattr(Settings(), names[key]))
 
 
 def load(

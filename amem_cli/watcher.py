@@ -57,7 +57,7 @@ class Watcher:
         from amem_cli.adapters.watch_lock import WatchLock
 
         lock = WatchLock(self._workspace.root, self._environment)
-        lock.acquire()
+        self._status = lock.acquire()
         self._lock = lock
         try:
             yield
@@ -67,7 +67,7 @@ class Watcher:
 
     @property
     def evolving_machine(self) -> str:
-        """The machine that runs the memory process for this vault; empty where any may."""
+        """The machine that runs the memory process for this vault."""
         from amem_cli.adapters.evolving_device import evolving_machine, register
 
         state = self._workspace.root / STATE_FOLDER
@@ -80,7 +80,7 @@ class Watcher:
     @property
     def evolves_here(self) -> bool:
         """Whether this machine is the one that runs the memory process."""
-        return self.evolving_machine in ("", machine_name(self._environment))
+        return self.evolving_machine == machine_name(self._environment)
 
     def run(self, stopping: Callable[[Watch], None]) -> None:
         """Watch until told to stop.
@@ -88,15 +88,7 @@ class Watcher:
         Args:
             stopping: given the watch before it begins, to arrange for its end.
         """
-        from amem_cli.adapters.watch_lock import WatchStatus
-
         workspace = self._workspace
-        self._status = WatchStatus(
-            pid=os.getpid(),
-            machine=machine_name(self._environment),
-            started=datetime.now().astimezone().isoformat(timespec="seconds"),
-            state="watching",
-        )
         self.watch = Watch(
             workspace.ports,
             self._hints,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from amem_cli.core.errors import SettingsError
 from amem_cli.services.vault_ports import VaultPorts
 
 if TYPE_CHECKING:
+    from amem_cli.adapters.serving_encoder import ServingEncoder
     from amem_cli.adapters.sqlite_index import SqliteIndex
     from amem_cli.adapters.vault_folder import VaultFolder
     from amem_cli.core.changes import NoteWrite
@@ -143,22 +143,47 @@ class Workspace:
         names = self.settings.property_names
         return VaultPorts(self.vault, index, changes, journal, SystemClock(), names)
 
-    @cached_property
+    @property
     def encoder(self) -> Encoder:
+        """The encoder to search and to add with: that of the settings, once all is embedded."""
+        return self._serving.current()
+
+    @cached_property
+    def _serving(self) -> ServingEncoder:
+        from amem_cli.adapters.serving_encoder import ServingEncoder
+
+        name, cache = self.settings.encoder_model, self._encoders
+        return ServingEncoder(
+            self.index, self.chosen_encoder, name, cache=cache, notify=self.notify
+        )
+
+    @property
+    def _encoders(self) -> Path:
+        return config.user_cache_folder(self.environment) / "encoders"
+
+    @cached_property
+    def chosen_encoder(self) -> Encoder:
         """The encoder of the settings, loaded with the first text."""
         from amem_cli.adapters.encoder_models import open_encoder
+        from amem_cli.adapters.model_consents import refuse_unasked_download
 
         if self.origin.get("encoder.model") == "vault":
-            _refuse_unasked_download(self.settings.encoder_model, self.root, self.environment)
-        cache = config.user_cache_folder(self.environment) / "encoders"
-        return open_encoder(self.settings.encoder_model, cache=cache, notify=self.notify)
+            refuse_unasked_download(self.settings.encoder_model, self.root, self.environment)
+        return open_encoder(self.settings.encoder_model, cache=self._encoders, notify=self.notify)
+
+    def load_encoder_ahead(self) -> None:
+        """Begin to load the encoder, beside other work."""
+        from amem_cli.adapters.prepared_encoder import PreparedEncoder
+
+        if isinstance(self.chosen_encoder, PreparedEncoder):
+            self.chosen_encoder.load_ahead()
 
     @cached_property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None where there shall be none."""
         return open_model(self.settings, self.root, self.origin, self.environment)
 
-    @cached_property
+    @property
     def process(self) -> MemoryProcess:
         """The memory process with this vault's models and settings.
 
@@ -219,26 +244,6 @@ class Workspace:
         model = self.__dict__.get("model")
         if model is not None:
             model.close()
-
-
-def _refuse_unasked_download(encoder: str, root: Path, environment: Mapping[str, str]) -> None:
-    """A vault that somebody shared must not make this machine download what it names.
-
-    Raises:
-        SettingsError: the encoder is not here, and nobody on this machine chose it.
-    """
-    from amem_cli.adapters.encoder_models import EncoderMissing, find_encoder
-    from amem_cli.adapters.model_consents import consented, encoder_subject
-
-    if consented(root, encoder_subject(encoder), environment):
-        return
-    try:
-        find_encoder(encoder)
-    except EncoderMissing:
-        raise SettingsError(
-            f"this vault's settings name the encoder {encoder}, which is not on this machine",
-            hint=f"To download it: amem config set encoder.model {encoder}",
-        ) from None
 
 
 def open_model(
@@ -324,6 +329,8 @@ def machine_name(environment: Mapping[str, str]) -> str:
     try:
         return path.read_text(encoding="ascii").strip()[:16] or "local"
     except (OSError, UnicodeDecodeError):
+        import secrets
+
         name = secrets.token_hex(4)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -3,13 +3,11 @@
     python benchmarks/retrieval.py DATA_FOLDER
     python benchmarks/retrieval.py DATA_FOLDER --sets locomo,gold --json figures.json
     python benchmarks/retrieval.py DATA_FOLDER --sets gold --links given
+    python benchmarks/retrieval.py DATA_FOLDER --sets locomo --pooled
 
-DATA_FOLDER holds `retrieval/SET/notes.jsonl` (`id, group, seq, date, speaker, text`) with
-`queries.jsonl` (`id, group, category, query, gold`), and `gold/VAULT/notes.jsonl`,
-`questions.jsonl`, `links.jsonl`; either may be missing. Each group becomes a vault of its own, made
-by the program's services as a person would: a turn is the text "Speaker: …", created at its date
-plus a second for each turn before it, in a folder named after the group. A note without a speaker
-is no turn; its date stays as it is.
+`benchmarks/retrieval_data.py` tells what DATA_FOLDER holds. Each group becomes a vault of its own
+(with `--pooled` all groups of a set become one), made by the program's services as a person would:
+a turn is the text "Speaker: …", in a folder named after the group.
 
 The baselines run in the same vault with the same encoder. Figures are means over the questions in
 percent, with the 95% interval of 2,000 bootstrap samples of the questions.
@@ -21,19 +19,20 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from remembered_vectors import RememberingEncoder
+from retrieval_data import Group, data_sets, imported, pooled
 
 from amem_cli.adapters.vault_template import adopt_vault
 from amem_cli.core import ranking
+from amem_cli.core.full_text import search_terms
 from amem_cli.core.ranking import fused
-from amem_cli.core.words import search_terms
-from amem_cli.services.add import NewNote, add
+from amem_cli.services.add import add
 from amem_cli.services.evolve import evolve_many
 from amem_cli.services.query import search
 from amem_cli.services.sync import embed_missing, synchronise
@@ -46,135 +45,15 @@ DEPTHS = (1, 3, 5, 10, 20)
 METRICS = (*(f"recall@{depth}" for depth in DEPTHS), "ndcg@10", "mrr")
 SHOWN = 20
 ALL = 10_000
-DATE_FORMATS = (
-    "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y"
-)  # fmt: skip
-UNDATED = datetime(2024, 1, 1)
 SAMPLES = 2000
 ABLATIONS = {
-    "without coverage": "COVERAGE_POWER",
-    "without time": "TIME_SHARE",
-    "without links": "SELECTIVE_LINKS",
+    "without coverage": ("COVERAGE_POWER",),
+    "without answers": ("ANSWER_SHARE",),
+    "without time": ("TIME_SHARE", "ANSWER_SHARE"),
+    "without links": ("SELECTIVE_LINKS",),
 }
 BASELINE = "convex fusion"
 PRODUCT = "amem hybrid"
-
-
-@dataclass
-class Turn:
-    """A note as the data give it; `bare` is its text without who said it."""
-
-    id: str
-    new: NewNote
-    bare: str
-
-
-@dataclass
-class Group:
-    """A conversation or vault with its questions (category, query, ids of the evidence)."""
-
-    name: str
-    turns: list[Turn] = field(default_factory=list)
-    queries: list[tuple[str, str, list[str]]] = field(default_factory=list)
-    links: list[tuple[str, str]] = field(default_factory=list)
-
-
-class RememberingEncoder:
-    """An encoder that keeps its vectors in a file, for the next run on the same texts."""
-
-    def __init__(self, encoder: Encoder, file: Path | None) -> None:
-        self._encoder = encoder
-        self._file = file
-        self._known: dict[str, Any] = {}
-        self._asked: dict[str, Vectors] = {}
-        if file is not None and file.exists():
-            with np.load(file) as stored:
-                self._known = dict(zip(stored["texts"].tolist(), stored["vectors"], strict=True))
-
-    @property
-    def model_id(self) -> str:
-        return self._encoder.model_id
-
-    @property
-    def dimension(self) -> int:
-        return self._encoder.dimension
-
-    @property
-    def max_tokens(self) -> int:
-        return self._encoder.max_tokens
-
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        if query:
-            (text,) = texts
-            if text not in self._asked:
-                self._asked[text] = self._encoder.encode(texts, query=True)
-            return self._asked[text]
-        new = sorted({text for text in texts if text not in self._known}, key=len)
-        for start in range(0, len(new), 512):
-            chunk = new[start : start + 512]
-            self._known.update(zip(chunk, self._encoder.encode(chunk), strict=True))
-        return np.array([self._known[text] for text in texts], dtype=np.float32)
-
-    def save(self) -> None:
-        if self._file is not None and self._known:
-            np.savez(
-                self._file, texts=np.array(list(self._known)), vectors=list(self._known.values())
-            )
-
-
-def rows(path: Path) -> list[dict[str, Any]]:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.strip()]
-
-
-def moment(text: str) -> datetime | None:
-    for form in DATE_FORMATS:
-        try:
-            return datetime.strptime(text, form)
-        except ValueError:
-            continue
-    return None
-
-
-def conversations(folder: Path) -> list[Group]:
-    groups: dict[str, Group] = {}
-    last: dict[str, datetime] = {}
-    for row in sorted(rows(folder / "notes.jsonl"), key=lambda row: int(row["seq"])):
-        name = row["group"]
-        group = groups.setdefault(name, Group(name))
-        # A turn without a date belongs to the day of the turn before.
-        last[name] = moment(row.get("date", "")) or last.get(name, UNDATED)
-        speaker, text = row.get("speaker", ""), row["text"]
-        created = last[name] + timedelta(seconds=int(row["seq"]) if speaker else 0)
-        said = f"{speaker}: {text}" if speaker else text
-        new = NewNote(said, created=created, folder=f"notes/{name}")
-        group.turns.append(Turn(row["id"], new, text))
-    for row in rows(folder / "queries.jsonl"):
-        groups[row["group"]].queries.append((row["category"], row["query"], row["gold"]))
-    return list(groups.values())
-
-
-def gold_vault(folder: Path) -> Group:
-    group = Group(folder.name)
-    for row in rows(folder / "notes.jsonl"):
-        created = moment(row["created"])
-        new = NewNote(row["content"], title=row["title"], created=created)
-        group.turns.append(Turn(row["id"], new, row["content"]))
-    for row in rows(folder / "questions.jsonl"):
-        if row["gold"]:
-            group.queries.append((row["type"], row["query"], row["gold"]))
-    links = rows(folder / "links.jsonl")
-    group.links = [(row["source"], row["target"]) for row in links]
-    return group
-
-
-def data_sets(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, list[Group]]]:
-    for each in sorted((folder / "retrieval").glob("*/notes.jsonl")):
-        if not names or each.parent.name in names:
-            yield each.parent.name, conversations(each.parent)
-    vaults = sorted((folder / "gold").glob("*/questions.jsonl"))
-    if vaults and (not names or "gold" in names):
-        yield "gold", [gold_vault(each.parent) for each in vaults]
 
 
 class Searches:
@@ -184,7 +63,7 @@ class Searches:
         adopt_vault(root)
         overrides = {"llm_backend": "none", "git_commit": "off"}
         self.workspace = Workspace(root, overrides=overrides)
-        self.workspace.encoder = encoder
+        self.workspace.chosen_encoder = encoder
         self.encoder = encoder
         ports = self.workspace.ports
         synchronise(ports)
@@ -203,10 +82,11 @@ class Searches:
         self.bare = encoder.encode([turn.bare for turn in group.turns])
         self.said = encoder.encode([turn.new.content for turn in group.turns])
         self.seconds: list[float] = []
+        self.known: tuple[str, dict[str, float], dict[str, float]] | None = None
 
     def designs(self, ablations: bool) -> dict[str, Callable[[str], list[str]]]:
-        def without(constant: str) -> Callable[[str], list[str]]:
-            return lambda query: self.ablated(query, constant)
+        def without(constants: Sequence[str]) -> Callable[[str], list[str]]:
+            return lambda query: self.ablated(query, constants)
 
         designs = {
             "A-MEM, content only": lambda query: self.dense(query, self.bare),
@@ -220,17 +100,19 @@ class Searches:
             PRODUCT: lambda query: self.product(query, "hybrid"),
         }
         if ablations:
-            designs |= {f"  {name}": without(constant) for name, constant in ABLATIONS.items()}
+            designs |= {f"  {name}": without(each) for name, each in ABLATIONS.items()}
         return designs
 
-    def ablated(self, query: str, constant: str) -> list[str]:
-        """The product's search with one of the constants of its ranking at nothing."""
-        value = getattr(ranking, constant)
-        setattr(ranking, constant, 0)
+    def ablated(self, query: str, constants: Sequence[str]) -> list[str]:
+        """The product's search with some of the constants of its ranking at nothing."""
+        values = {constant: getattr(ranking, constant) for constant in constants}
+        for constant in constants:
+            setattr(ranking, constant, 0)
         try:
             return self.product(query, "hybrid")
         finally:
-            setattr(ranking, constant, value)
+            for constant, value in values.items():
+                setattr(ranking, constant, value)
 
     def dense(self, query: str, vectors: Vectors) -> list[str]:
         cosines = vectors @ self.encoder.encode([query], query=True)[0]
@@ -238,11 +120,19 @@ class Searches:
         return [paths[i] for i in np.argsort(-cosines, kind="stable")[:SHOWN]]
 
     def cosines(self, query: str) -> dict[str, float]:
-        vector = self.encoder.encode([query], query=True)[0]
-        return self.workspace.index.vector_scores(vector, ALL, list(self.path_of.values()))
+        return self.legs(query)[0]
 
     def words(self, query: str) -> dict[str, float]:
-        return self.workspace.index.keyword_scores(search_terms(query), ALL)
+        return self.legs(query)[1]
+
+    def legs(self, query: str) -> tuple[dict[str, float], dict[str, float]]:
+        """Cosine and BM25 of every note; the last query's are kept for the next baseline."""
+        if self.known is None or self.known[0] != query:
+            index, paths = self.workspace.index, list(self.path_of.values())
+            vector = self.encoder.encode([query], query=True)[0]
+            near = index.vector_scores(vector, ALL, paths)
+            self.known = (query, near, index.keyword_scores(search_terms(query), ALL))
+        return self.known[1:]
 
     def reciprocal(self, query: str, k: int) -> list[str]:
         scores: dict[str, float] = {}
@@ -291,24 +181,25 @@ def figures(values: Any) -> dict[str, list[float]]:
 
 
 def run_set(
-    groups: Sequence[Group], encoder: Encoder, links: str, ablations: bool
+    groups: Sequence[Group], encoder: RememberingEncoder, links: str, ablations: bool
 ) -> tuple[dict[str, Any], list[str], list[str], list[float]]:
     """Metrics of each question by design, with its category and group, and seconds a search."""
     values: dict[str, list[list[float]]] = {}
     categories, names, seconds = [], [], []
     for group in groups:
-        if not group.queries:
+        if not group.questions:
             continue
         with tempfile.TemporaryDirectory() as folder:
             searches = Searches(Path(folder), group, encoder, links)
-            for category, query, gold in group.queries:
-                wanted = [searches.path_of.get(each, each) for each in gold]
+            for asked in group.questions:
+                wanted = [searches.path_of.get(each, each) for each in asked.gold]
                 for name, find in searches.designs(ablations).items():
-                    values.setdefault(name, []).append(scores(find(query), wanted))
-                categories.append(category)
-                names.append(group.name)
+                    values.setdefault(name, []).append(scores(find(asked.query), wanted))
+                categories.append(asked.category)
+                names.append(asked.group)
             seconds += searches.seconds
             searches.workspace.close()
+        encoder.save()
     return {name: np.array(each) for name, each in values.items()}, categories, names, seconds
 
 
@@ -323,13 +214,15 @@ def report(title: str, values: dict[str, Any], slices: dict[str, list[str]]) -> 
         low, high = cells["recall@10"][1:]
         means = "".join(f"{cell[0]:10.1f}" for cell in cells.values())
         print(f"{name:26}{means}   {low:.1f} to {high:.1f}")
-    difference = document["gain"] = figures(values[PRODUCT] - values[BASELINE])
-    shown = "  ".join(
-        f"{name} {mean:+.1f} ({low:+.1f} to {high:+.1f})"
-        for name, (mean, low, high) in difference.items()
-        if name in ("recall@5", "recall@10", "mrr")
-    )
-    print(f"{PRODUCT} less {BASELINE}, paired: {shown}")
+    for name in (BASELINE, *(each for each in values if each.startswith("  "))):
+        difference = figures(values[PRODUCT] - values[name])
+        document.setdefault("gains", {})[name.strip()] = difference
+        shown = "  ".join(
+            f"{metric} {mean:+.1f} ({low:+.1f} to {high:+.1f})"
+            for metric, (mean, low, high) in difference.items()
+            if metric in ("recall@10", "ndcg@10", "mrr")
+        )
+        print(f"{PRODUCT} less {name.strip()}, paired: {shown}")
     for label, kinds in slices.items():
         document[label] = {}
         for kind in dict.fromkeys(kinds):
@@ -349,6 +242,9 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=0, help="only the first groups of each set")
     parser.add_argument("--links", choices=("none", "given", "made"), default="none",
                         help="those of links.jsonl, or those amem makes")  # fmt: skip
+    parser.add_argument("--pooled", action="store_true", help="all groups of a set in one vault")
+    parser.add_argument("--imported", action="store_true",
+                        help="notes a second apart in an order that says nothing")  # fmt: skip
     parser.add_argument("--ablations", action="store_true", help="the search without its parts")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--json", type=Path, help="file for all figures")
@@ -356,24 +252,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
     documents: dict[str, Any] = {}
-    pooled: dict[str, list[Any]] = {}
-    names: list[str] = []
+    together: dict[str, list[Any]] = {}
     for name, groups in data_sets(options.data, [each for each in options.sets.split(",") if each]):
         groups = groups[: options.groups or None]
+        groups = [pooled(groups)] if options.pooled else groups
+        groups = [imported(group) for group in groups] if options.imported else groups
         values, categories, members, seconds = run_set(
             groups, encoder, options.links, options.ablations
         )
-        encoder.save()
         slices = {"category": categories, "group": members}
         documents[name] = report(name, values, slices)
         documents[name]["median_ms"] = round(1000 * float(np.median(seconds)), 2)
         print(f"  median {documents[name]['median_ms']} ms a hybrid search, encoding apart")
         for design, each in values.items():
-            pooled.setdefault(design, []).append(each)
-        names += [name] * len(categories)
+            together.setdefault(design, []).append(each)
     if len(documents) > 1:
-        together = {name: np.vstack(each) for name, each in pooled.items()}
-        documents["pooled"] = report("all questions", together, {})
+        stacked = {name: np.vstack(each) for name, each in together.items()}
+        documents["all"] = report("all questions", stacked, {})
     if options.json:
         text = json.dumps({"links": options.links, "sets": documents}, indent=1)
         options.json.write_text(text + "\n", encoding="utf-8")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
-import secrets
 import stat
-import zlib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -25,6 +22,8 @@ _WRITER = re.compile(r"\.amem-([0-9a-f]{8})-([0-9a-f]{1,12})-[0-9a-f]+\.tmp")
 
 def sha256(data: bytes) -> str:
     """SHA-256 of `data`, hexadecimal."""
+    import hashlib
+
     return hashlib.sha256(data).hexdigest()
 
 
@@ -165,6 +164,8 @@ def _write_temporary(folder: OpenFolder, content: bytes, *, like: int | None = N
     Args:
         like: handle of the file whose mode, owner and attributes the new one gets.
     """
+    import secrets
+
     token = f"{_machine()}-{os.getpid():x}-{secrets.token_hex(6)}"
     name = f"{TEMPORARY_PREFIX}{token}{TEMPORARY_SUFFIX}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -230,6 +231,8 @@ def _refuse_odd_file(name: str, status: os.stat_result) -> None:
 @cache
 def _machine() -> str:
     """Eight digits that tell this machine's processes from those that share its folders."""
+    import zlib
+
     try:
         numbering = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
     except OSError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -11,24 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.atomic_write import create_file, sha256, sync_folder
-from amem_cli.adapters.journal_folder import JournalFolder
 from amem_cli.adapters.own_folder import make_own_folder, own_files, read_own_file
 from amem_cli.adapters.review_folder import ReviewFolder
-from amem_cli.adapters.vault_folder import VaultFolder
-from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import AmemError, Problem, SettingsError, WriteConflict
-from amem_cli.core.journal import Event, from_record, to_record
-from amem_cli.core.proposals import Proposal, proposal_from_record, proposal_record
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
+    from amem_cli.adapters.journal_folder import JournalFolder
+    from amem_cli.adapters.vault_folder import VaultFolder
+    from amem_cli.core.changes import NoteWrite
+    from amem_cli.core.journal import Event
+    from amem_cli.core.proposals import Proposal
+
+    Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
+
 LOCK_SECONDS = 60.0
 MAX_INTENT_BYTES = 256 * 1024 * 1024
 MAX_PATH_LENGTH = 2000
-
-
-Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +253,9 @@ class JournaledChanges:
                     self._vault.write(write.path, write.before, expected=sha256(write.after))
 
     def _keep_intent(self, step: _Step) -> Path:
+        from amem_cli.core.journal import to_record
+        from amem_cli.core.proposals import proposal_record
+
         record = {
             "writes": [
                 {"path": write.path, "before": _packed(write.before), "after": _packed(write.after)}
@@ -289,14 +291,22 @@ def _note_path(path: object) -> str:
 
 
 def _packed(content: bytes | None) -> str | None:
+    import base64
+
     return None if content is None else base64.b64encode(content).decode("ascii")
 
 
 def _unpacked(text: str | None) -> bytes | None:
+    import base64
+
     return None if text is None else base64.b64decode(text, validate=True)
 
 
 def _read_intent(path: Path) -> _Step:
+    from amem_cli.core.changes import NoteWrite
+    from amem_cli.core.journal import from_record
+    from amem_cli.core.proposals import proposal_from_record
+
     record: dict[str, Any] = json.loads(read_own_file(path, MAX_INTENT_BYTES))
     writes = []
     for item in record["writes"]:

@@ -9,8 +9,9 @@ from typing import Any
 
 from amem_cli.core.errors import EncoderError
 
-FORMAT = 1
+FORMAT = 2
 GRAPH_FILE = "model.onnx"
+WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.json"
 _MANIFEST_FILE = "manifest.json"
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -21,6 +20,9 @@ from amem_cli.adapters.index_faults import (
 )
 from amem_cli.adapters.index_opening import Unusable, immediate, marks_on_disk, open_index
 from amem_cli.core.errors import IndexFault
+
+if TYPE_CHECKING:
+    import tempfile
 
 
 class IndexConnection:
@@ -76,6 +78,8 @@ class IndexConnection:
                     self._connect()
 
     def _open_copy(self, reason: Exception) -> None:
+        import tempfile
+
         self._copies = tempfile.TemporaryDirectory(prefix="amem-index-")
         self.temporary = True
         told = getattr(reason, "strerror", None) or str(reason)

@@ -74,7 +74,8 @@ class GuardedCursor(apsw.Cursor):
         return self._guarded(super().fetchone)
 
     def fetchall(self) -> Any:
-        return self._guarded(super().fetchall)
+        # Not by its own `fetchall`, which would come back to the guarded step for each row.
+        return self._guarded(list, iter(super().__next__, None))
 
     def __next__(self) -> Any:
         return self._guarded(super().__next__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import time
 from collections.abc import Iterator
@@ -111,6 +110,8 @@ def copy_index(path: Path, folder: Path) -> Path:
     Raises:
         OSError: the other folder has no room.
     """
+    import shutil
+
     copy = folder / path.name
     trusted = not in_use(path) and is_sealed(path)
     for part in list(_parts(path))[:2] if is_regular(path) else ():
@@ -122,6 +123,8 @@ def copy_index(path: Path, folder: Path) -> Path:
 
 
 def _delete_set_aside(path: Path) -> None:
+    import shutil
+
     for part in path.parent.glob(f"{path.name}.unusable-*"):
         if part.is_dir() and not part.is_symlink():
             shutil.rmtree(part, ignore_errors=True)

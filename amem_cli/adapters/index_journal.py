@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.index_connection import IndexConnection
 from amem_cli.core.index_port import PendingNote
-from amem_cli.core.journal import Event, LinkRecord, from_record, to_record
-from amem_cli.core.ownership import ownership
+
+if TYPE_CHECKING:
+    from amem_cli.core.journal import Event, LinkRecord
 
 _SEEN = (
     "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"
@@ -26,6 +28,8 @@ class JournalTables(IndexConnection):
         self.rows("INSERT OR REPLACE INTO journals VALUES(?, ?)", (journal, position))
 
     def _store_event(self, event: Event) -> None:
+        from amem_cli.core.journal import to_record
+
         record = json.dumps(to_record(event), ensure_ascii=False)
         self.rows(
             "INSERT OR IGNORE INTO events VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
@@ -61,15 +65,12 @@ class JournalTables(IndexConnection):
         where, bindings = ("", ()) if note is None else ("WHERE note = ?", (note,))
         sql = f"SELECT record FROM events {where} ORDER BY event DESC LIMIT ?"  # noqa: S608
         rows = self.rows(sql, (*bindings, -1 if limit is None else limit)).fetchall()
-        return [from_record(json.loads(row[0])) for row in reversed(rows)]
+        return _events(reversed(rows))
 
     def event(self, prefix: str) -> list[Event]:
         """Events whose id begins with `prefix`, at most a few."""
         sql = "SELECT record FROM events WHERE event >= ? AND event < ? ORDER BY event LIMIT 5"
-        return [
-            from_record(json.loads(row[0]))
-            for row in self.rows(sql, (prefix, prefix + "\U0010ffff"))
-        ]
+        return _events(self.rows(sql, (prefix, prefix + "\U0010ffff")))
 
     def newest_event(self) -> str:
         """The greatest id of an event, or an empty text."""
@@ -79,7 +80,7 @@ class JournalTables(IndexConnection):
     def events_caused_by(self, event: str) -> list[Event]:
         """Events whose cause is this event, oldest first."""
         sql = "SELECT record FROM events WHERE record ->> '$.cause' = ? ORDER BY event"
-        return [from_record(json.loads(row[0])) for row in self.rows(sql, (event,))]
+        return _events(self.rows(sql, (event,)))
 
     def events_triggered_by(self, note: str) -> list[Event]:
         """Events of other notes that the change of a note (id or path) triggered, oldest first."""
@@ -87,7 +88,7 @@ class JournalTables(IndexConnection):
             "SELECT record FROM events WHERE record ->> '$.trigger' = ?1 AND note != ?1"
             " ORDER BY event"
         )
-        return [from_record(json.loads(row[0])) for row in self.rows(sql, (note,))]
+        return _events(self.rows(sql, (note,)))
 
     def model_totals(self) -> Mapping[str, float]:
         """Sums over all memory processes: calls, prompt_tokens, answer_tokens, seconds, notes."""
@@ -102,6 +103,8 @@ class JournalTables(IndexConnection):
 
     def link_records(self, path: str | None = None) -> Mapping[tuple[str, str], LinkRecord]:
         """Why links were made, by (source path, target id or path), of one note or all."""
+        from amem_cli.core.ownership import ownership
+
         sql = (
             "SELECT DISTINCT n.path, e.note FROM events e JOIN notes n"
             " ON e.note = n.id OR (n.id IS NULL AND e.note = n.path)"
@@ -154,3 +157,9 @@ class JournalTables(IndexConnection):
         """How often a note was found or read, and when last (ISO 8601 or empty)."""
         row = self.rows("SELECT count, last FROM usage WHERE note = ?", (key,)).fetchone()
         return (int(row[0]), str(row[1])) if row else (0, "")
+
+
+def _events(rows: Iterable[tuple[Any, ...]]) -> list[Event]:
+    from amem_cli.core.journal import from_record
+
+    return [from_record(json.loads(row[0])) for row in rows]

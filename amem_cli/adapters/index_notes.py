@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from amem_cli.adapters.index_names import NameTables
 from amem_cli.adapters.index_vectors import VectorTables
 from amem_cli.core.errors import Problem
-from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord, NoteSummary
-from amem_cli.core.resolution import alias_key, name_key, resolve
+from amem_cli.core.index_port import KnownFile, NoteRecord, NoteSummary
+from amem_cli.core.resolution import name_key
 
 _SUMMARY = (
     "path, id, title, created, modified, keywords, tags, context, aliases, private, text_hash,"
@@ -18,18 +18,25 @@ _SUMMARY = (
 )
 
 
-class NoteTables(VectorTables):
+class _Outline(NamedTuple):
+    path: str
+    created: str
+    modified: str
+    tags: Sequence[str]
+
+
+class NoteTables(VectorTables, NameTables):
     """Stores and finds notes."""
 
     def file_states(self, within: Collection[str] | None = None) -> Mapping[str, KnownFile]:
         """Files that the index knows, by path: all, or those at these paths and below them."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, inode, scanned_ns, sha, id FROM notes"
         if within is None:
-            return {row[0]: KnownFile(*row[1:]) for row in self.current_rows(sql)}
+            return {path: KnownFile._make(values) for path, *values in self.current_rows(sql)}
         # What lies below a folder sorts between `folder/` and the character after the slash.
         below = sql + " WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')"
         rows = (row for path in within for row in self.current_rows(below, (path,)))
-        return {row[0]: KnownFile(*row[1:]) for row in rows}
+        return {path: KnownFile._make(values) for path, *values in rows}
 
     def store(self, record: NoteRecord) -> None:
         """Insert or replace a note; vectors of unchanged passages are kept."""
@@ -63,8 +70,8 @@ class NoteTables(VectorTables):
         self.rows(f"INSERT OR REPLACE INTO notes VALUES({marks})", values)
         handle = self._handle(note.path)
         assert handle is not None
-        self._store_names(handle, note.path, note.title, note.aliases)
-        self._store_links(handle, record.links)
+        self.store_names(handle, note.path, note.title, note.aliases)
+        self.store_links(handle, record.links)
         self._store_words(handle, record)
         self._store_passages(handle, record)
         self._store_problems(handle, record)
@@ -102,25 +109,9 @@ class NoteTables(VectorTables):
         row = self.rows("SELECT note FROM notes WHERE path = ?", (path,)).fetchone()
         return None if row is None else int(row[0])
 
-    def _store_names(self, handle: int, path: str, title: str, aliases: Sequence[str]) -> None:
-        self.rows("DELETE FROM names WHERE note = ?", (handle,))
-        name = name_key(path)
-        others = {alias_key(alias) for alias in (*aliases, title)} - {name, ""}
-        self.rows("INSERT INTO names VALUES(?, ?, 0)", (name, handle))
-        for other in sorted(others):
-            self.rows("INSERT INTO names VALUES(?, ?, 1)", (other, handle))
-
-    def _store_links(self, handle: int, links: Sequence[NoteLink]) -> None:
-        self.rows("DELETE FROM links WHERE note = ?", (handle,))
-        for position, link in enumerate(links):
-            self.rows(
-                "INSERT INTO links VALUES(?, ?, ?, ?, ?, ?)",
-                (handle, position, link.target, name_key(link.target), link.kind, link.relative),
-            )
-
     def _store_words(self, handle: int, record: NoteRecord) -> None:
+        from amem_cli.core.full_text import indexable_text, reads_german
         from amem_cli.core.moments import date_words
-        from amem_cli.core.words import indexable_text
 
         note = record.note
         columns = (
@@ -131,7 +122,8 @@ class NoteTables(VectorTables):
             note.context,
             date_words(note.created),
         )
-        texts = tuple(indexable_text(column) for column in columns)
+        german = reads_german("\n".join(columns))
+        texts = tuple(indexable_text(column, german=german) for column in columns)
         self.rows(
             "INSERT INTO words(rowid, title, body, keywords, tags, context, date)"
             " VALUES(?, ?, ?, ?, ?, ?, ?)",
@@ -142,6 +134,8 @@ class NoteTables(VectorTables):
         self.rows("DELETE FROM words WHERE rowid = ?", (handle,))
 
     def _store_passages(self, handle: int, record: NoteRecord) -> None:
+        import hashlib
+
         note = record.note
         head = "\n".join((note.title, *note.keywords, *note.tags, note.context))
         wanted = {
@@ -163,15 +157,10 @@ class NoteTables(VectorTables):
                 )
 
     def _forget_passages(self, handle: int, *, keep: Sequence[int]) -> None:
-        gone = [
-            (passage, embedded)
-            for passage, embedded in self.rows(
-                "SELECT passage, embedded FROM passages WHERE note = ?", (handle,)
-            )
-            if passage not in keep
-        ]
-        self.forget_vectors([passage for passage, embedded in gone if embedded])
-        for passage, _ in gone:
+        sql = "SELECT passage FROM passages WHERE note = ?"
+        gone = [passage for (passage,) in self.rows(sql, (handle,)) if passage not in keep]
+        self.forget_vectors(gone)
+        for passage in gone:
             self.rows("DELETE FROM passages WHERE passage = ?", (passage,))
 
     def _store_problems(self, handle: int, record: NoteRecord) -> None:
@@ -199,6 +188,19 @@ class NoteTables(VectorTables):
     def summaries(self) -> Iterator[NoteSummary]:
         """All notes by path."""
         yield from map(_summary, self.rows(f"SELECT {_SUMMARY} FROM notes ORDER BY path"))  # noqa: S608
+
+    def summaries_of(self, handles: Iterable[int]) -> dict[int, NoteSummary]:
+        """Notes by their numbers in the index."""
+        sql = f"SELECT note, {_SUMMARY} FROM notes WHERE note IN (SELECT value FROM json_each(?))"  # noqa: S608
+        return {row[0]: _summary(row[1:]) for row in self.rows(sql, (json.dumps(list(handles)),))}
+
+    def outlines(self) -> Iterator[_Outline]:
+        """All notes in short."""
+        rows = self.rows("SELECT path, created, modified, tags FROM notes").fetchall()
+        # Many notes have the same tags.
+        tags = {text: json.loads(text) for text in {row[3] for row in rows}}
+        for path, created, modified, text in rows:
+            yield _Outline(path, created, modified, tags[text])
 
     def _summaries(self, where: str, bindings: Any) -> list[NoteSummary]:
         sql = f"SELECT {_SUMMARY} FROM notes {where} ORDER BY path LIMIT 50"  # noqa: S608
@@ -234,58 +236,10 @@ class NoteTables(VectorTables):
         row = self.rows(sql, (note_id,)).fetchone()
         return bool(row and row[0])
 
-    def candidates(self, key: str) -> list[str]:
-        """Paths of notes whose file name has this key."""
-        return self._named(key, alias=0)
-
-    def alias_candidates(self, key: str) -> list[str]:
-        """Paths of notes with such a title or alias."""
-        return self._named(key, alias=1)
-
-    def _named(self, key: str, *, alias: int) -> list[str]:
-        sql = (
-            "SELECT path FROM names JOIN notes USING(note) WHERE key = ? AND alias = ?"
-            " ORDER BY path"
-        )
-        return [row[0] for row in self.rows(sql, (key, alias))]
-
     def passages(self, path: str) -> list[str]:
         """Passages of a note in order."""
         sql = "SELECT text FROM passages JOIN notes USING(note) WHERE path = ? ORDER BY position"
         return [row[0] for row in self.rows(sql, (path,))]
-
-    def links_of(self, path: str) -> list[NoteLink]:
-        """Links that stand in a note."""
-        sql = (
-            "SELECT target, kind, relative FROM links JOIN notes USING(note) WHERE path = ?"
-            " ORDER BY position"
-        )
-        return [
-            NoteLink(target, kind, bool(relative))
-            for target, kind, relative in self.rows(sql, (path,))
-        ]
-
-    def links_to(self, path: str) -> list[tuple[str, NoteLink]]:
-        """Links of other notes that resolve to a note, with their paths."""
-        sql = (
-            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
-            " WHERE l.key IN (SELECT key FROM names JOIN notes USING(note) WHERE path = ?)"
-            " AND n.path <> ? ORDER BY n.path, l.position"
-        )
-        return [
-            (source, NoteLink(target, kind, bool(relative)))
-            for source, target, kind, relative in self.rows(sql, (path, path)).fetchall()
-            if resolve(target, source, self) == path
-        ]
-
-    def all_links(self) -> Iterator[tuple[str, NoteLink]]:
-        """Every link with the path of its note, by path."""
-        sql = (
-            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
-            " ORDER BY n.path, l.position"
-        )
-        for source, target, kind, relative in self.rows(sql):
-            yield source, NoteLink(target, kind, bool(relative))
 
     def count(self) -> int:
         """Number of notes."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -75,6 +74,8 @@ def open_index(path: Path) -> OpenIndex:
 
 
 def _create(db: apsw.Connection) -> None:
+    import secrets
+
     with immediate(db):
         if _is_empty(db):
             db.execute(TABLES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 6
 # "amem" in the file's header.
 APPLICATION_ID = 0x616D656D
 
@@ -33,6 +33,7 @@ CREATE VIRTUAL TABLE words USING fts5(
   title, body, keywords, tags, context, date, content='', contentless_delete=1,
   tokenize='porter unicode61 remove_diacritics 2');
 CREATE TABLE vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
+CREATE TABLE other_vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
 CREATE TABLE codes(block INTEGER PRIMARY KEY, held BLOB NOT NULL, bits BLOB NOT NULL);
 CREATE TABLE centre(mean BLOB NOT NULL);
 CREATE TABLE problems(note INTEGER NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL,

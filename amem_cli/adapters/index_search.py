@@ -18,13 +18,15 @@ class SearchTables(IndexConnection):
         self, terms: Sequence[str], among: Sequence[str]
     ) -> list[tuple[int, frozenset[str]]]:
         """For each term in how many notes it occurs, and which of the paths `among` hold it."""
+        from amem_cli.core.full_text import match_expression
+
         sql = "SELECT note, path FROM notes WHERE path IN (SELECT value FROM json_each(?))"
         paths = dict(self.rows(sql, (json.dumps(list(among)),)).fetchall())
         handles = json.dumps(list(paths))
         matches = []
         for term in terms:
-            word = term.replace('"', "").replace("\0", "")
-            if not word.strip():
+            expression = match_expression(term)
+            if not expression:
                 matches.append((0, frozenset[str]()))
                 continue
             sql = (
@@ -32,9 +34,17 @@ class SearchTables(IndexConnection):
                 " FILTER (WHERE rowid IN (SELECT value FROM json_each(?)))"
                 " FROM words WHERE words MATCH ?"
             )
-            count, found = self.rows(sql, (handles, f'"{word}"')).fetchone()
+            count, found = self.rows(sql, (handles, expression)).fetchone()
             matches.append((int(count), frozenset(paths[note] for note in json.loads(found))))
         return matches
+
+    def lengths(self, paths: Sequence[str]) -> dict[str, int]:
+        """Characters of the first two passages of notes, by path; a long note need not be read."""
+        sql = (
+            "SELECT n.path, sum(length(p.text)) FROM notes n JOIN passages p USING(note)"
+            " WHERE n.path IN (SELECT value FROM json_each(?)) AND p.position < 2 GROUP BY n.note"
+        )
+        return dict(self.rows(sql, (json.dumps(list(paths)),)).fetchall())
 
     def written_next(
         self, path: str, reach: int

@@ -81,6 +81,23 @@ class VectorTables(IndexConnection):
         ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))
         return dict(ranked[:limit])
 
+    def nearest_passages(self, path: str, vector: Vectors) -> list[int]:
+        """Positions of a note's passages that have vectors, nearest to a vector first.
+
+        Raises:
+            EncoderError: the vector is of another model, or not finite.
+        """
+        self.load_vector_extension()
+        sql = (
+            "SELECT position FROM notes JOIN passages USING(note) JOIN vectors USING(passage)"
+            " WHERE path = ? ORDER BY vec_distance_cosine(embedding, ?) NULLS LAST, position"
+        )
+        with self._one_state():
+            if self.encoder() is None:
+                return []
+            self.refuse_odd(vector)
+            return [row[0] for row in self.rows(sql, (path, _blob(vector))).fetchall()]
+
     def note_vector(self, path: str) -> Vectors | None:
         """Mean of a note's passage vectors, unit length, shape (dimension,)."""
         sql = (
@@ -96,15 +113,18 @@ class VectorTables(IndexConnection):
         length = float(np.linalg.norm(mean))
         return (mean / length).astype(np.float32) if length > 0 else None
 
-    def refuse_odd(self, vectors: Vectors) -> None:
+    def refuse_odd(self, vectors: Vectors, known: str = "dimension") -> None:
         """Let no vector pass that would disturb every search.
+
+        Args:
+            known: key of the index's own record under which the dimension stands.
 
         Raises:
             EncoderError: one has another dimension than the index, or is not finite.
         """
         import numpy as np
 
-        if str(vectors.shape[-1]) != self.meta("dimension"):
+        if str(vectors.shape[-1]) != self.meta(known):
             raise EncoderError(
                 f"a vector of {vectors.shape[-1]} numbers is not of the model of the index",
                 hint="amem index brings the index up to date.",
@@ -130,6 +150,7 @@ class VectorTables(IndexConnection):
         """Remove vectors together with their bits."""
         for passage in passages:
             self.rows("DELETE FROM vectors WHERE passage = ?", (passage,))
+            self.rows("DELETE FROM other_vectors WHERE passage = ?", (passage,))
             block, place = divmod(passage, _BLOCK)
             row = self.rows("SELECT held FROM codes WHERE block = ?", (block,)).fetchone()
             if row is not None:
@@ -137,9 +158,25 @@ class VectorTables(IndexConnection):
                 held[place] = 0
                 self.rows("UPDATE codes SET held = ? WHERE block = ?", (bytes(held), block))
 
-    def forget_all_vectors(self) -> None:
-        """Remove every vector, all bits and their centre."""
-        for table in ("vectors", "codes", "centre"):
+    def put_other_vectors(self, passages: Sequence[int], vectors: Vectors) -> None:
+        """Store vectors that no search sees yet; shape (len(passages), dimension)."""
+        for passage, vector in zip(passages, vectors, strict=True):
+            sql = "INSERT OR REPLACE INTO other_vectors VALUES(?, ?)"
+            self.rows(sql, (passage, _blob(vector)))
+
+    def exchange_vectors(self) -> None:
+        """Let the other model's vectors change places with those that searches see, unread."""
+        for old, new in (
+            ("vectors", "former_vectors"),
+            ("other_vectors", "vectors"),
+            ("former_vectors", "other_vectors"),
+        ):
+            self.rows(f"ALTER TABLE {old} RENAME TO {new}")
+        for key in ("encoder", "dimension"):
+            former, coming = self.meta(key), self.meta(f"other_{key}")
+            self.set_meta(key, coming or "")
+            self.set_meta(f"other_{key}", former or "")
+        for table in ("codes", "centre"):
             self.rows(f"DELETE FROM {table}")  # noqa: S608
 
     def coded(self) -> bool:

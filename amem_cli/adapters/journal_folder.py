@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amem_cli.adapters.atomic_write import sync_folder
 from amem_cli.adapters.own_folder import make_own_folder, own_files
 from amem_cli.core.errors import Problem, SettingsError
-from amem_cli.core.journal import Event, JournalFile, JournalNews, from_record, to_record
+from amem_cli.core.journal_news import JournalFile, JournalNews
+
+if TYPE_CHECKING:
+    from amem_cli.core.journal import Event
 
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
 # Two versions of a note of 2 MiB, each character of which JSON writes as six.
@@ -42,6 +45,8 @@ class JournalFolder:
         month = events[0].time[:7]
         if not _MONTH.fullmatch(month):
             raise SettingsError(f"{month!r} is no month to keep events in")
+        from amem_cli.core.journal import to_record
+
         path = self._folder / f"{month}-{self._machine}.jsonl"
         lines = [json.dumps(to_record(event), ensure_ascii=False) for event in events]
         data = "".join(f"{line}\n" for line in lines).encode()
@@ -99,6 +104,8 @@ class JournalFolder:
         now = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
         if now == state:
             return None
+        import hashlib
+
         data = path.read_bytes()
         if known and hashlib.sha256(data[:offset]).hexdigest() != digest:
             raise _KnownPartChanged
@@ -111,6 +118,8 @@ class JournalFolder:
         return JournalFile(path.name, position, tuple(events))
 
     def _read(self, name: str, data: bytes, start: int, problems: list[Problem]) -> list[Event]:
+        from amem_cli.core.journal import from_record
+
         events = []
         first_line = data.count(b"\n", 0, start) + 1
         for number, line in enumerate(data[start:].split(b"\n"), first_line):

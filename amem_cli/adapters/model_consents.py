@@ -1,4 +1,4 @@
-"""Which servers the user of this machine chose for which vault; kept outside of every vault."""
+"""Which servers and encoders the user of this machine chose for which vault; kept outside of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from amem_cli import config
+from amem_cli.core.errors import SettingsError
 
 CONSENTS_FILE = "remote-models.json"
 
@@ -46,3 +47,22 @@ def _consents(environment: Mapping[str, str]) -> list[list[str]]:
     except (OSError, ValueError, RecursionError):
         return []
     return [each for each in found if isinstance(each, list)] if isinstance(found, list) else []
+
+
+def refuse_unasked_download(encoder: str, root: Path, environment: Mapping[str, str]) -> None:
+    """A vault that somebody shared must not make this machine download what it names.
+
+    Raises:
+        SettingsError: the encoder is not here, and nobody on this machine chose it.
+    """
+    from amem_cli.adapters.encoder_models import EncoderMissing, find_encoder
+
+    if consented(root, encoder_subject(encoder), environment):
+        return
+    try:
+        find_encoder(encoder)
+    except EncoderMissing:
+        raise SettingsError(
+            f"this vault's settings name the encoder {encoder}, which is not on this machine",
+            hint=f"To download it: amem config set encoder.model {encoder}",
+        ) from None

@@ -82,6 +82,10 @@ class OnnxEncoder:
     def max_tokens(self) -> int:
         return self._manifest.max_tokens
 
+    def readable(self, text: str) -> float:
+        """Share of a text's tokens that the vocabulary holds, as the port says."""
+        return self._loaded().known_share(clean_text(text))
+
     def encode(
         self,
         texts: Sequence[str],
@@ -131,6 +135,14 @@ class OnnxEncoder:
         finally:
             workers.shutdown(cancel_futures=True)
 
+    def load(self) -> None:
+        """Load what the first `encode` would load.
+
+        Raises:
+            BrokenExport: the folder's files are damaged.
+        """
+        self._loaded()
+
     def _loaded(self) -> _Graph:
         with self._loading:
             if self._graph is None:
@@ -151,6 +163,17 @@ class _Graph:
         if self._manifest.lowercase:
             texts = [text.lower() for text in texts]
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
+
+    def known_share(self, text: str) -> float:
+        """Share of a text's tokens that are in the vocabulary, 0..1; 1 without an unknown token."""
+        mark = getattr(self._tokenizer.model, "unk_token", None)
+        unknown = self._tokenizer.token_to_id(mark) if mark else None
+        text = text.lower() if self._manifest.lowercase else text
+        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+        if unknown is None or not ids:
+            return 1.0
+        known: int = len(ids) - ids.count(unknown)
+        return known / len(ids)
 
     def run(self, batch: list[list[int]]) -> Vectors:
         """Vectors of one batch of token ids.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import sys
@@ -184,6 +183,8 @@ class OpenFolder:
 def _renameat2() -> Callable[..., int] | None:
     if not sys.platform.startswith("linux"):
         return None
+    import ctypes
+
     try:
         call: Callable[..., int] = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
@@ -201,6 +202,8 @@ def _rename2(
     names = os.fsencode(source_name), os.fsencode(target_name)
     if call(source._handle, names[0], target._handle, names[1], flags) == 0:
         return True
+    import ctypes
+
     code = ctypes.get_errno()
     if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
         return False

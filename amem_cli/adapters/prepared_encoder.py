@@ -9,8 +9,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from threading import RLock
+from threading import RLock, Thread
 from typing import TYPE_CHECKING, Protocol
 
 from amem_cli.adapters.encoder_manifest import (
@@ -90,6 +91,10 @@ class PreparedEncoder:
     def max_tokens(self) -> int:
         return self._opened().max_tokens
 
+    def readable(self, text: str) -> float:
+        """Share of a text's tokens that the model knows, as the port says."""
+        return self._opened().readable(text)
+
     def encode(
         self,
         texts: Sequence[str],
@@ -105,38 +110,70 @@ class PreparedEncoder:
             pass
         return self._opened(instead_of=encoder).encode(texts, query=query, progress=progress)
 
+    def load_ahead(self) -> None:
+        """Begin to load what was prepared, beside other work; what fails is told by `encode`."""
+        # No daemon: a thread in native code must not outlive the interpreter.
+        Thread(target=self._load_prepared).start()
+
+    def _load_prepared(self) -> None:
+        from amem_cli.adapters.onnx_encoder import OnnxEncoder
+
+        with suppress(EncoderError, OSError):
+            encoder = self._opened() if _usable(self._folder) else None
+            if isinstance(encoder, OnnxEncoder):
+                encoder.load()
+
     def _opened(
         self, *, instead_of: OnnxEncoder | SentenceTransformersEncoder | None = None
     ) -> OnnxEncoder | SentenceTransformersEncoder:
         with self._opening:
             if self._encoder is None:
-                self._encoder = self._open(self._usable() or self._prepare())
+                self._encoder = self._open(_usable(self._folder) or self._prepare())
             elif self._encoder is instead_of:
-                found = self._usable()
+                found = _usable(self._folder)
                 self._encoder = self._open(self._prepare(broken=found.stamp if found else ""))
             return self._encoder
 
-    def _usable(self) -> EncoderManifest | None:
-        try:
-            manifest = read_manifest(self._folder)
-        except BrokenExport:
-            return None
-        return manifest if manifest.exported or Path(manifest.source).is_dir() else None
-
     def _open(self, manifest: EncoderManifest) -> OnnxEncoder | SentenceTransformersEncoder:
-        if manifest.exported:
-            from amem_cli.adapters.onnx_encoder import OnnxEncoder
-
-            return OnnxEncoder(self._folder, threads=self._threads)
-        from amem_cli.adapters.sentence_transformers_encoder import SentenceTransformersEncoder
-
-        return SentenceTransformersEncoder(self._folder, threads=self._threads)
+        return _open(self._folder, manifest, self._threads)
 
     def _prepare(self, *, broken: str = "") -> EncoderManifest:
         if self._notify is not None:
             self._notify("preparing the encoder (once)")
         self._preparation(self._model, self._folder, broken=broken)
         return read_manifest(self._folder)
+
+
+def _usable(folder: Path) -> EncoderManifest | None:
+    try:
+        manifest = read_manifest(folder)
+    except BrokenExport:
+        return None
+    return manifest if manifest.exported or Path(manifest.source).is_dir() else None
+
+
+def _open(
+    folder: Path, manifest: EncoderManifest, threads: int | None
+) -> OnnxEncoder | SentenceTransformersEncoder:
+    if manifest.exported:
+        from amem_cli.adapters.onnx_encoder import OnnxEncoder
+
+        return OnnxEncoder(folder, threads=threads)
+    from amem_cli.adapters.sentence_transformers_encoder import SentenceTransformersEncoder
+
+    return SentenceTransformersEncoder(folder, threads=threads)
+
+
+def prepared_encoder(
+    wanted: str, cache: Path, *, threads: int | None = None
+) -> OnnxEncoder | SentenceTransformersEncoder | None:
+    """The encoder with this `model_id`, if it was prepared here before and can still be run."""
+    readable = _UNSAFE.sub("_", wanted.rpartition("@")[0])[:60]
+    for folder in sorted(cache.glob(f"{readable}-*")):
+        manifest = _usable(folder)
+        if manifest is not None and manifest.model_id == wanted:
+            return _open(folder, manifest, threads)
+    return None
 
 
 def prepare_apart(model: str, folder: Path, *, broken: str = "") -> None:

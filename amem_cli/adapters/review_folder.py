@@ -6,11 +6,14 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amem_cli.adapters.atomic_write import create_file, sync_folder
 from amem_cli.adapters.own_folder import make_own_folder, own_files, read_own_file
 from amem_cli.core.errors import Problem, SettingsError
-from amem_cli.core.proposals import Proposal, proposal_from_record, proposal_record
+
+if TYPE_CHECKING:
+    from amem_cli.core.proposals import Proposal
 
 MAX_BYTES = 256 * 1024
 
@@ -48,6 +51,8 @@ class ReviewFolder:
         """
         if not proposals:
             return
+        from amem_cli.core.proposals import proposal_record
+
         try:
             make_own_folder(self._folder)
             for proposal in proposals:
@@ -79,6 +84,8 @@ class ReviewFolder:
 
 
 def _read(path: Path) -> Proposal:
+    from amem_cli.core.proposals import proposal_from_record
+
     record = json.loads(read_own_file(path, MAX_BYTES))
     if not isinstance(record, dict):
         raise ValueError("not an object")

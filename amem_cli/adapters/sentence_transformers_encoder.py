@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,10 @@ class SentenceTransformersEncoder:
     def max_tokens(self) -> int:
         return self._manifest.max_tokens
 
+    def readable(self, text: str) -> float:
+        """1: these models differ too much in how they mark what they do not know."""
+        return 1.0
+
     def encode(
         self,
         texts: Sequence[str],
@@ -90,6 +95,13 @@ class SentenceTransformersEncoder:
         return checked_vectors(vectors, (len(texts), self.dimension))
 
 
+def _loading_hint(folder: Path) -> str:
+    pieces = any(folder.rglob("*.model")) and not any(folder.rglob("tokenizer.json"))
+    if pieces and find_spec("sentencepiece") is None:
+        return "Its tokenizer needs one more package: pip install sentencepiece"
+    return "Is it a sentence-transformers model, and complete?"
+
+
 def load_model(folder: Path, *, threads: int | None = None, exportable: bool = False) -> Any:
     """A `SentenceTransformer` in float32, from safetensors, that runs no code of the model's own.
 
@@ -124,7 +136,7 @@ def load_model(folder: Path, *, threads: int | None = None, exportable: bool = F
         why = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise EncoderError(
             f"the encoder in {folder} cannot be loaded: {why[:300]}",
-            hint="Is it a sentence-transformers model, and complete?",
+            hint=_loading_hint(folder),
         ) from error
     model.max_seq_length = min(model.max_seq_length or _MOST_TOKENS, _MOST_TOKENS)
     return model.float().eval()

@@ -3,106 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from amem_cli.adapters.index_embedding import EmbeddingTables
 from amem_cli.adapters.index_journal import JournalTables
-from amem_cli.adapters.index_notes import NoteTables
 from amem_cli.adapters.index_search import SearchTables
-from amem_cli.core.index_port import PassageJob
-
-if TYPE_CHECKING:
-    from amem_cli.core.ports import Vectors
 
 # Title, body, keywords, tags, context, date.
 _COLUMN_WEIGHTS = "2.0, 1.0, 2.0, 1.0, 1.0, 1.0"
-# Passages of one note that get vectors: about 140,000 characters; the rest is found by its words.
-_MAX_EMBEDDED = 200
 
 
-class SqliteIndex(NoteTables, JournalTables, SearchTables):
+class SqliteIndex(EmbeddingTables, JournalTables, SearchTables):
     """The index file; see `amem_cli.core.index_port.MemoryIndex` for what each call promises."""
-
-    def __init__(
-        self,
-        path: Path,
-        *,
-        notify: Callable[[str], None] | None = None,
-        refill: Callable[[], object] | None = None,
-    ) -> None:
-        super().__init__(path, notify=notify, refill=refill)
-        # What was to be embedded, by passage, so that a vector never goes to another text.
-        self._embed_keys: dict[int, bytes] = {}
-        self._model_id: str | None = None
-
-    def use_encoder(self, model_id: str, dimension: int) -> bool:
-        """Prepare for vectors of this model; True where vectors of another model were dropped."""
-        self._model_id = model_id
-        known = self.encoder()
-        if known == model_id:
-            return False
-        with self.changing():
-            self.forget_all_vectors()
-            self.rows("UPDATE passages SET embedded = 0")
-            self.set_meta("encoder", model_id)
-            self.set_meta("dimension", str(int(dimension)))
-        return known is not None
-
-    def passages_to_embed(self) -> list[PassageJob]:
-        """Passages without a vector."""
-        sql = (
-            "SELECT passage, path, text, embed_key FROM passages JOIN notes USING(note)"
-            " WHERE embedded = 0 AND position < ? ORDER BY passage"
-        )
-        jobs, summaries = [], {}
-        for passage, path, text, embed_key in self.rows(sql, (_MAX_EMBEDDED,)).fetchall():
-            self._embed_keys[passage] = embed_key
-            if path not in summaries:
-                summaries[path] = self.summary(path)
-            summary = summaries[path]
-            if summary is not None:
-                jobs.append(PassageJob(passage, summary, text))
-        return jobs
-
-    def store_vectors(self, passages: Sequence[int], vectors: Vectors) -> None:
-        """Add vectors; shape (len(passages), dimension).
-
-        Where another process went over to another model meanwhile, none of them is kept.
-
-        Raises:
-            EncoderError: a vector is of another shape, or not finite: it would come first in every
-                search.
-        """
-        with self.changing():
-            if self.encoder() != self._model_id:
-                return
-            self.refuse_odd(vectors)
-            # A passage may have been re-cut or removed while its vector was computed, and its
-            # number may stand for another text by now.
-            sql = "SELECT 1 FROM passages WHERE passage = ? AND embed_key = ?"
-            current = [
-                place
-                for place, passage in enumerate(passages)
-                if self.rows(sql, (passage, self._embed_keys.pop(passage, None))).fetchone()
-            ]
-            there = [passages[place] for place in current]
-            self.put_vectors(there, vectors[current])
-            for passage in there:
-                self.rows("UPDATE passages SET embedded = 1 WHERE passage = ?", (passage,))
-            if not self.coded() and not self._any_to_embed():
-                self.code_if_many()
-
-    def _any_to_embed(self) -> bool:
-        sql = "SELECT 1 FROM passages WHERE embedded = 0 AND position < ? LIMIT 1"
-        return self.rows(sql, (_MAX_EMBEDDED,)).fetchone() is not None
 
     def keyword_scores(
         self, terms: Sequence[str], limit: int, among: Sequence[str] | None = None
     ) -> dict[str, float]:
         """BM25 by path, higher is better, best first; `among` restricts to these paths."""
-        words = [term.replace('"', "").replace("\0", "") for term in terms[:64]]
-        query = " OR ".join(f'"{word}"' for word in words if word.strip())
+        from amem_cli.core.full_text import match_expression
+
+        expressions = [match_expression(term) for term in terms[:64]]
+        query = " OR ".join(expression for expression in expressions if expression)
         if not query or limit < 1:
             return {}
         restriction = ""
@@ -119,11 +40,13 @@ class SqliteIndex(NoteTables, JournalTables, SearchTables):
 
     def document_frequency(self, term: str) -> int:
         """In how many notes a word occurs."""
-        word = term.replace('"', "").replace("\0", "")
-        if not word.strip():
+        from amem_cli.core.full_text import match_expression
+
+        expression = match_expression(term)
+        if not expression:
             return 0
         sql = "SELECT count(*) FROM words WHERE words MATCH ?"
-        row = self.rows(sql, (f'"{word}"',)).fetchone()
+        row = self.rows(sql, (expression,)).fetchone()
         return int(row[0]) if row else 0
 
     def canonical_dump(self) -> Mapping[str, list[tuple[object, ...]]]:

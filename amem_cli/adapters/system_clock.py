@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from datetime import datetime
 
@@ -28,4 +27,6 @@ class SystemClock:
 
     def token(self) -> str:
         """Six random hexadecimal digits."""
+        import secrets
+
         return secrets.token_hex(3)

@@ -119,14 +119,18 @@ class VaultFolder:
         problems: list[Problem],
     ) -> None:
         """Put what a folder holds under a name where it belongs."""
-        path = f"{folder}/{entry.name}" if folder else entry.name
-        if entry.name.startswith(TEMPORARY_PREFIX):
-            self._rescue(opened, entry, path, problems)
-        if entry.name.startswith(".") or self.is_excluded(path):
+        name = entry.name
+        path = f"{folder}/{name}" if folder else name
+        if name.startswith("."):
+            if name.startswith(TEMPORARY_PREFIX):
+                self._rescue(opened, entry, path, problems)
+            return
+        # Folders that are left out are not entered, so nothing in them comes here.
+        if path in self._excluded:
             return
         if entry.is_dir(follow_symlinks=False):
             folders.append(path)
-        elif entry.name.endswith(NOTE_SUFFIX):
+        elif name.endswith(NOTE_SUFFIX):
             state = self._entry_state(entry, path, problems)
             if state is not None:
                 states.append(state)
@@ -359,6 +363,8 @@ def _through_link(path: str) -> UnsafePath:
 
 def _odd_name(path: str) -> Problem | None:
     """Why a file cannot be a note for its name alone."""
+    if path.isprintable() and "\\" not in path:
+        return None
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from amem_cli.cli.session import Session
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from amem_cli.rendering.console import Console
     from amem_cli.services.outcome import Outcome
     from amem_cli.wiring import Workspace
 
@@ -99,24 +98,24 @@ class _Narrator:
         self._console: Console | None = None if session.output.as_json else session.output.console()
 
     def heading(self, text: str) -> None:
-        from amem_cli.rendering.text import styled
+        from amem_cli.rendering.console import Styled
 
         if self._console is not None:
             self._console.print()
-            self._console.print(styled((text, "bold underline")))
+            self._console.print(Styled((text, "bold underline")))
 
     def line(self, text: str) -> None:
-        from amem_cli.rendering.text import styled
+        from amem_cli.rendering.console import Styled
 
         if self._console is not None:
-            self._console.print(styled(text))
+            self._console.print(Styled(text))
 
     def quote(self, text: str) -> None:
-        from amem_cli.rendering.text import styled
+        from amem_cli.rendering.console import Styled
 
         if self._console is not None:
             for line in text.strip().splitlines():
-                self._console.print(styled(("  │ ", "dim"), line))
+                self._console.print(Styled(("  │ ", "dim"), line))
 
     def outcome(self, outcome: Outcome) -> None:
         from amem_cli.rendering.text import show_outcome

@@ -13,19 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from amem_cli.cli import (
-    doctor_command,
-    exchange_commands,
-    graph_commands,
-    link_commands,
-    memory_commands,
-    model_commands,
-    note_commands,
-    review_commands,
-    search_commands,
-    settings_commands,
-    vault_commands,
-)
+from amem_cli.cli.commands import CommandsOnDemand, new_app
 from amem_cli.cli.session import Session
 from amem_cli.core.errors import (
     EXIT_BUG,
@@ -38,29 +26,14 @@ from amem_cli.core.errors import (
 )
 from amem_cli.rendering.output import Output, silence
 
-app = typer.Typer(
+app = new_app(
+    cls=CommandsOnDemand,
     name="amem",
     help="A Zettelkasten that organises itself: markdown notes, linked and evolved by a local"
     " model. Global options may stand before or after the command.",
     no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (
-    vault_commands,
-    note_commands,
-    search_commands,
-    link_commands,
-    memory_commands,
-    review_commands,
-    graph_commands,
-    model_commands,
-    settings_commands,
-    exchange_commands,
-    doctor_command,
-):
-    group.register(app)
 
 _STREAM_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _ENDING = (signal.SIG_DFL, signal.default_int_handler)

@@ -9,8 +9,7 @@ import typer
 from amem_cli.cli.session import Session, session_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from amem_cli.rendering.console import Console
     from amem_cli.services.outcome import Outcome
     from amem_cli.wiring import Workspace
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from amem_cli.cli.session import session_of
+from amem_cli.cli.settings_commands import AFTER_ENCODER
 from amem_cli.core.errors import UsageError
 
 BACKENDS = ("llama.cpp", "openai", "ollama", "none")
@@ -101,6 +102,8 @@ def use(
         _allow(workspace.root, changes)
         for key, value in changes.items():
             write_value(workspace.config_file, key, value)
+    if encoder:
+        session.output.notice(AFTER_ENCODER)
     text = "\n".join(f"{key} = {value!r}" for key, value in changes.items())
     session.output.result(changes, lambda _: session.output.plain(text))
 

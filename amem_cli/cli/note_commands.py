@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
 from amem_cli.cli.session import Session, moment, session_of
 from amem_cli.core.errors import SettingsError, UsageError
 
@@ -148,9 +149,9 @@ def show(
 def list_notes(
     context: typer.Context,
     tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
-    since: Annotated[str | None, typer.Option(help="Created on this day or later.")] = None,
-    until: Annotated[str | None, typer.Option(help="Created on this day or earlier.")] = None,
-    path: Annotated[str, typer.Option(help="Only below this folder.")] = "",
+    since: SinceOption = None,
+    until: UntilOption = None,
+    path: PathOption = "",
     orphans: Annotated[bool, typer.Option("--orphans", help="Only notes without links.")] = False,
     pending: Annotated[
         bool, typer.Option("--pending", help="Only notes that wait for the model.")
@@ -168,14 +169,16 @@ def list_notes(
         amem list --tag zettelkasten -n 20
 
         amem list --orphans --sort title
+
+        amem list --since "last week" --path 'daily/2026-*'
     """
-    from amem_cli.rendering.documents import summary_document
     from amem_cli.services.listing import SORTS, listed
     from amem_cli.services.query import Filters
 
     if sort not in SORTS:
         raise UsageError(f"cannot sort by {sort!r}", hint=f"One of: {', '.join(SORTS)}.")
-    filters = Filters(tuple(tag or ()), moment(since, "--since"), moment(until, "--until"), path)
+    days = first_day(since, "--since"), last_day(until, "--until")
+    filters = Filters(tuple(tag or ()), *days, path)
     session = session_of(context)
     with session.workspace() as workspace:
         notes = listed(
@@ -188,6 +191,8 @@ def list_notes(
             limit=limit,
         )
     if session.output.as_json:
+        from amem_cli.rendering.documents import summary_document
+
         session.output.json_line([summary_document(note) for note in notes], indent=2)
         return
     for note in notes:

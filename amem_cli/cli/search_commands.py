@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.day_options import first_day, last_day
+from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
 from amem_cli.cli.session import session_of
 from amem_cli.core.errors import IndexFault, SettingsError, UsageError
 
@@ -27,13 +28,13 @@ def register(app: typer.Typer) -> None:
 def search(
     context: typer.Context,
     query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)] = "",
-    limit: Annotated[int, typer.Option("-k", "--limit", help="How many direct hits.")] = 5,
+    limit: Annotated[int, typer.Option("-k", "--limit", min=1, help="How many direct hits.")] = 5,
     mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
     neighbors: Annotated[bool, typer.Option(help="Linked notes beside the hits.")] = True,
     tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
-    since: Annotated[str | None, typer.Option(help="Created on this day or later.")] = None,
-    until: Annotated[str | None, typer.Option(help="Created on this day or earlier.")] = None,
-    path: Annotated[str, typer.Option(help="Only below this folder.")] = "",
+    since: SinceOption = None,
+    until: UntilOption = None,
+    path: PathOption = "",
     queries: Annotated[
         Path | None,
         typer.Option(help="A file of queries, one a line or JSONL; one JSON result a line."),
@@ -57,12 +58,20 @@ def search(
 
     if mode not in MODES:
         raise UsageError(f"no mode {mode!r}", hint=f"One of: {', '.join(MODES)}.")
+    if query and queries is not None:
+        raise UsageError("give a query or --queries, not both")
     if not query.strip() and queries is None:
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
+    asked = [] if queries is None else list(_queries(queries))
     days = first_day(since, "--since"), last_day(until, "--until")
     filters = Filters(tuple(tag or ()), *days, path)
     session = session_of(context)
-    with session.workspace() as workspace:
+    with session.workspace(sync=False) as workspace:
+        if mode != "keyword":
+            # A search multiplies nothing large, and starting threads for that costs more.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+            workspace.load_encoder_ahead()
+        session.synchronise(workspace)
         if mode != "keyword":
             session.embed(workspace)
         if queries is None:
@@ -70,7 +79,7 @@ def search(
             document = search_document(query, mode, hits)
             session.output.result(document, lambda console: show_hits(console, hits, query))
             return
-        for text, extra in _queries(queries):
+        for text, extra in asked:
             hits = _search(workspace, text, mode, limit, neighbors, filters)
             session.output.json_line({**extra, **search_document(text, mode, hits)})
 
@@ -106,10 +115,16 @@ def count_hits(workspace: Workspace, keys: list[str]) -> None:
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
     """Queries of a file with the other fields of their line, which the answer repeats."""
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read {path}: {error}") from None
-    for number, line in enumerate(text.splitlines(), 1):
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        raise SettingsError(
+            f"cannot read {path}: {error.strerror}", hint="Name a file of queries, or - for stdin."
+        ) from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{path} is not UTF-8", hint="Save it as UTF-8.") from None
+    # Other characters that end a line elsewhere may stand inside of JSON.
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         if not line.lstrip().startswith("{"):
@@ -118,6 +133,11 @@ def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
         try:
             record = json.loads(line)
             query = record.pop("query")
-        except (ValueError, KeyError):
-            raise UsageError(f"{path}:{number} is no JSON object with a “query”") from None
-        yield str(query), record
+        except (ValueError, KeyError, RecursionError):
+            query = None
+        if not isinstance(query, str) or not query.strip():
+            raise UsageError(
+                f"{path}:{number} is no JSON object with a “query” of some text",
+                hint='A line is a query, or {"query": "…"} with fields that the answer repeats.',
+            )
+        yield query, record

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.core.errors import UsageError
 from amem_cli.rendering.output import Output
 
+TOLD_AFTER_SECONDS = 10.0
+
 if TYPE_CHECKING:
     from datetime import datetime
 
     import typer
 
+    from amem_cli.core.index_port import Progress
     from amem_cli.wiring import Workspace
 
 
@@ -65,12 +69,38 @@ class Session:
         if self.output.verbose:
             self.output.problems(report.problems)
 
-    def embed(self, workspace: Workspace) -> int:
-        """Give new passages their vectors, with a progress bar."""
+    def embed(self, workspace: Workspace, *, go_over: bool = False) -> int:
+        """Give new passages their vectors, and say so where it takes long.
+
+        Args:
+            go_over: to the encoder of the settings, also where that is to embed all notes anew.
+        """
         from amem_cli.services.sync import embed_missing
 
+        encoder = workspace.chosen_encoder if go_over else workspace.encoder
         with self.output.progress("embedding") as progress:
-            return embed_missing(workspace.ports, workspace.encoder, progress=progress)
+            told = self._estimate(progress)
+            return embed_missing(workspace.ports, encoder, progress=told)
+
+    def _estimate(self, progress: Progress | None) -> Progress:
+        started, first, said = time.monotonic(), 0, False
+
+        def told(done: int, total: int) -> None:
+            nonlocal first, said
+            if progress is not None:
+                progress(done, total)
+            # The first portion holds the time to load the encoder.
+            elapsed = time.monotonic() - started
+            if not said and first and elapsed > TOLD_AFTER_SECONDS:
+                said = True
+                left = elapsed * (total - done) / done
+                self.output.notice(
+                    f"embedding {total} passages takes about {_span(left)} more; what is done is"
+                    " kept when you stop, and search --mode keyword needs no vectors"
+                )
+            first = first or done
+
+        return told
 
 
 def session_of(context: typer.Context) -> Session:
@@ -86,13 +116,17 @@ def moment(text: str | None, option: str) -> datetime | None:
     Raises:
         UsageError: it is no date.
     """
-    from amem_cli.core.identity import parse_moment
-
     if text is None:
         return None
+    from amem_cli.core.identity import parse_moment
+
     try:
         return parse_moment(text)
     except ValueError:
         raise UsageError(
             f"{option} {text!r} is no date", hint="Write it as 2026-03-02 or 2026-03-02T15:00."
         ) from None
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

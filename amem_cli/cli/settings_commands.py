@@ -8,6 +8,8 @@ import typer
 
 from amem_cli.cli.session import session_of
 
+AFTER_ENCODER = "next: amem index embeds the notes anew; searches use the former vectors until then"
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
@@ -98,6 +100,8 @@ def set_value(
             # Whoever sets it here may be made to download it; whoever clones the vault may not.
             give_consent(path.parent.parent, encoder_subject(str(new)), os.environ)
     write_value(path, key, new)
+    if key == "encoder.model":
+        session.output.notice(AFTER_ENCODER)
     document = {"key": key, "value": _shown(new), "file": str(path)}
     session.output.result(document, lambda _: session.output.plain(f"{key} = {value}  ({path})"))
 

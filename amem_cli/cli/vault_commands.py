@@ -109,7 +109,7 @@ def _update(session: Session, workspace: Workspace) -> None:
     with session.output.progress("reading notes") as progress:
         report = synchronise(workspace.ports, progress=progress)
     read_seconds = time.perf_counter() - started
-    embedded = session.embed(workspace)
+    embedded = session.embed(workspace, go_over=True)
     seconds = time.perf_counter() - started
     problems = [*report.problems, *workspace.index.problems()]
     session.output.problems(problems)

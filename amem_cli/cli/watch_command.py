@@ -133,10 +133,14 @@ def _service(session: Session, *, install: bool) -> None:
 
     change = login_service.install if install else login_service.uninstall
     told = change(_vault(session), _environment())
-    session.output.result(
-        {"file": str(told.file), "changed": told.changed, "notes": list(told.notes)},
-        lambda _: session.output.plain("\n".join(told.notes)),
-    )
+    document = {
+        "file": str(told.file),
+        "changed": told.changed,
+        "done": told.done,
+        "to_type": list(told.to_type),
+        "reason": told.reason,
+    }
+    session.output.result(document, lambda _: session.output.plain("\n".join(told.notes)))
 
 
 def _drain(session: Session, workspace: Workspace) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from amem_cli.core.errors import Problem
-from amem_cli.core.journal import Event
-from amem_cli.core.proposals import Proposal
+if TYPE_CHECKING:
+    from amem_cli.core.errors import Problem
+    from amem_cli.core.journal import Event
+    from amem_cli.core.proposals import Proposal
 
 _YEAR_2200 = 7_258_118_400_000_000
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from amem_cli.core.index_port import NoteSummary
-from amem_cli.core.note import Note
+from typing import TYPE_CHECKING
+
 from amem_cli.core.wikilinks import plain_text
+
+if TYPE_CHECKING:
+    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.note import Note
 
 
 def embedded_text(summary: NoteSummary | Note, passage: str) -> str:

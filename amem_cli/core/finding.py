@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from amem_cli.core.errors import Problem
+if TYPE_CHECKING:
+    from amem_cli.core.errors import Problem
 
 Severity = Literal["problem", "notice"]
 Mend = Callable[[], str]

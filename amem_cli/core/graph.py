@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from amem_cli.core.index_port import LinkKind, NoteLink, NoteSummary
-from amem_cli.core.journal import LinkRecord
 from amem_cli.core.resolution import NoteNames, is_attachment, resolve
+
+if TYPE_CHECKING:
+    from amem_cli.core.index_port import LinkKind, NoteLink, NoteSummary
+    from amem_cli.core.journal import LinkRecord
 
 
 @dataclass(frozen=True, slots=True)

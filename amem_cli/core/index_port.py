@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from amem_cli.core.errors import Problem
-from amem_cli.core.journal import Event, LinkRecord
-from amem_cli.core.note import Note
 from amem_cli.core.resolution import NoteNames
 
 if TYPE_CHECKING:
+    from amem_cli.core.errors import Problem
+    from amem_cli.core.journal import Event, LinkRecord
+    from amem_cli.core.note import Note
     from amem_cli.core.ports import Vectors
 
 LinkKind = Literal["wikilink", "property"]
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFile:
-    """What the index remembers of a file.
+class KnownFile(NamedTuple):
+    """What the index remembers of a file; a tuple for the reason that `FileState` gives.
 
     Attributes:
         scanned_ns: clock time before the file was read; a file whose times are not older than
@@ -94,6 +93,26 @@ class NoteSummary:
         return self.id or self.path
 
 
+class NoteOutline(Protocol):
+    """What filters look at; read for all notes in a small part of the time of summaries."""
+
+    @property
+    def path(self) -> str:
+        """Vault-relative path."""
+
+    @property
+    def created(self) -> str:
+        """ISO 8601, or empty."""
+
+    @property
+    def modified(self) -> str:
+        """ISO 8601."""
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """Tags without `#`."""
+
+
 @dataclass(frozen=True, slots=True)
 class PassageJob:
     """A passage that has no vector yet."""
@@ -164,13 +183,20 @@ class MemoryIndex(NoteNames, Protocol):
         """Why links were made, by (source path, target id or path), of one note or all."""
 
     def use_encoder(self, model_id: str, dimension: int) -> bool:
-        """Prepare for vectors of this model; True where vectors of another model were dropped."""
+        """Prepare for vectors of this model; True where a search still uses another model's."""
 
     def encoder(self) -> str | None:
         """Id of the model whose vectors are stored."""
 
-    def passages_to_embed(self) -> list[PassageJob]:
-        """Passages without a vector."""
+    def count_to_embed(self, model_id: str) -> int:
+        """How many passages have no vector of this model."""
+
+    def passages_to_embed(self, limit: int | None = None, after: int = 0) -> list[PassageJob]:
+        """At most `limit` passages without a vector of the model in use, by number, each with a
+        greater number than `after`."""
+
+    def go_over(self) -> bool:
+        """Let searches use the model in use; False while passages have no vector of it."""
 
     def store_vectors(self, passages: Sequence[int], vectors: Vectors) -> None:
         """Add vectors; shape (len(passages), dimension)."""
@@ -184,6 +210,9 @@ class MemoryIndex(NoteNames, Protocol):
     def summaries(self) -> Iterator[NoteSummary]:
         """All notes by path."""
 
+    def outlines(self) -> Iterator[NoteOutline]:
+        """The same in short."""
+
     def find(self, name: str) -> list[NoteSummary]:
         """Notes by id, path, file name, title, alias, or a prefix of the id, in this order of
         preference: the first kind of match that finds anything decides."""
@@ -196,6 +225,9 @@ class MemoryIndex(NoteNames, Protocol):
 
     def links_of(self, path: str) -> list[NoteLink]:
         """Links that stand in a note."""
+
+    def links_from(self, path: str) -> list[tuple[str, NoteLink]]:
+        """The same that resolve, with the paths of the notes that they mean."""
 
     def links_to(self, path: str) -> list[tuple[str, NoteLink]]:
         """Links of other notes that resolve to a note, with their paths."""
@@ -216,6 +248,9 @@ class MemoryIndex(NoteNames, Protocol):
     def spellings(self, beginning: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """Indexed words (stems) that begin so and are that long, with their number of notes."""
 
+    def lengths(self, paths: Sequence[str]) -> Mapping[str, int]:
+        """Characters of the first two passages of notes, by path."""
+
     def written_next(
         self, path: str, reach: int
     ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -226,6 +261,9 @@ class MemoryIndex(NoteNames, Protocol):
         self, vector: Vectors, limit: int, among: Sequence[str] | None = None
     ) -> dict[str, float]:
         """Best cosine of any passage by path, best first; shape of `vector`: (dimension,)."""
+
+    def nearest_passages(self, path: str, vector: Vectors) -> list[int]:
+        """Positions of a note's passages that have vectors, nearest to a vector first."""
 
     def note_vector(self, path: str) -> Vectors | None:
         """Mean of a note's passage vectors, unit length, shape (dimension,)."""

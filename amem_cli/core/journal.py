@@ -218,33 +218,6 @@ _MOST_COUNTED = 2**53
 _LINK_TEXTS = ("target", "path", "text", "relation", "reason", "by")
 
 
-@dataclass(frozen=True, slots=True)
-class JournalFile:
-    """What a journal file holds beyond what was known of it.
-
-    Attributes:
-        name: the file's name.
-        position: says up to where the file is known once the events are stored.
-    """
-
-    name: str
-    position: str
-    events: tuple[Event, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class JournalNews:
-    """What the journal's files say that is not known yet.
-
-    Attributes:
-        restarted: a part that was known has changed or is gone, as git does when it goes back;
-            what was known is to be forgotten, the files are given whole.
-    """
-
-    files: tuple[JournalFile, ...] = ()
-    restarted: bool = False
-
-
 def splice_between(before: bytes, after: bytes, sha_before: str, sha_after: str) -> Splice | None:
     """The one replacement that turns `before` into `after`; None where it is not UTF-8.
 

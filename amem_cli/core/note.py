@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from amem_cli.core.errors import Problem
+if TYPE_CHECKING:
+    from amem_cli.core.errors import Problem
 
 Relation = Literal[
     "related", "supports", "contradicts", "supersedes", "example_of", "part_of", "causes"

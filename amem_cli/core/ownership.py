@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from amem_cli.core.journal import Event, LinkRecord
+if TYPE_CHECKING:
+    from amem_cli.core.journal import Event, LinkRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,13 @@ class Encoder(Protocol):
     def max_tokens(self) -> int:
         """Tokens of a text that the model reads; the rest is cut."""
 
+    def readable(self, text: str) -> float:
+        """Share of a text's tokens that the model knows, 0..1; 1 where that cannot be told.
+
+        Raises:
+            EncoderError: the model cannot be loaded.
+        """
+
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """Encode texts.
 

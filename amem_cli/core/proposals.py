@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.journal import Change, Event, change_from_record
 from amem_cli.core.note import METADATA_FIELDS, Note
-from amem_cli.core.ownership import Ownership
+
+if TYPE_CHECKING:
+    from amem_cli.core.ownership import Ownership
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ The shares were chosen by experiment; `docs/retrieval.md` tells on what, and wha
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 # Share of the cosine in the fused score; a convex fusion of normalised scores loses less than
@@ -25,12 +26,19 @@ LENDERS = 20
 
 # Of its excess a note lends this share to the one written next, and to the one before.
 TIME_SHARE = 0.4
-# What the second and third note away get, each of what the nearer one got.
-TIME_DECAY = 0.7
-TIME_REACH = 3
+# What the second, third and fourth note away get, each of what the nearer one got.
+TIME_DECAY = 0.8
+TIME_REACH = 4
 # Written within this span of one another in one folder, notes belong to one occasion: a
 # conversation, a meeting, a lecture. A person's notes of different days lend each other nothing.
 TIME_SPAN_SECONDS = 3600
+# A note that ends with a question has the words that are asked for, the next note has what is
+# wanted: that one gets this much on top, and with it a little more than the question has.
+ANSWER_SHARE = 0.7
+# A turn of a conversation leans on those around it, a note of several paragraphs stands by itself:
+# of twice this length, in characters, it gives and gets a quarter.
+LEANING_LENGTH = 250
+_ENDS_ASKING = re.compile(r"[?？؟][\s\"'”’»)\]*_]{0,8}\Z")
 # A link in the text is a person's; it says what similarity does not. One in the front matter may
 # come from the machine, which had looked at similarity already.
 TEXT_LINK_SHARE = 0.5
@@ -47,13 +55,18 @@ def normalised(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: max(0.0, score) / best for key, score in scores.items()}
 
 
-def fused(cosines: Mapping[str, float], words: Mapping[str, float]) -> dict[str, float]:
+def fused(
+    cosines: Mapping[str, float], words: Mapping[str, float], readable: float = 1.0
+) -> dict[str, float]:
     """Convex fusion over the union of both legs, best first.
 
-    Both legs should know every candidate: a missing score counts as nothing.
+    Args:
+        cosines, words: both should know every candidate; a missing score counts as nothing.
+        readable: share of the question that the encoder can read, 0..1. Of a script that it never
+            learned it sees little more than the punctuation, and the words count for more.
     """
     near, said = normalised(cosines), normalised(words)
-    share = COSINE_SHARE if said and near else float(bool(near))
+    share = COSINE_SHARE * math.sqrt(readable) if said and near else float(bool(near))
     scores = {
         key: share * near.get(key, 0.0) + (1 - share) * said.get(key, 0.0) for key in {*near, *said}
     }
@@ -95,20 +108,35 @@ def excess(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: score - floor for key, score in best if score > floor}
 
 
+def asks(text: str) -> bool:
+    """True for a text that ends with a question."""
+    return _ENDS_ASKING.search(text[-9:]) is not None
+
+
 def lent_in_time(
-    surplus: Mapping[str, float], neighbours: Mapping[str, Iterable[tuple[str, int]]]
+    surplus: Mapping[str, float],
+    neighbours: Mapping[str, Iterable[tuple[str, int]]],
+    lengths: Mapping[str, int],
+    asking: Set[str] = frozenset(),
 ) -> dict[str, float]:
     """What notes get from those written next to them, summed.
 
     Args:
         surplus: what each note has to lend.
-        neighbours: for a note the others with their distance in notes, 1 for the next one.
+        neighbours: for a note the others with their distance in notes: 1 for the next one, -1 for
+            the one before.
+        lengths: characters of the notes; none for one that counts as short.
+        asking: notes that end with a question.
     """
     gains: dict[str, float] = {}
     for source, spare in surplus.items():
         for key, distance in neighbours.get(source, ()):
-            share = TIME_SHARE * TIME_DECAY ** (distance - 1)
-            gains[key] = gains.get(key, 0.0) + share * spare
+            share = TIME_SHARE * TIME_DECAY ** (abs(distance) - 1)
+            if distance == 1 and source in asking:
+                share += ANSWER_SHARE
+            longer = max(lengths.get(source, 0), lengths.get(key, 0), LEANING_LENGTH)
+            leaning = (LEANING_LENGTH / longer) ** 2
+            gains[key] = gains.get(key, 0.0) + share * leaning * spare
     return gains
 
 

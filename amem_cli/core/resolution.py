@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 _PICTURES = "avif|bmp|gif|heic|jpe?g|png|svg|tiff?|webp"
@@ -47,6 +47,29 @@ class NameTable:
 
     def alias_candidates(self, key: str) -> Sequence[str]:
         return self._aliased.get(key, ())
+
+
+class RememberedNames:
+    """Other names, each key looked up once; for resolving many links at a time.
+
+    Args:
+        candidates: what is known already of keys.
+    """
+
+    def __init__(self, names: NoteNames, candidates: Mapping[str, Sequence[str]]) -> None:
+        self._names = names
+        self._candidates = dict(candidates)
+        self._aliased: dict[str, Sequence[str]] = {}
+
+    def candidates(self, key: str) -> Sequence[str]:
+        if key not in self._candidates:
+            self._candidates[key] = self._names.candidates(key)
+        return self._candidates[key]
+
+    def alias_candidates(self, key: str) -> Sequence[str]:
+        if key not in self._aliased:
+            self._aliased[key] = self._names.alias_candidates(key)
+        return self._aliased[key]
 
 
 def name_key(text: str) -> str:

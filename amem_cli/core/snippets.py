@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
+from amem_cli.core.full_text import german_stem, indexable_text, reads_german, search_terms
 from amem_cli.core.spelling import index_stems
 from amem_cli.core.wikilinks import plain_text
-from amem_cli.core.words import TOKEN, indexable_text, is_unspaced, search_terms, stem
+from amem_cli.core.words import TOKEN, fold, is_unspaced, stem
 
 SNIPPET_CHARACTERS = 240
 _BREAK = re.compile(r"[\W_]+")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_SHORTEST_ROOT = 4
 
 
 def snippet(passages: Sequence[str], query: str, limit: int = SNIPPET_CHARACTERS) -> str:
@@ -25,15 +29,31 @@ def snippet_of_terms(
     passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_CHARACTERS
 ) -> str:
     """The same for the `search_terms` of a query."""
-    passage = max(passages or [""], key=lambda text: _held(text, terms))
+    passage = _best_passage(passages or [""], terms)
     best = " ".join(plain_text(passage).split())
-    places = [place for place in (best.casefold().find(term) for term in terms) if place >= 0]
+    folded = fold(best)
+    places = [place for place in map(folded.find, terms) if place >= 0]
+    # Another inflection or spelling is found by cutting the text into words, which takes longer.
+    places = places or [start for start, _ in marks(best, terms)[:1]]
     return window(best, min(places, default=0), limit)
 
 
+def _best_passage(passages: Sequence[str], terms: Sequence[str]) -> str:
+    held = [_held(fold(text), terms) for text in passages]
+    if not any(held) and len(passages) > 1:
+        # It is another inflection or spelling that was found.
+        roots = [_root(word) for term in terms for word in _pieces(term)]
+        held = [_held(_bare(text), roots) for text in passages]
+    return passages[held.index(max(held))]
+
+
 def _held(text: str, terms: Sequence[str]) -> int:
-    folded = text.casefold()
-    return sum(term in folded for term in terms)
+    return sum(term in text for term in terms)
+
+
+def _root(word: str) -> str:
+    stemmed = german_stem(word) if word.isalpha() and not is_unspaced(word) else word
+    return _bare(stemmed if len(stemmed) >= _SHORTEST_ROOT else stem(word))
 
 
 def window(text: str, place: int, limit: int) -> str:
@@ -57,27 +77,53 @@ def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
     Args:
         terms: the `search_terms` of the query, or what they were corrected to: stems of the index.
     """
-    wanted = {*terms, *(stem(term) for term in terms)}
+    pieces = [piece for term in terms for piece in _pieces(term)]
+    wanted = {_bare(form) for piece in pieces for form in (piece, stem(piece))}
+    beginnings = tuple(_bare(term[:-1]) for term in terms if term.endswith("*"))
+    german = {german_stem(piece) for piece in pieces if piece.isalpha()}
+    stemmed = reads_german(text)
     found: list[tuple[int, int]] = []
     for match in TOKEN.finditer(text):
         token = match.group()
         if is_unspaced(token):
             found += _pairs(token, match.start(), wanted)
-        elif any(not wanted.isdisjoint(index_stems(word)) for word in _indexed_words(token)):
-            found.append(match.span())
+            continue
+        for word in _indexed_words(token):
+            bare = _bare(word)
+            if (
+                not wanted.isdisjoint(index_stems(bare))
+                or (beginnings and bare.startswith(beginnings))
+                or ((stemmed or bare != word) and german_stem(word) in german)
+            ):
+                found.append(match.span())
+                break
     return _joined(found)
 
 
+def _pieces(term: str) -> list[str]:
+    """The words of a term as the index has them."""
+    return [word for word in _BREAK.split(fold(term)) if word]
+
+
 def _indexed_words(token: str) -> list[str]:
-    return [word for word in _BREAK.split(indexable_text(token)) if word]
+    written = indexable_text(token).partition("\n")[0]
+    return [word for word in _BREAK.split(written) if word]
+
+
+def _bare(text: str) -> str:
+    """Folded text without accents."""
+    folded = fold(text)
+    if folded.isascii():
+        return folded
+    return _ACCENTS.sub("", unicodedata.normalize("NFD", folded))
 
 
 def _pairs(run: str, start: int, wanted: set[str]) -> list[tuple[int, int]]:
-    width = min(2, len(run))
     return [
         (start + i, start + i + width)
-        for i in range(len(run) - width + 1)
-        if run[i : i + width] in wanted
+        for i in range(len(run))
+        for width in (1, 2)
+        if i + width <= len(run) and _bare(run[i : i + width]) in wanted
     ]
 
 

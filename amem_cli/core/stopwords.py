@@ -115,6 +115,14 @@ GENERIC_WORDS = _listed(
     """
 )
 
+# Words of nearly every German text, and of hardly a text in any other language.
+SIGNS_OF_GERMAN = _listed(
+    """
+    und ist nicht eine einen einem einer für auf wir ich wird werden wurde auch sich noch oder zum
+    zur über kein keine dem beim vom durch dass wenn aber schon heute nach bei das der sind haben
+    """
+)
+
 CHINESE_FUNCTION_CHARACTERS = frozenset(
     "的了是在我有和就不人都一个上也很到说要去你会着没看好自己这那他她它们吗呢吧啊与及或但而被把从对"
     "让给向于以为之其所如若因此则即又还再只才更最能可将已过得地等么什怎哪谁几多少些每种时候后前里中"

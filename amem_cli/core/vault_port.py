@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from amem_cli.core.errors import Problem
+if TYPE_CHECKING:
+    from amem_cli.core.errors import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """What the system says of a file without reading it; times in nanoseconds."""
+class FileState(NamedTuple):
+    """What the system says of a file without reading it; times in nanoseconds.
+
+    A vault has thousands, and every command makes them all; a tuple is made fastest.
+    """
 
     path: str
     size: int
@@ -36,6 +38,8 @@ class FileContent:
     @property
     def sha(self) -> str:
         """SHA-256 of what was read, hexadecimal."""
+        import hashlib
+
         return hashlib.sha256(self.raw).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""How text is cut into words, search terms, index text and sentences, in any script."""
+"""How text is cut into words and sentences, in any script."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import unicodedata
 from collections import Counter
 
 from amem_cli.core.stopwords import (
-    CHINESE_FUNCTION_CHARACTERS,
     LATIN_STOPWORDS,
     STOPWORDS_BY_LANGUAGE,
     SUBJECTS_IN_ENGLISH,
@@ -31,8 +30,7 @@ _WORD = rf"{_START}{_LETTER}*{_JOINED}(?:\+\+|#(?!\w))?"
 TOKEN = re.compile(rf"{_UNSPACED}+|{_WORD}")
 UNSPACED_RUN = re.compile(rf"{_UNSPACED}+")
 
-_NAMED_SIGNS = (("++", "plusplus"), ("#", "sharp"))
-_SEPARATOR = re.compile(r"[-_'’.,:]+")
+SEPARATOR = re.compile(r"[-_'’.,:]+")
 _SENTENCE_END = re.compile(r"[.!?]{1,8}[\"'”’»«)\]*_]{0,4}(?=\s|$)|[。！？…][”’」』）]{0,4}")
 _BLOCK_START = re.compile(r"[ \t]{0,16}(?:[-*+•>|#]|\d{1,3}[.)]|```|~~~|→)")
 _ABBREVIATION_LIST = """
@@ -65,10 +63,11 @@ def words(text: str) -> list[str]:
     A possessive ending is dropped, a number's inner separators become a point, `c++` and `c#` stay
     whole, and a run of Chinese, Japanese or Korean characters is one word.
     """
-    return [_plain_word(match) for match in TOKEN.findall(fold(text))]
+    return [plain_word(match) for match in TOKEN.findall(fold(text))]
 
 
-def _plain_word(token: str) -> str:
+def plain_word(token: str) -> str:
+    """A folded token of `TOKEN` without a possessive ending, and with points inside a number."""
     token = token.replace("’", "'")
     if token.endswith("'s"):
         return token[:-2]
@@ -91,57 +90,6 @@ def cjk_bigrams(run: str) -> list[str]:
     if len(run) < 2:
         return [run] if run else []
     return [run[i : i + 2] for i in range(len(run) - 1)]
-
-
-def _spelt_sign(word: str) -> str:
-    for sign, name in _NAMED_SIGNS:
-        if word.endswith(sign):
-            return word[: -len(sign)] + name
-    return word
-
-
-def _terms_of(token: str) -> list[str]:
-    if is_unspaced(token):
-        return cjk_bigrams(token)
-    word = _spelt_sign(_plain_word(token))
-    parts = [part for part in _SEPARATOR.split(word) if part]
-    if len(parts) < 2 or word[0].isdigit():
-        return [word]
-    return [word, *(part for part in parts if len(part) > 1)]
-
-
-def search_terms(query: str) -> list[str]:
-    """The distinct terms to ask a full-text index of `indexable_text` for, in the query's order.
-
-    Stop words are left out unless there is nothing else. A joined word such as `dead-tuple` gives
-    itself and its parts; a term may hold a separator and is then meant as a phrase.
-    """
-    language = detect_language(query)
-    terms = [term for token in TOKEN.findall(fold(query)) for term in _terms_of(token)]
-    meaningful = [term for term in terms if not _is_empty_term(term, language)]
-    return list(dict.fromkeys(meaningful or terms))
-
-
-def _is_empty_term(term: str, language: str) -> bool:
-    if is_unspaced(term):
-        return all(character in CHINESE_FUNCTION_CHARACTERS for character in term)
-    return is_stopword(term, language)
-
-
-def indexable_text(text: str) -> str:
-    """The text for a full-text table that splits at spaces and punctuation.
-
-    Folded; runs of Chinese, Japanese and Korean characters become overlapping pairs, and `c++` and
-    `c#` become words, so that `search_terms` of a query find them. Not meant for display.
-    """
-
-    def spread(match: re.Match[str]) -> str:
-        token = match.group()
-        if is_unspaced(token):
-            return f" {' '.join(cjk_bigrams(token))} "
-        return _spelt_sign(token)
-
-    return TOKEN.sub(spread, fold(text))
 
 
 def stem(word: str) -> str:

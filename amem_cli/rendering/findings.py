@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.finding import Finding
+from amem_cli.rendering.console import Styled
 from amem_cli.rendering.output import on_one_line
-from amem_cli.rendering.text import styled
 from amem_cli.services.doctor import is_healthy
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from amem_cli.rendering.console import Console
 
 SHOWN_OF_A_CHECK = 20
 
@@ -48,13 +48,13 @@ def show_findings(
     """
     for check, group in groupby(findings, key=lambda finding: finding.check):
         found = list(group)
-        console.print(styled((check, "bold cyan")))
+        console.print(Styled((check, "bold cyan")))
         shown = found if whole else found[:SHOWN_OF_A_CHECK]
         for finding in shown:
             _show(console, finding)
         if len(shown) < len(found):
             console.print(f"  … and {len(found) - len(shown)} more (--verbose shows all)")
-    console.print(styled((_summary(findings, fixing=fixing), "bold")))
+    console.print(Styled((_summary(findings, fixing=fixing), "bold")))
 
 
 def _show(console: Console, finding: Finding) -> None:
@@ -63,9 +63,9 @@ def _show(console: Console, finding: Finding) -> None:
         mark, style = "·", "dim"
     place = f"{finding.path}:{finding.line}" if finding.line else finding.path
     where = (f"{on_one_line(place)}  " if place else "", "bold")
-    console.print(styled((f"  {mark} ", style), where, on_one_line(finding.message)))
+    console.print(Styled((f"  {mark} ", style), where, on_one_line(finding.message)))
     if finding.hint:
-        console.print(styled((f"      {on_one_line(finding.hint)}", "dim")))
+        console.print(Styled((f"      {on_one_line(finding.hint)}", "dim")))
 
 
 def _summary(findings: Sequence[Finding], *, fixing: bool) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.journal import Event, to_record
-from amem_cli.rendering.text import change_lines, styled
+from amem_cli.rendering.console import Styled
+from amem_cli.rendering.text import change_lines
 from amem_cli.services.history import Entry
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from amem_cli.rendering.console import Console
 
 _MOST_LINES = 6
 _LINE_LENGTH = 160
@@ -43,7 +44,7 @@ def show_history(
         event = entry.event
         undone = (f"  (taken back by {entry.undone_by})", "yellow")
         console.print(
-            styled(
+            Styled(
                 (event.time[:16].replace("T", " "), "dim"),
                 "  ",
                 (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold"),
@@ -52,7 +53,7 @@ def show_history(
             )
         )
         for text, style in _details(event):
-            console.print(styled("    ", (text, style)))
+            console.print(Styled("    ", (text, style)))
 
 
 def _tells_something(event: Event) -> bool:

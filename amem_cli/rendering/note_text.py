@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amem_cli.rendering.text import styled
-from amem_cli.services.show import NoteView
+from amem_cli.rendering.console import Styled
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from amem_cli.rendering.console import Console
+    from amem_cli.services.show import NoteView
 
 
 def show_note(console: Console, view: NoteView) -> None:
     """Metadata, text, and links in both directions with their reasons."""
     summary = view.summary
-    console.print(styled((summary.title, "bold")))
+    console.print(Styled((summary.title, "bold")))
     place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
-    console.print(styled((place, "dim")))
+    console.print(Styled((place, "dim")))
     if summary.context:
-        console.print(styled((summary.context, "italic")))
+        console.print(Styled((summary.context, "italic")))
     if summary.keywords:
-        console.print(styled(("keywords  ", "cyan"), ", ".join(summary.keywords)))
+        console.print(Styled(("keywords  ", "cyan"), ", ".join(summary.keywords)))
     if summary.tags:
-        console.print(styled(("tags      ", "cyan"), " ".join(f"#{tag}" for tag in summary.tags)))
+        console.print(Styled(("tags      ", "cyan"), " ".join(f"#{tag}" for tag in summary.tags)))
     if summary.refused:
-        console.print(styled(("problem   ", "yellow"), summary.refused))
+        console.print(Styled(("problem   ", "yellow"), summary.refused))
     console.print()
-    console.print(styled(view.note.body.strip("\n")))
+    console.print(Styled(view.note.body.strip("\n")))
     if view.links:
         console.print()
     for link in view.links:
@@ -37,4 +37,4 @@ def show_note(console: Console, view: NoteView) -> None:
             parts.append((f"  {link.record.relation.replace('_', ' ')}{by}", "magenta"))
             if link.record.reason:
                 parts.append(f"  {link.record.reason}")
-        console.print(styled(*parts))
+        console.print(Styled(*parts))

@@ -10,12 +10,10 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from amem_cli.core.errors import AmemError, Problem
-
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from amem_cli.core.errors import AmemError, Problem
     from amem_cli.core.index_port import Progress
+    from amem_cli.rendering.console import Console
 
 # What turns the direction of writing, and the line breaks that are no control characters.
 _STEERING = frozenset(
@@ -64,19 +62,11 @@ class Output:
         self.verbose = verbose
         self._color = color
 
-    def console(self, *, stderr: bool = False) -> Console:
-        """A rich console that adds no markup of its own to what notes say."""
-        from rich.console import Console
+    def console(self) -> Console:
+        """What results are shown on."""
+        from amem_cli.rendering.console import console_on
 
-        stream = sys.stderr if stderr else sys.stdout
-        return Console(
-            file=stream,
-            markup=False,
-            highlight=False,
-            emoji=False,
-            no_color=True if self._color is False else None,
-            soft_wrap=not stream.isatty(),
-        )
+        return console_on(sys.stdout, self._color)
 
     def result(self, document: Any, show: Callable[[Console], None]) -> None:
         """Print a result: the document as JSON, or what `show` draws."""
@@ -140,13 +130,15 @@ class Output:
             Progress as Bar,
         )
 
+        from amem_cli.rendering.console import rich_console
+
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
         )
-        with Bar(*columns, console=self.console(stderr=True), transient=True) as bar:
+        with Bar(*columns, console=rich_console(sys.stderr, self._color), transient=True) as bar:
             task = bar.add_task(label, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
 

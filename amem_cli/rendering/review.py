@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.rendering.text import change_lines, styled
+from amem_cli.rendering.console import Styled
+from amem_cli.rendering.text import change_lines
 from amem_cli.services.review import Decisions, Waiting
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from amem_cli.rendering.console import Console
 
 
 def waiting_document(waiting: Waiting) -> dict[str, Any]:
@@ -48,21 +49,21 @@ def show_waiting(console: Console, waiting: Waiting) -> None:
     """One proposal with its reason and a diff."""
     proposal = waiting.proposal
     console.print(
-        styled(
+        Styled(
             (waiting.title, "bold"),
             (f"  {waiting.path}", "dim"),
             (f"  {proposal.id}", "dim"),
         )
     )
-    console.print(styled("  because of ", (f"“{waiting.because}”", "cyan")))
+    console.print(Styled("  because of ", (f"“{waiting.because}”", "cyan")))
     if proposal.reason:
-        console.print(styled("  ", (proposal.reason, "italic")))
+        console.print(Styled("  ", (proposal.reason, "italic")))
     if waiting.change is None:
         why = "cannot be done now: " if waiting.blocked else "no longer fits: "
-        console.print(styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
+        console.print(Styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
         return
     for text, style in change_lines(waiting.change):
-        console.print(styled(f"  {waiting.change.field:<9}", (text, style)))
+        console.print(Styled(f"  {waiting.change.field:<9}", (text, style)))
 
 
 def show_all_waiting(console: Console, waiting: Sequence[Waiting]) -> None:
@@ -82,6 +83,6 @@ def show_decisions(console: Console, decisions: Decisions) -> None:
     ):
         if group:
             titles = ", ".join(dict.fromkeys(each.title for each in group))
-            console.print(styled(f"{name}: {len(group)}", (f"  ({titles})", "dim")))
+            console.print(Styled(f"{name}: {len(group)}", (f"  ({titles})", "dim")))
     for problem in decisions.problems:
-        console.print(styled(("! ", "yellow"), f"{problem.path}: {problem.message}"))
+        console.print(Styled(("! ", "yellow"), f"{problem.path}: {problem.message}"))

@@ -5,45 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.core.graph import Branch, Edge, Graph, clusters
-from amem_cli.core.journal import Change
-from amem_cli.rendering.output import printable
-from amem_cli.services.outcome import Outcome
-from amem_cli.services.query import Hit
-from amem_cli.services.stats import Stats
+from amem_cli.rendering.console import Styled
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
     from rich.tree import Tree
 
-
-def styled(*parts: str | tuple[str, str]) -> Text:
-    """Text of plain and (text, style) parts, made safe for a terminal."""
-    from rich.text import Text
-
-    text = Text()
-    for part in parts:
-        if isinstance(part, str):
-            text.append(printable(part))
-        else:
-            text.append(printable(part[0]), style=part[1])
-    return text
+    from amem_cli.core.graph import Branch, Edge, Graph
+    from amem_cli.core.journal import Change
+    from amem_cli.rendering.console import Console
+    from amem_cli.services.outcome import Outcome
+    from amem_cli.services.query import Hit
+    from amem_cli.services.stats import Stats
 
 
 def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
     """Hits, best first, then the notes that links brought in."""
     if not hits:
-        console.print(styled("nothing found for ", (query, "bold")))
+        console.print(Styled("nothing found for ", (query, "bold")))
         return
     titles = {hit.note.key: hit.note.title for hit in hits}
     for hit in hits:
         score = f"{hit.score:.2f}  "
         if hit.via is None:
-            console.print(styled((score, "green"), (hit.note.title, "bold"), *_place(hit)))
+            console.print(Styled((score, "green"), (hit.note.title, "bold"), *_place(hit)))
         else:
             console.print(
-                styled(
+                Styled(
                     (score, "green"),
                     ("↳ ", "cyan"),
                     (hit.note.title, "bold"),
@@ -51,13 +38,13 @@ def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
                 )
             )
             console.print(
-                styled(f"      linked with “{titles.get(hit.via, hit.via)}”"), style="cyan"
+                Styled(f"      linked with “{titles.get(hit.via, hit.via)}”"), style="cyan"
             )
         if hit.snippet:
-            console.print(styled("      ", *_marked(hit)))
+            console.print(Styled("      ", *_marked(hit)))
         if hit.note.tags:
             console.print(
-                styled("      ", " ".join(f"#{tag}" for tag in hit.note.tags)), style="dim"
+                Styled("      ", " ".join(f"#{tag}" for tag in hit.note.tags)), style="dim"
             )
 
 
@@ -77,7 +64,7 @@ def _place(hit: Hit) -> tuple[str | tuple[str, str], ...]:
 
 def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -> None:
     """What the memory process wrote, linked and evolved, and why."""
-    console.print(styled((outcome.title, "bold"), (f"  {outcome.path}", "dim")))
+    console.print(Styled((outcome.title, "bold"), (f"  {outcome.path}", "dim")))
     meta = outcome.metadata
     rows = (
         ("keywords", ", ".join(meta.keywords)),
@@ -87,37 +74,37 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
     for name, value in rows:
         if value:
             mark = " (written by amem)" if name in outcome.written else ""
-            console.print(styled((f"  {name:<9}", "cyan"), value, (mark, "dim")))
+            console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim")))
     for link in outcome.links:
         relation = link.relation.replace("_", " ")
         console.print(
-            styled(
+            Styled(
                 ("  link     ", "cyan"),
                 (link.title, "bold"),
                 (f"  {relation}, {link.strength:.1f}", "magenta"),
             )
         )
-        console.print(styled("           ", link.reason))
+        console.print(Styled("           ", link.reason))
     for note in outcome.evolved:
-        console.print(styled(("  evolved  ", "cyan"), (note.title, "bold"), f"  {note.reason}"))
+        console.print(Styled(("  evolved  ", "cyan"), (note.title, "bold"), f"  {note.reason}"))
         for change in note.changes:
             if change.field in note.fields:
                 for text, style in change_lines(change):
-                    console.print(styled(f"           {change.field}: ", (text, style)))
+                    console.print(Styled(f"           {change.field}: ", (text, style)))
     for proposal in outcome.proposed:
         console.print(
-            styled(("  proposed ", "cyan"), (proposal.path, "bold"), f"  {proposal.reason}")
+            Styled(("  proposed ", "cyan"), (proposal.path, "bold"), f"  {proposal.reason}")
         )
         for text, style in change_lines(proposal.change):
-            console.print(styled(f"           {proposal.change.field}: ", (text, style)))
+            console.print(Styled(f"           {proposal.change.field}: ", (text, style)))
     if outcome.proposed:
         console.print(
-            styled(("  waiting  ", "yellow"), "`amem review` decides on what is proposed")
+            Styled(("  waiting  ", "yellow"), "`amem review` decides on what is proposed")
         )
     for problem in outcome.problems if verbose else _condensed(outcome.problems):
-        console.print(styled(("  note     ", "yellow"), problem))
+        console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
-        console.print(styled(("  pending  ", "yellow"), "`amem evolve` does the model's part"))
+        console.print(Styled(("  pending  ", "yellow"), "`amem evolve` does the model's part"))
 
 
 def _condensed(problems: Sequence[str]) -> list[str]:
@@ -165,11 +152,13 @@ def show_stats(console: Console, stats: Stats) -> None:
         ),
     )
     for name, value in rows:
-        console.print(styled((f"{name:<10}", "cyan"), value))
+        console.print(Styled((f"{name:<10}", "cyan"), value))
 
 
 def show_graph(console: Console, graph: Graph) -> None:
     """A summary of the network."""
+    from amem_cli.core.graph import clusters
+
     titles = {path: note.title for path, note in graph.nodes.items()}
     machine = sum(edge.by == "machine" for edge in graph.edges)
     console.print(
@@ -191,12 +180,12 @@ def show_graph(console: Console, graph: Graph) -> None:
     ]
     for name, lines in sections:
         if lines:
-            console.print(styled((f"\n{name}", "bold cyan")))
+            console.print(Styled((f"\n{name}", "bold cyan")))
             for line in lines[:10]:
-                console.print(styled(f"  {line}"))
+                console.print(Styled(f"  {line}"))
             if len(lines) > 10:
                 console.print(
-                    styled(
+                    Styled(
                         f"  … and {len(lines) - 10} more",
                     )
                 )
@@ -206,7 +195,7 @@ def show_neighbourhood(console: Console, graph: Graph, branch: Branch) -> None:
     """A note's neighbourhood as a tree with the reasons of the links."""
     from rich.tree import Tree
 
-    root = Tree(styled((graph.nodes[branch.path].title, "bold")))
+    root = Tree(Styled((graph.nodes[branch.path].title, "bold")))
     _grow(root, graph, branch)
     console.print(root, soft_wrap=False)
 
@@ -215,7 +204,7 @@ def _grow(tree: Tree, graph: Graph, branch: Branch) -> None:
     for child in branch.children:
         assert child.edge is not None
         arrow = "→" if child.edge.source == branch.path else "←"
-        label = styled(
+        label = Styled(
             (f"{arrow} ", "cyan"),
             (graph.nodes[child.path].title, "bold"),
             (_edge_note(child.edge), "dim"),

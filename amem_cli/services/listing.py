@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
-from amem_cli.services.query import Filters
+if TYPE_CHECKING:
+    from amem_cli.core.index_port import MemoryIndex, NoteSummary
+    from amem_cli.services.query import Filters
 
 SORTS: dict[str, tuple[Callable[[NoteSummary], str], bool]] = {
     "created": (lambda note: note.created or note.modified, True),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from amem_cli.core.errors import NotFoundError
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
+
+if TYPE_CHECKING:
+    from amem_cli.core.index_port import MemoryIndex, NoteSummary
 
 
 def note_named(index: MemoryIndex, name: str) -> NoteSummary:

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from amem_cli.core.full_text import search_terms
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.keyphrases import candidate_phrases
 from amem_cli.core.link_evidence import LinkCandidate
-from amem_cli.core.words import search_terms
 from amem_cli.services.query import linked_paths
 
 if TYPE_CHECKING:

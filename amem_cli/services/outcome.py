@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from amem_cli.core.journal import Change
 from amem_cli.core.note import Metadata, Relation
-from amem_cli.core.proposals import Proposal
+
+if TYPE_CHECKING:
+    from amem_cli.core.journal import Change
+    from amem_cli.core.proposals import Proposal
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from posixpath import normpath
+from typing import TYPE_CHECKING, Literal
+from unicodedata import normalize
 
 from amem_cli.core.errors import UsageError
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
-from amem_cli.core.ports import Encoder
-from amem_cli.core.resolution import resolve
+
+if TYPE_CHECKING:
+    from amem_cli.core.index_port import MemoryIndex, NoteOutline, NoteSummary
+    from amem_cli.core.ports import Encoder, Vectors
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
@@ -25,7 +30,8 @@ class Filters:
     Attributes:
         tags: all of these, nested ones included (`inbox` finds `inbox/to-read`).
         since, until: bounds of the day a note was created; inclusive.
-        path: a folder or the beginning of a path.
+        path: a folder or a note, or a pattern of paths with `*`, `?` or `[…]`, where `*` may
+            stand for several folders.
     """
 
     tags: tuple[str, ...] = ()
@@ -36,19 +42,39 @@ class Filters:
     def __bool__(self) -> bool:
         return bool(self.tags or self.since or self.until or self.path)
 
-    def admit(self, note: NoteSummary) -> bool:
+    def admit(self, note: NoteOutline) -> bool:
         """True for a note that may be found."""
-        if self.path and not note.path.startswith(self.path.rstrip("*").strip("/")):
+        if self.path and not is_within(note.path, self.path):
             return False
-        own = [tag.casefold() for tag in note.tags]
-        for tag in self.tags:
-            wanted = tag.removeprefix("#").casefold()
-            if not any(each == wanted or each.startswith(wanted + "/") for each in own):
-                return False
         day = (note.created or note.modified)[:10]
         if self.since and day < self.since.date().isoformat():
             return False
-        return not (self.until and day > self.until.date().isoformat())
+        if self.until and day > self.until.date().isoformat():
+            return False
+        return not self.tags or self._have_tags(note.tags)
+
+    def _have_tags(self, tags: Sequence[str]) -> bool:
+        own = [tag.casefold() for tag in tags]
+        for tag in self.tags:
+            wanted = tag.removeprefix("#").strip("/").casefold()
+            if not any(each == wanted or each.startswith(wanted + "/") for each in own):
+                return False
+        return True
+
+
+def is_within(path: str, place: str) -> bool:
+    """True for a note that is, or lies below, a folder or what a pattern names."""
+    wanted, own = _plain_place(place), normalize("NFC", path)
+    if wanted == ".":
+        return True
+    if any(sign in wanted for sign in "*?["):
+        return fnmatchcase(own, wanted) or fnmatchcase(own, f"{wanted}/*")
+    return own in (wanted, f"{wanted}.md") or own.startswith(f"{wanted}/")
+
+
+@lru_cache(maxsize=8)
+def _plain_place(place: str) -> str:
+    return normalize("NFC", normpath(place.strip().strip("/") or "."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +83,8 @@ class Hit:
 
     Attributes:
         score: 0..1, higher is better.
+        snippet: of the passage that was found: the nearest in meaning for `semantic`; else the
+            one with the most words of the query, where several have as many the nearest of them.
         via: None, or the id (path, where it has none) of the hit whose link brought this one in.
         marks: starts and ends of the query's words in the snippet.
     """
@@ -96,40 +124,63 @@ def search(
     limit = max(1, min(limit, MAX_HITS))
     allowed = _allowed(index, filters)
     question = Question(index, query, max(CANDIDATES, limit * 2), allowed)
+    vector: Vectors | None = None
     if mode == "keyword" or encoder is None:
         scores = question.by_words()
     else:
         vector = encoder.encode([query], query=True)[0]
-        scores = question.by_meaning(vector) if mode == "semantic" else question.by_both(vector)
+        if mode == "semantic":
+            scores = question.by_meaning(vector)
+        else:
+            scores = question.by_both(vector, encoder.readable(query))
+    shown = _Shown(index, question.terms, vector, by_words=mode != "semantic")
     top = dict(list(scores.items())[:limit])
-    hits = [_hit(index, path, score, question.terms, None) for path, score in top.items()]
+    hits = [shown.hit(path, score, None) for path, score in top.items()]
     found = [hit for hit in hits if hit is not None]
     if neighbors:
-        found.extend(_neighbors(index, question.terms, found, scores, limit, allowed))
+        found.extend(_neighbors(index, shown, found, scores, limit, allowed))
     return found
 
 
 def _allowed(index: MemoryIndex, filters: Filters) -> set[str] | None:
     if not filters:
         return None
-    return {note.path for note in index.summaries() if filters.admit(note)}
+    return {note.path for note in index.outlines() if filters.admit(note)}
 
 
-def _hit(
-    index: MemoryIndex, path: str, score: float, terms: Sequence[str], via: str | None
-) -> Hit | None:
-    from amem_cli.core.snippets import marks, snippet_of_terms
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How what was found is shown for one query."""
 
-    note = index.summary(path)
-    if note is None:
-        return None
-    snippet = snippet_of_terms(index.passages(path), terms)
-    return Hit(note, round(score, 4), snippet, via, marks(snippet, terms))
+    index: MemoryIndex
+    terms: Sequence[str]
+    vector: Vectors | None
+    by_words: bool
+
+    def hit(self, path: str, score: float, via: str | None) -> Hit | None:
+        from amem_cli.core.snippets import marks, snippet_of_terms
+
+        note = self.index.summary(path)
+        if note is None:
+            return None
+        snippet = snippet_of_terms(self._passages(path), self.terms)
+        return Hit(note, round(score, 4), snippet, via, marks(snippet, self.terms))
+
+    def _passages(self, path: str) -> list[str]:
+        """The passages that may be shown, those preferred among equals first."""
+        passages = self.index.passages(path)
+        if self.vector is None or len(passages) < 2:
+            return passages
+        order = self.index.nearest_passages(path, self.vector)
+        if order and not self.by_words:
+            return [passages[order[0]]]
+        near = set(order)
+        return [passages[i] for i in (*order, *(i for i in range(len(passages)) if i not in near))]
 
 
 def _neighbors(
     index: MemoryIndex,
-    terms: Sequence[str],
+    shown: _Shown,
     hits: Sequence[Hit],
     scores: dict[str, float],
     limit: int,
@@ -147,14 +198,14 @@ def _neighbors(
             if score > best.get(path, (-1.0, ""))[0]:
                 best[path] = (score, hit.note.key)
     order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:limit]
-    found = [_hit(index, path, score, terms, via) for path, (score, via) in order]
+    found = [shown.hit(path, score, via) for path, (score, via) in order]
     return [hit for hit in found if hit is not None]
 
 
 def linked_paths(index: MemoryIndex, path: str) -> list[str]:
     """Notes that a note links to or is linked from, each once, links out first."""
-    outgoing = (resolve(link.target, path, index) for link in index.links_of(path))
+    outgoing = (target for target, _ in index.links_from(path))
     incoming = (source for source, _ in index.links_to(path))
-    found = dict.fromkeys(target for target in (*outgoing, *incoming) if target is not None)
+    found = dict.fromkeys((*outgoing, *incoming))
     found.pop(path, None)
     return list(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from amem_cli.core.index_port import MemoryIndex, NoteLink
+from amem_cli.core.full_text import loosened, search_terms
 from amem_cli.core.moments import seconds_between
 from amem_cli.core.ranking import (
     LONG_QUESTION,
@@ -12,6 +12,7 @@ from amem_cli.core.ranking import (
     TEXT_LINK_SHARE,
     TIME_REACH,
     TIME_SPAN_SECONDS,
+    asks,
     covered,
     excess,
     fused,
@@ -20,10 +21,9 @@ from amem_cli.core.ranking import (
     ranked,
     with_gains,
 )
-from amem_cli.core.resolution import resolve
-from amem_cli.core.words import search_terms
 
 if TYPE_CHECKING:
+    from amem_cli.core.index_port import MemoryIndex, NoteLink
     from amem_cli.core.ports import Vectors
 
 MAX_CORRECTED = 8
@@ -61,21 +61,28 @@ class Question:
         cosines = self._index.vector_scores(vector, self._wide, self._among)
         return ranked({path: max(0.0, cosine) for path, cosine in cosines.items()})
 
-    def by_both(self, vector: Vectors) -> dict[str, float]:
-        """Words and meaning, with what notes of one occasion and linked notes lend each other."""
+    def by_both(self, vector: Vectors, readable: float = 1.0) -> dict[str, float]:
+        """Words and meaning, with what notes of one occasion and linked notes lend each other.
+
+        Args:
+            readable: share of the question that the encoder can read.
+        """
         cosines = self._index.vector_scores(vector, self._wide, self._among)
         words = self._index.keyword_scores(self.terms, self._wide, self._among)
         # A leg that did not list a candidate of the other still has a score for it.
         self._complete(vector, cosines, words, {*cosines, *words})
-        scores = fused(cosines, self._covered(words))
+        scores = fused(cosines, self._covered(words), readable)
         surplus = excess(scores)
         times = {path: self._written_next(path) for path in surplus}
         links = {path: self._links(path) for path in surplus}
-        lent = [lent_in_time(surplus, times), lent_by_links(surplus, links)]
+        asking = {path for path, others in times.items() if others and self._asks(path)}
+        near = {other for others in times.values() for other, _ in others}
+        lengths = self._index.lengths([*surplus, *near]) if near else {}
+        lent = [lent_in_time(surplus, times, lengths, asking), lent_by_links(surplus, links)]
         newcomers = {path for gain in lent for path in gain} - set(scores)
         if newcomers:
             self._complete(vector, cosines, words, newcomers)
-            scores = fused(cosines, self._covered(words))
+            scores = fused(cosines, self._covered(words), readable)
         return with_gains(scores, *lent)
 
     def _complete(
@@ -102,22 +109,23 @@ class Question:
         note = self._index.summary(path)
         if note is None:
             return []
+        before, after = self._index.written_next(path, TIME_REACH)
         return [
-            (other, distance)
-            for side in self._index.written_next(path, TIME_REACH)
+            (other, direction * distance)
+            for direction, side in ((-1, before), (1, after))
             for distance, (other, created) in enumerate(side, 1)
             if self._may_be_found(other)
             and seconds_between(note.created, created) <= TIME_SPAN_SECONDS
         ]
 
+    def _asks(self, path: str) -> bool:
+        passages = self._index.passages(path)
+        return bool(passages) and asks(passages[-1])
+
     def _links(self, path: str) -> dict[str, float]:
         shares: dict[str, float] = {}
-        for link in self._index.links_of(path):
-            target = resolve(link.target, path, self._index)
-            if target is not None:
-                shares[target] = max(shares.get(target, 0.0), _share(link))
-        for source, link in self._index.links_to(path):
-            shares[source] = max(shares.get(source, 0.0), _share(link))
+        for other, link in (*self._index.links_from(path), *self._index.links_to(path)):
+            shares[other] = max(shares.get(other, 0.0), _share(link))
         shares.pop(path, None)
         return {other: share for other, share in shares.items() if self._may_be_found(other)}
 
@@ -130,14 +138,20 @@ def _share(link: NoteLink) -> float:
 
 
 def corrected(index: MemoryIndex, terms: list[str]) -> list[str]:
-    """The terms, with those that no note holds replaced by the known word nearest in spelling."""
+    """The terms, with those that no note holds replaced by what they may have been meant to be.
+
+    The words of a phrase, the words that begin so, or the known word nearest in spelling.
+    """
     from amem_cli.core.spelling import mistakes_allowed, nearest_spelling
 
     words = []
-    for term in terms[:MAX_CORRECTED]:
+    for term in loosened(terms)[:MAX_CORRECTED]:
         allowed = mistakes_allowed(term)
         meant = None
         if allowed and not index.document_frequency(term):
+            if index.document_frequency(f"{term}*"):
+                words.append(f"{term}*")
+                continue
             # The first letter is seldom wrong, but it may have changed places with the second.
             known = [
                 spelling

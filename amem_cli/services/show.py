@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from amem_cli.core.index_port import NoteSummary
-from amem_cli.core.journal import LinkRecord
-from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.resolution import resolve
 from amem_cli.services.lookup import note_named
-from amem_cli.services.vault_ports import VaultPorts
+
+if TYPE_CHECKING:
+    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.journal import LinkRecord
+    from amem_cli.core.note import Note
+    from amem_cli.services.vault_ports import VaultPorts
 
 
 @dataclass(frozen=True, slots=True)

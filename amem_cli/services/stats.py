@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from amem_cli.core.graph import Graph, build
-from amem_cli.core.index_port import MemoryIndex
-from amem_cli.services.vault_ports import VaultPorts
+
+if TYPE_CHECKING:
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.services.vault_ports import VaultPorts
 
 
 @dataclass(frozen=True, slots=True)

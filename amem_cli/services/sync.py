@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+import time
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # step of when it was read cannot be told by its times, as in git's "racy" entries.
 RACY_NS = 2_000_000_000
 BATCH = 512
+_FIRST_PORTION = 128
+_LARGEST_PORTION = 2048
+_PORTION_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,9 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
 
 
 def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | None = None) -> int:
-    """Give every passage that has no vector one.
+    """Give every passage a vector of this encoder, and let searches use them when all have one.
+
+    What is done is stored every few seconds, so that an interrupted run goes on where it was.
 
     Returns:
         How many passages were embedded.
@@ -169,23 +174,37 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
     Raises:
         EncoderError: the encoder cannot be loaded or run.
     """
+    index, done = ports.index, 0
+    total = index.count_to_embed(encoder.model_id)
+    if not total and index.encoder() == encoder.model_id:
+        return 0
+    while True:
+        index.use_encoder(encoder.model_id, encoder.dimension)
+        before = done
+        for embedded in _embedded(ports, encoder):
+            done += embedded
+            if progress is not None:
+                progress(done, max(done, total))
+        # Notes may have come meanwhile; those who search by the former vectors wait for no one.
+        if index.go_over() or done == before:
+            return done
+
+
+def _embedded(ports: VaultPorts, encoder: Encoder) -> Iterator[int]:
+    """Embed what has no vector, in portions of a few seconds; how many passages each had."""
     from amem_cli.core.embedding_text import embedded_text
 
-    jobs = ports.index.passages_to_embed()
-    if not jobs and ports.index.encoder() == encoder.model_id:
-        return 0
-    ports.index.use_encoder(encoder.model_id, encoder.dimension)
-    jobs = ports.index.passages_to_embed()
-    # Texts of like length share a batch; it wastes the least padding.
-    jobs.sort(key=lambda job: len(job.text))
-    for start in range(0, len(jobs), BATCH):
-        chunk = jobs[start : start + BATCH]
-        vectors = encoder.encode([embedded_text(job.summary, job.text) for job in chunk])
-        with ports.index.changing():
-            ports.index.store_vectors([job.passage for job in chunk], vectors)
-        if progress is not None:
-            progress(min(start + BATCH, len(jobs)), len(jobs))
-    return len(jobs)
+    portion, last = _FIRST_PORTION, 0
+    while jobs := ports.index.passages_to_embed(portion, last):
+        started = time.monotonic()
+        # The encoder itself puts texts of like length together.
+        vectors = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
+        ports.index.store_vectors([job.passage for job in jobs], vectors)
+        last = jobs[-1].passage
+        yield len(jobs)
+        speed = len(jobs) / max(time.monotonic() - started, 1e-3)
+        fitting = max(int(speed * _PORTION_SECONDS), _FIRST_PORTION)
+        portion = min(2 * portion, fitting, _LARGEST_PORTION)
 
 
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
@@ -221,6 +240,8 @@ def text_hash(raw: bytes) -> str:
 
     The machine's own writing never changes it, so no change of the machine's causes work.
     """
+    import hashlib
+
     from amem_cli.core.note_file import body_bytes
 
     return hashlib.sha256(body_bytes(raw)).hexdigest()[:24]
@@ -254,13 +275,16 @@ def _mirror_journal(ports: VaultPorts, problems: list[Problem]) -> None:
 def _trusted(state: FileState, known: KnownFile | None) -> bool:
     if known is None:
         return False
-    same = (state.size, state.mtime_ns, state.ctime_ns, state.inode) == (
-        known.size,
-        known.mtime_ns,
-        known.ctime_ns,
-        known.inode,
+    _, size, modified, changed, inode = state
+    before = known.scanned_ns - RACY_NS
+    return (
+        size == known.size
+        and modified == known.mtime_ns
+        and changed == known.ctime_ns
+        and inode == known.inode
+        and modified < before
+        and changed < before
     )
-    return same and max(state.mtime_ns, state.ctime_ns) + RACY_NS < known.scanned_ns
 
 
 def _read_records(

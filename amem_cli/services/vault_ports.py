@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from amem_cli.core.changes import ChangeStore, Clock
     from amem_cli.core.errors import Problem
     from amem_cli.core.index_port import MemoryIndex
-    from amem_cli.core.journal import JournalNews
+    from amem_cli.core.journal_news import JournalNews
     from amem_cli.core.note import PropertyNames
     from amem_cli.core.vault_port import Vault
 

@@ -18,7 +18,8 @@ from amem_cli.adapters.journal_folder import JournalFolder
 from amem_cli.adapters.vault_folder import VaultFolder
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import Problem, WriteConflict
-from amem_cli.core.journal import Event, JournalNews, to_record
+from amem_cli.core.journal import Event, to_record
+from amem_cli.core.journal_news import JournalNews
 
 
 def store_of(root: Path) -> tuple[JournaledChanges, JournalFolder]:

@@ -159,3 +159,12 @@ def test_other_weights_are_noticed(tmp_path: Path) -> None:
 def test_two_ways_to_name_a_model_are_one_id(tmp_path: Path) -> None:
     folder = write_prepared_encoder(tmp_path, replace(describe(), model="owner/tiny"))
     assert OnnxEncoder(folder).model_id == "tiny@ffffffffffffffff"
+
+
+def test_what_the_vocabulary_lacks_cannot_be_read(tmp_path: Path) -> None:
+    encoder = stubbed(tmp_path, StubSession(UNIT))
+    words = describe().probe_text.split()
+    assert encoder.readable(words[0]) == 1
+    assert encoder.readable(f"{words[0]} 知识") == pytest.approx(0.5)
+    assert encoder.readable("知识 管理") == 0
+    assert encoder.readable("") == 1

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from amem_cli.adapters.encoder_manifest import GRAPH_FILE, read_manifest
+from amem_cli.adapters.encoder_manifest import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    read_manifest,
+)
 from amem_cli.adapters.encoder_models import open_encoder
 from amem_cli.adapters.onnx_encoder import OnnxEncoder
 from amem_cli.adapters.onnx_export import main, prepare
 from amem_cli.adapters.prepared_encoder import PreparedEncoder
 from amem_cli.adapters.sentence_transformers_encoder import SentenceTransformersEncoder
 from amem_cli.core.errors import EncoderError
-from tests.fakes.tiny_models import save_tiny_model
+from tests.fakes.tiny_models import save_tiny_model, save_tiny_multilingual
 
 TEXTS = ["bread", "a warm kitchen", "", "z" * 90, "what is bread?"]
 
@@ -30,6 +36,9 @@ def test_every_pooling_is_exported(tmp_path: Path, pooling: str) -> None:
     assert manifest.exported, manifest.reason
     assert (manifest.pooling, manifest.dimension, manifest.max_tokens) == (pooling, 32, 16)
     assert not manifest.normalized
+    kept = {"manifest.json", TOKENIZER_FILE, GRAPH_FILE, WEIGHTS_FILE}
+    assert {path.name for path in (tmp_path / "prepared").iterdir()} == kept
+    assert set(manifest.sizes) == kept - {"manifest.json"}
     graph = OnnxEncoder(tmp_path / "prepared").encode(TEXTS)
     library = SentenceTransformersEncoder(tmp_path / "prepared").encode(TEXTS)
     np.testing.assert_allclose(graph, library, atol=1e-5)
@@ -51,6 +60,73 @@ def test_layers_and_prompts_are_kept(tmp_path: Path) -> None:
         vectors = encoder.encode(TEXTS, query=query)
         np.testing.assert_allclose(vectors, library.encode(TEXTS, query=query), atol=1e-5)
     assert abs(encoder.encode(TEXTS) - encoder.encode(TEXTS, query=True)).max() > 0.01
+
+
+MULTILINGUAL = [
+    *("我们在厨房里做面包", "台所でパンを焼く", "부엌에서 빵을 굽는다", "Küche", "", "ｶﾅ ＡＢＣ"),
+    "Wir backen Brot in der Küche, während draußen der Schnee fällt. " * 9,
+]
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("architecture", ["xlm-roberta", "bert", "distilbert", "mpnet"])
+def test_multilingual_models_give_what_their_library_gives(
+    tmp_path: Path, architecture: str, pooling: str
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    prompts = {"query": "query: ", "passage": "passage: "}
+    model = save_tiny_multilingual(
+        tmp_path / "tiny", architecture, pooling=pooling, prompts=prompts
+    )
+    prepare(str(model), tmp_path / "prepared")
+    manifest = read_manifest(tmp_path / "prepared")
+    assert manifest.exported, manifest.reason
+    assert (manifest.pooling, manifest.normalized, manifest.max_tokens) == (pooling, True, 24)
+    assert manifest.pad_id == 1
+    encoder = OnnxEncoder(tmp_path / "prepared")
+    original = SentenceTransformer(str(model), device="cpu")
+    for query, prompt in ((False, "passage: "), (True, "query: ")):
+        vectors = encoder.encode(MULTILINGUAL, query=query)
+        expected = original.encode(MULTILINGUAL, prompt=prompt)
+        assert (vectors * expected).sum(axis=1).min() > 0.9999
+        assert (vectors @ vectors.T).min() < 0.9
+
+
+@pytest.mark.models
+def test_a_model_for_very_long_texts_reads_a_passage_of_them(tmp_path: Path) -> None:
+    model = save_tiny_multilingual(
+        tmp_path / "tiny", "xlm-roberta", pooling="cls", positions=8194, max_tokens=8192
+    )
+    prepare(str(model), tmp_path / "prepared")
+    assert read_manifest(tmp_path / "prepared").exported
+    encoder = OnnxEncoder(tmp_path / "prepared")
+    assert encoder.max_tokens == 1024
+    full = "面" * 1022
+    first, second = encoder.encode([full, full + "包" * 500])
+    np.testing.assert_allclose(first, second, atol=1e-5)
+
+
+@pytest.mark.models
+@pytest.mark.skipif(find_spec("sentencepiece") is not None, reason="sentencepiece is installed")
+def test_the_package_that_a_bare_sentencepiece_tokenizer_needs_is_named(tmp_path: Path) -> None:
+    model = save_tiny_multilingual(tmp_path / "tiny", "xlm-roberta")
+    (model / "tokenizer.json").rename(model / "sentencepiece.bpe.model")
+    (model / "tokenizer_config.json").write_text('{"tokenizer_class": "XLMRobertaTokenizer"}')
+    with pytest.raises(EncoderError, match="cannot be loaded") as caught:
+        prepare(str(model), tmp_path / "prepared")
+    assert "pip install sentencepiece" in caught.value.hint
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", ["multilingual-e5-small", "e5-base-v2", "some-e5like-model"])
+def test_models_that_need_prompts_and_do_not_say_so_get_them(tmp_path: Path, name: str) -> None:
+    model = save_tiny_multilingual(tmp_path / "tiny", "xlm-roberta").rename(tmp_path / name)
+    prepare(str(model), tmp_path / "prepared")
+    manifest = read_manifest(tmp_path / "prepared")
+    asked = ("passage: ", "query: ") if name != "some-e5like-model" else ("", "")
+    assert (manifest.document_prompt, manifest.query_prompt) == asked
 
 
 @pytest.mark.models

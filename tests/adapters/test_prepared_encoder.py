@@ -55,6 +55,22 @@ def test_it_is_prepared_once_and_when_it_is_needed(tmp_path: Path) -> None:
     assert said == ["preparing the encoder (once)"]
 
 
+def test_what_is_loaded_ahead_changes_no_answer_and_prepares_nothing(tmp_path: Path) -> None:
+    preparation = FakePreparation()
+    encoder = opened(tmp_path, preparation, [])
+    encoder.load_ahead()
+    assert preparation.replaced == []
+    expected = encoder.encode(["bread"])
+    ahead = opened(tmp_path, preparation, [])
+    ahead.load_ahead()
+    assert (ahead.encode(["bread"]) == expected).all()
+    write_graph(preparation.folder / GRAPH_FILE, embeddings(seed=6))
+    damaged = opened(tmp_path, preparation, [])
+    damaged.load_ahead()
+    assert (damaged.encode(["bread"]) == expected).all()
+    assert preparation.replaced == ["", "stamp 1"]
+
+
 def test_models_of_one_name_have_their_own_folders(tmp_path: Path) -> None:
     preparation = FakePreparation()
     folders = set()

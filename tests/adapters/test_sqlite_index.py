@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.core.errors import EncoderError, Problem
+from amem_cli.core.full_text import search_terms
 from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord
 from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.note import Note
-from amem_cli.core.words import search_terms
 
 
 def a_record(path: str, body: str = "text", **values: object) -> NoteRecord:
@@ -32,8 +32,8 @@ def index(tmp_path: Path) -> SqliteIndex:
     return SqliteIndex(tmp_path / "index.db")
 
 
-def embed(index: SqliteIndex, vectors: dict[str, list[float]]) -> None:
-    index.use_encoder("test", 3)
+def embed(index: SqliteIndex, vectors: dict[str, list[float]], model: str = "test") -> None:
+    index.use_encoder(model, len(next(iter(vectors.values()))))
     for job in index.passages_to_embed():
         vector = np.array([vectors[job.summary.path]], dtype=np.float32)
         index.store_vectors([job.passage], vector / np.linalg.norm(vector))
@@ -124,8 +124,18 @@ def test_vectors_of_two_models_are_never_mixed(index: SqliteIndex) -> None:
     embed(index, {"a.md": [1, 0, 0]})
     assert index.use_encoder("test", 3) is False
     assert index.use_encoder("other", 4) is True
-    assert index.encoder() == "other"
+    assert index.encoder() == "test"
     assert len(index.passages_to_embed()) == 1
+    assert not index.go_over()
+    embed(index, {"a.md": [0, 1, 0, 0]}, "other")
+    assert index.encoder() == "test"
+    assert list(index.vector_scores(np.array([1, 0, 0], dtype=np.float32), 5)) == ["a.md"]
+    assert index.go_over()
+    assert index.encoder() == "other"
+    assert index.passages_to_embed() == []
+    with pytest.raises(EncoderError):
+        index.vector_scores(np.array([1, 0, 0], dtype=np.float32), 5)
+    assert index.vector_scores(np.array([0, 1, 0, 0], dtype=np.float32), 5) == {"a.md": 1.0}
 
 
 def test_a_vector_that_is_no_number_is_refused(index: SqliteIndex) -> None:

@@ -189,14 +189,38 @@ def test_asking_for_more_notes_than_there_are_gives_all(large: SqliteIndex) -> N
     assert len(large.vector_scores(text_like(1, seed=11)[0], COUNT * 2)) == COUNT
 
 
-def test_another_encoder_starts_from_nothing(large: SqliteIndex) -> None:
+def test_another_encoder_takes_over_when_every_note_has_its_vector(
+    large: SqliteIndex, vectors: Floats
+) -> None:
     assert large.use_encoder("other", 40)
-    assert large.vector_scores(text_like(1, 12, 40)[0], 10) == {}
+    others = text_like(COUNT, 13, 40)
+    embed(large, {path_of(place): vector for place, vector in enumerate(others)}, "other")
+    assert recall(large, vectors, text_like(20, seed=12), 10) >= 0.99
+    with pytest.raises(EncoderError):
+        large.vector_scores(text_like(1, 12, 40)[0], 10)
+    assert large.go_over()
+    assert recall(large, others, text_like(40, 14, 40), 10) >= 0.99
     with pytest.raises(EncoderError):
         large.vector_scores(text_like(1, seed=12)[0], 10)
+
+
+def test_the_way_back_to_an_encoder_costs_only_what_changed(
+    large: SqliteIndex, vectors: Floats
+) -> None:
+    large.use_encoder("other", 40)
     others = text_like(COUNT, 13, 40)
-    fill(large, others, model="other")
-    assert recall(large, others, text_like(40, 14, 40), 10) >= 0.99
+    embed(large, {path_of(place): vector for place, vector in enumerate(others)}, "other")
+    assert large.go_over()
+    with large.changing():
+        large.store(a_record(path_of(7), ("another text",)))
+        large.forget(path_of(8))
+    assert large.count_to_embed("test") == 1
+    large.use_encoder("test", DIMENSION)
+    embed(large, {path_of(7): vectors[7]})
+    assert large.go_over()
+    kept = np.delete(vectors, 8, axis=0)
+    assert large.vector_scores(vectors[7], 1) == {path_of(7): pytest.approx(1.0)}
+    assert len(large.vector_scores(vectors[8], COUNT)) == len(kept)
 
 
 def test_an_index_that_grew_equals_one_made_at_once(

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,60 +20,6 @@ def vault(amem: Program) -> Path:
     assert amem("init", "v").code == 0
     amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
     return amem.folder / "v"
-
-
-@pytest.fixture(scope="module")
-def settled(tmp_path_factory: pytest.TempPathFactory, cache_folder: Path) -> Path:
-    """A vault whose files are old enough that their times alone say that nothing changed."""
-    folder = tmp_path_factory.mktemp("settled")
-    top = str(Path(__file__).parents[2])
-    variables = {
-        "AMEM_LLM_BACKEND": "none",
-        "AMEM_CACHE_DIR": str(cache_folder),
-        "AMEM_STATE_DIR": str(folder / "state"),
-        "AMEM_CONFIG_DIR": str(folder / "config"),
-        "PYTHONPATH": top,
-    }
-    program = Program(folder, variables)
-    assert program("init", "v").code == 0
-    time.sleep(2.5)
-    assert program("--vault", "v", "index").code == 0
-    return folder / "v"
-
-
-COLD = """
-import sys
-from amem_cli.cli.main import run
-try:
-    run({line!r})
-finally:
-    heavy = {{"torch", "sentence_transformers", "llama_cpp", "transformers", "onnxruntime",
-             "numpy", "yaml", "httpx", "sqlite_vec"}}
-    sys.stderr.write("HEAVY " + " ".join(sorted(heavy & set(sys.modules))))
-"""
-
-
-@pytest.mark.parametrize(
-    ("line", "allowed"),
-    [
-        (["--help"], set()),
-        (["search", "--help"], set()),
-        (["list"], set()),
-        (["search", "review", "--mode", "keyword"], set()),
-        (["search", "review"], {"numpy", "onnxruntime", "sqlite_vec"}),
-    ],
-)
-def test_plain_commands_load_nothing_heavy(
-    amem: Program, settled: Path, line: list[str], allowed: set[str]
-) -> None:
-    code = COLD.format(line=line)
-    environment = {**os.environ, **amem.environment, "AMEM_VAULT": str(settled)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    heavy = set(done.stderr.rsplit("HEAVY", 1)[1].split())
-    assert heavy <= allowed
 
 
 def test_a_note_is_added_found_shown_and_removed(amem: Program, vault: Path) -> None:

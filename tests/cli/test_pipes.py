@@ -14,7 +14,12 @@ from tests.conftest import Program
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 @pytest.mark.parametrize(
-    "line", ["list", "list --json", "export", "config list", "doctor", "--help", "list --help"]
+    "line",
+    [
+        *("list", "list --json", "export", "config list", "doctor", "--help", "list --help"),
+        *("search a --mode keyword", "search a --mode keyword --json"),
+        "search --mode keyword --queries <(yes walrus | head -n 300)",
+    ],
 )
 def test_a_reader_that_leaves_makes_no_failure(amem: Program, line: str) -> None:
     assert amem("init", "v").code == 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 
 import pytest
 
-from tests.conftest import Program
+from tests.conftest import Answer, Program
 from tests.terminal import at_terminal
 
 
@@ -56,3 +57,76 @@ def test_a_typo_is_forgiven_and_the_word_marked_on_a_terminal(vault: Program) ->
 
 def test_without_a_terminal_nothing_is_coloured(vault: Program) -> None:
     assert "A walrus sleeps." in vault("search", "walrus", "--mode", "keyword").out
+
+
+def test_a_folder_is_meant_whole_and_a_pattern_as_written(vault: Program) -> None:
+    for path in ("notes/a/one.md", "notes/ab.md", "notes/b/c/two.md"):
+        (vault.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault.folder / path).write_text("A walrus sleeps.\n")
+    assert found(vault, "--path", "notes/a") == {"one"}
+    assert found(vault, "--path", "./notes/a/") == {"one"}
+    assert found(vault, "--path", "notes/ab.md") == {"ab"}
+    assert found(vault, "--path", "notes/ab") == {"ab"}
+    assert found(vault, "--path", "notes/a*") == {"one", "ab"}
+    assert found(vault, "--path", "*/c") == {"two"}
+    assert found(vault, "--path", "notes/?.md") == set()
+    assert found(vault, "--path", "nowhere") == set()
+    assert found(vault, "--path", ".") >= {"one", "ab", "two", "new"}
+
+
+def test_a_tag_may_be_given_as_it_is_written_in_notes(vault: Program) -> None:
+    (vault.folder / "tagged.md").write_text("A walrus sleeps. #Zoo/seals\n")
+    for tag in ("zoo", "#zoo", "#Zoo/seals", "zoo/"):
+        assert found(vault, "--tag", tag) == {"tagged"}, tag
+    assert found(vault, "--tag", "seals") == set()
+
+
+def test_list_takes_the_dates_that_search_takes(vault: Program) -> None:
+    def listed(*arguments: str) -> set[str]:
+        answer = vault("list", "--json", *arguments)
+        assert answer.code == 0, answer.err
+        return {note["title"] for note in answer.json} & {"new", "recent", "old"}
+
+    assert listed("--since", "yesterday") == {"new"}
+    assert listed("--since", "7d", "--until", "yesterday") == {"recent"}
+    assert listed("--until", "1y") == {"old"}
+    refused = vault("list", "--until", "someday")
+    assert refused.code == 2
+    assert "yesterday" in refused.err
+
+
+@pytest.mark.parametrize("limit", ["0", "-3"])
+def test_no_hits_at_all_cannot_be_asked_for(vault: Program, limit: str) -> None:
+    refused = vault("search", "walrus", "-k", limit)
+    assert refused.code == 2
+    assert "--limit" in refused.err and "1" in refused.err
+
+
+def test_a_file_of_queries_is_read_as_a_whole_before_the_first_answer(vault: Program) -> None:
+    def asked(text: str) -> Answer:
+        (vault.folder / "asked").write_text(text, encoding="utf-8")
+        return vault("search", "--mode", "keyword", "--queries", "asked")
+
+    answer = asked('\ufeffwalrus\r\n\n{"query": "wal\u2028rus", "id": 7}\n')
+    assert answer.code == 0, answer.err
+    lines = [json.loads(line) for line in answer.out.splitlines()]
+    assert [(line["query"], line.get("id")) for line in lines] == [
+        ("walrus", None),
+        ("wal\u2028rus", 7),
+    ]
+    for odd in ('{"query": ""}', '{"query": null}', '{"query": 3}', '{"text": "a"}', "{"):
+        refused = asked(f"walrus\n{odd}\n")
+        assert (refused.code, refused.out) == (2, ""), odd
+        assert "asked:2" in refused.err
+    assert asked("").out == ""
+
+
+def test_a_missing_file_of_queries_is_told_with_what_to_do(vault: Program) -> None:
+    refused = vault("search", "--queries", "nowhere.txt")
+    assert refused.code == 3
+    assert refused.err.splitlines() == [
+        "error: cannot read nowhere.txt: No such file or directory",
+        "hint: Name a file of queries, or - for stdin.",
+    ]
+    assert vault("search", "walrus", "--queries", "nowhere.txt").code == 2
+    assert "walrus" in vault("search", "--mode", "keyword", "--queries", "-", stdin="walrus").out

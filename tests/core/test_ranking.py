@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amem_cli.core.full_text import search_terms
 from amem_cli.core.ranking import (
     LENDERS,
+    asks,
     covered,
     excess,
     fused,
@@ -16,7 +18,6 @@ from amem_cli.core.ranking import (
     with_gains,
 )
 from amem_cli.core.snippets import SNIPPET_CHARACTERS, marks, snippet, window
-from amem_cli.core.words import search_terms
 
 
 def test_both_legs_count_and_one_alone_decides() -> None:
@@ -25,6 +26,14 @@ def test_both_legs_count_and_one_alone_decides() -> None:
     assert list(fused({}, {"x": 1.0, "y": 2.0})) == ["y", "x"]
     assert fused({"x": 0.5}, {}) == {"x": pytest.approx(1.0)}
     assert fused({}, {}) == {}
+
+
+def test_words_count_for_more_where_the_encoder_cannot_read_the_question() -> None:
+    cosines, words = {"near": 0.9, "said": 0.6}, {"near": 5.0, "said": 7.0}
+    assert list(fused(cosines, words)) == ["near", "said"]
+    assert list(fused(cosines, words, readable=0.3)) == ["said", "near"]
+    assert list(fused(cosines, words, readable=0)) == ["said", "near"]
+    assert list(fused(cosines, {}, readable=0)) == ["near", "said"]
 
 
 @given(
@@ -89,9 +98,41 @@ def test_only_the_best_notes_lend_and_only_what_they_have_above_the_last() -> No
 
 
 def test_the_next_note_gets_more_than_the_one_after() -> None:
-    gains = lent_in_time({"a": 1.0, "b": 0.5}, {"a": [("x", 1), ("y", 2)], "b": [("x", 1)]})
+    neighbours = {"a": [("x", 1), ("y", 2)], "b": [("x", 1)]}
+    gains = lent_in_time({"a": 1.0, "b": 0.5}, neighbours, {})
     assert gains["x"] > gains["y"] > 0
-    assert gains["x"] == pytest.approx(1.5 * lent_in_time({"a": 1.0}, {"a": [("x", 1)]})["x"])
+    alone = lent_in_time({"a": 1.0}, {"a": [("x", 1)]}, {})
+    assert gains["x"] == pytest.approx(1.5 * alone["x"])
+
+
+@pytest.mark.parametrize("lengths", [{"a": 1000}, {"x": 1000}, {"a": 1000, "x": 50}])
+def test_a_note_of_several_paragraphs_stands_by_itself(lengths: dict[str, int]) -> None:
+    def gain(lengths: dict[str, int]) -> float:
+        return lent_in_time({"a": 1.0}, {"a": [("x", 1)]}, lengths)["x"]
+
+    assert gain(lengths) < gain({"a": 400, "x": 60}) < gain({"a": 20, "x": 200}) == gain({})
+
+
+def test_the_answer_gets_more_than_what_was_said_before_the_question() -> None:
+    neighbours = {"question": [("before", -1), ("answer", 1), ("later", 2)]}
+    said = lent_in_time({"question": 1.0}, neighbours, {})
+    assert said["before"] == said["answer"]
+    asked = lent_in_time({"question": 1.0}, neighbours, {}, {"question"})
+    assert asked["answer"] > 1 > asked["before"] == said["before"]
+    assert asked["later"] == said["later"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Who feeds it?", "Who feeds it ?\n", "“Who feeds it?”", "**Who?**", "谁在喂？", "(Who?)"],
+)  # fmt: skip
+def test_a_text_that_ends_with_a_question_asks(text: str) -> None:
+    assert asks(text)
+
+
+@pytest.mark.parametrize("text", ["", "Who feeds it? Ann.", "Who feeds it?\nAt noon", "a?b"])
+def test_a_text_that_goes_on_after_its_question_asks_nothing(text: str) -> None:
+    assert not asks(text)
 
 
 def test_links_lend_the_most_of_what_any_of_them_offers() -> None:

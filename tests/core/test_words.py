@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amem_cli.core.full_text import indexable_text, search_terms
 from amem_cli.core.words import (
     cjk_bigrams,
     detect_language,
-    indexable_text,
     is_stopword,
-    search_terms,
     sentences,
     stem,
     words,

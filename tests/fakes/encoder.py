@@ -31,11 +31,13 @@ class FakeEncoder:
         name: str = "fake",
         max_tokens: int = 256,
         pairs: bool = False,
+        reads: float = 1.0,
     ) -> None:
         self._dimension = dimension
         self._name = name
         self._max_tokens = max_tokens
         self._pairs = pairs
+        self._reads = reads
         self.encoded: list[str] = []
 
     @property
@@ -49,6 +51,9 @@ class FakeEncoder:
     @property
     def max_tokens(self) -> int:
         return self._max_tokens
+
+    def readable(self, text: str) -> float:
+        return self._reads
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         self.encoded.extend(texts)

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from amem_cli.core.filenames import file_name, title_of
+from amem_cli.core.full_text import indexable_text
 from amem_cli.core.model_text import quote_as_data
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.passages import split_passages
@@ -17,7 +18,7 @@ from amem_cli.core.redaction import redacted
 from amem_cli.core.snippets import snippet
 from amem_cli.core.tags import normalise_tag
 from amem_cli.core.wikilinks import find_hashtags, find_links, plain_text
-from amem_cli.core.words import indexable_text, sentences, words
+from amem_cli.core.words import sentences, words
 from amem_cli.rendering.output import printable
 from tests.fuzz import record_oracles, strategies, text_oracles
 from tests.fuzz.growth import grows_in_proportion

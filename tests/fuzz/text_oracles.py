@@ -20,6 +20,7 @@ from amem_cli.core.filenames import (
     title_of,
     with_suffix,
 )
+from amem_cli.core.full_text import indexable_text, search_terms
 from amem_cli.core.header import find_fences, read_header
 from amem_cli.core.markdown_regions import blank_out, find_regions
 from amem_cli.core.note import OWNED_FIELDS
@@ -41,7 +42,7 @@ from amem_cli.core.wikilinks import (
     parse_link,
     plain_text,
 )
-from amem_cli.core.words import indexable_text, search_terms, sentences, words
+from amem_cli.core.words import sentences, words
 from amem_cli.core.yaml_tree import Value, read_tree
 
 Changes = Mapping[str, "str | list[str]"]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from amem_cli.core.resolution import resolve
 from amem_cli.services.query import Filters, Mode, search
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
 
 FILLER = (
     "steel", "wool", "harbour", "lamp", "orchard", "violin", "quarry", "meadow", "copper", "anchor"
@@ -61,10 +67,23 @@ def test_what_was_said_next_in_one_conversation_is_found_too(tmp_path: Path) -> 
         "talk/zebra.md": said_at("2024-05-03T10:00:00", "At noon, with oats."),
     }
     ports = a_vault(tmp_path, {**notes, **fillers()})
-    assert found(ports, "when is the walrus fed", limit=2) == [
+    assert set(found(ports, "when is the walrus fed", limit=2)) == {
         "talk/question.md",
         "talk/answer.md",
-    ]
+    }
+
+
+@pytest.mark.parametrize(("end", "first"), [("?", "talk/c.md"), (".", "talk/b.md")])
+def test_what_follows_a_question_is_found_before_what_stands_ahead_of_it(
+    tmp_path: Path, end: str, first: str
+) -> None:
+    notes = {
+        "talk/a.md": said_at("2024-05-01T10:00:00", "Herring is dear, oats are cheap."),
+        "talk/b.md": said_at("2024-05-01T10:00:20", f"When is the walrus fed{end}"),
+        "talk/c.md": said_at("2024-05-01T10:00:40", "At noon, with herring."),
+    }
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+    assert found(ports, "the walrus fed when", limit=1) == [first]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +105,18 @@ def test_notes_of_other_folders_and_days_lend_each_other_nothing(
     assert score("2024-05-01T10:00:00") == score("2019-01-01T10:00:00")
 
 
+def test_an_encoder_that_cannot_read_the_question_has_less_of_a_say(tmp_path: Path) -> None:
+    notes = {"short.md": "walrus", "long.md": f"The walrus, the walrus. {'Herring and ice. ' * 9}"}
+    ports = a_vault(tmp_path, {**notes, **fillers()})
+
+    def lead(reads: float) -> float:
+        hits = search(ports.index, "walrus", encoder=FakeEncoder(reads=reads), neighbors=False)
+        scores = {hit.note.path: hit.score for hit in hits}
+        return scores["short.md"] - scores["long.md"]
+
+    assert lead(0.0) < lead(0.3) < lead(1.0)
+
+
 def test_a_linked_note_is_among_the_best_without_a_word_of_the_question(tmp_path: Path) -> None:
     notes = {
         "cause.md": "The walrus is ill. See [[effect]].",
@@ -94,6 +125,21 @@ def test_a_linked_note_is_among_the_best_without_a_word_of_the_question(tmp_path
     ports = a_vault(tmp_path, {**notes, **fillers()})
     assert found(ports, "ill walrus", limit=2) == ["cause.md", "effect.md"]
     assert found(ports, "ill walrus", "keyword", limit=2) == ["cause.md"]
+
+
+def test_notes_of_several_paragraphs_written_in_one_hour_hardly_change_each_others_places(
+    tmp_path: Path,
+) -> None:
+    def score(last: str) -> float:
+        notes = {
+            "talk/a.md": said_at("2024-05-01T10:00:00", "The walrus is fed at noon."),
+            "talk/b.md": said_at("2024-05-01T10:00:20", f"Nothing of that kind. {last}"),
+        }
+        ports = a_vault(tmp_path / str(len(last)), {**notes, **fillers()})
+        hits = search(ports.index, "walrus fed", encoder=FakeEncoder(), limit=20)
+        return next(hit.score for hit in hits if hit.note.path == "talk/b.md")
+
+    assert score("Oats and hay are cheap this year. " * 40) < score("Oats.") / 2
 
 
 def test_filters_hold_for_what_time_and_links_bring(tmp_path: Path) -> None:
@@ -160,3 +206,64 @@ def test_a_moved_note_takes_its_place_in_the_other_folder(tmp_path: Path) -> Non
         [],
         [("talk/answer.md", "2024-05-01T10:00:20")],
     )
+
+
+LONG = "\n\n".join(
+    f"# {heading}\n\n{text} {'Nothing more of note was said that day. ' * 18}"
+    for heading, text in (
+        ("Harbour", "The harbour of copper and lamps."),
+        ("Feeding", "Herring for the walrus at noon."),
+        ("Tickets", "Tickets for the violin quarry."),
+    )
+)
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+def test_the_snippet_is_of_the_passage_that_was_near_where_words_do_not_decide(
+    tmp_path: Path, mode: Mode
+) -> None:
+    ports = a_vault(tmp_path, {"long.md": LONG, **fillers()})
+    assert len(ports.index.passages("long.md")) == 3
+
+    class Meaning(FakeEncoder):
+        def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+            meant = ["Herring for the walrus at noon." if query else text for text in texts]
+            return super().encode(meant, query=query)
+
+    hits = search(ports.index, "lunchtime fish", encoder=Meaning(), mode=mode, limit=20)
+    (hit,) = (hit for hit in hits if hit.note.path == "long.md")
+    assert "Herring" in hit.snippet
+    assert hit.marks == ()
+
+
+def test_the_snippet_of_a_hybrid_hit_has_the_words_asked_for(tmp_path: Path) -> None:
+    ports = a_vault(tmp_path, {"long.md": LONG, **fillers()})
+    hits = search(ports.index, "violin tickets", encoder=FakeEncoder(), limit=20)
+    (hit,) = (hit for hit in hits if hit.note.path == "long.md")
+    assert {hit.snippet[start:end] for start, end in hit.marks} == {"Tickets", "violin"}
+
+
+def test_a_hub_of_many_links_is_resolved_as_each_link_alone(tmp_path: Path) -> None:
+    notes = {f"many/n{i}.md": f"Walrus {i}, see [[hub]]." for i in range(40)}
+    notes |= {f"other/n{i}.md": "A namesake." for i in range(5)}
+    notes["hub.md"] = " ".join(
+        (
+            *(f"[[n{i}]]" for i in range(40)),
+            "[[other/n1]]",
+            "[[gone]]",
+            "[[Alias#Part|so]]",
+            "[[N7]]",
+        )
+    )
+    notes["named.md"] = "---\naliases: [Alias]\n---\nSomething else."
+    ports = a_vault(tmp_path, notes)
+    one_by_one = [
+        (target, link)
+        for link in ports.index.links_of("hub.md")
+        if (target := resolve(link.target, "hub.md", ports.index)) is not None
+    ]
+    assert ports.index.links_from("hub.md") == one_by_one
+    assert len(one_by_one) == 43
+    assert {path for path, _ in ports.index.links_to("hub.md")} == {
+        f"many/n{i}.md" for i in range(40)
+    }

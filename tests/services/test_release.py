@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from amem_cli.core.errors import Problem
-from amem_cli.core.journal import Change, Event, JournalNews, LinkRecord
+from amem_cli.core.journal import Change, Event, LinkRecord
+from amem_cli.core.journal_news import JournalNews
 from amem_cli.core.ownership import Ownership, ownership
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.recording import NoteDraft, new_event

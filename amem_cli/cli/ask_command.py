@@ -1,0 +1,118 @@
+"""`amem ask`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amem_cli.cli.filter_options import first_day, last_day
+from amem_cli.cli.search_commands import count_hits
+from amem_cli.cli.session import Session, session_of
+from amem_cli.core.errors import EXIT_NOT_FOUND, EncoderError, SettingsError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Encoder
+    from amem_cli.services.ask import Answer
+    from amem_cli.services.query import Filters
+    from amem_cli.wiring import Workspace
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("ask")(ask)
+
+
+def ask(
+    context: typer.Context,
+    question: Annotated[str, typer.Argument(help="What to answer.", show_default=False)],
+    limit: Annotated[int, typer.Option("-k", "--limit", min=1, help="How many direct hits.")] = 6,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            min=100,
+            help="Tokens of notes to answer from; half the model's window by default.",
+            show_default=False,
+        ),
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
+    since: Annotated[str | None, typer.Option(help="Created on this day or later.")] = None,
+    until: Annotated[str | None, typer.Option(help="Created on this day or earlier.")] = None,
+    path: Annotated[str, typer.Option(help="Only below this folder.")] = "",
+    llm: Annotated[
+        bool, typer.Option("--llm/--no-llm", help="Let the model answer, or only quote.")
+    ] = True,
+) -> None:
+    """Answer a question from the notes, citing them.
+
+    The answer comes from the notes that a search finds and those linked to them. What the model
+    says is shown only where the notes it cites bear it out; else the nearest sentences are quoted.
+    The exit code is 1 where the notes do not hold the answer.
+
+    Examples:
+
+        amem ask "Why did the webhooks come late on Mondays?"
+
+        amem ask "What did we agree on the rent?" --since 2026-01 --tag cafe
+
+        amem ask "Who has the spare key?" --no-llm --json
+    """
+    from amem_cli.rendering.answer import answer_document, show_answer
+    from amem_cli.services.query import Filters
+
+    if not question.strip():
+        raise UsageError("the question is empty", hint='Ask something: amem ask "…".')
+    days = first_day(since, "--since"), last_day(until, "--until")
+    filters = Filters(tuple(tag or ()), *days, path)
+    session = session_of(context)
+    with session.workspace(llm_backend=None if llm else "none") as workspace:
+        answer = _answer(session, workspace, question, limit, budget, filters)
+        counted = answer.citations or answer.shown
+        count_hits(workspace, [each.id or each.path for each in counted])
+    session.output.result(answer_document(answer), lambda console: show_answer(console, answer))
+    if not session.output.as_json:
+        for problem in answer.problems:
+            session.output.notice(f"! {problem}")
+    if not answer.held:
+        raise typer.Exit(EXIT_NOT_FOUND)
+
+
+def _answer(
+    session: Session,
+    workspace: Workspace,
+    question: str,
+    limit: int,
+    budget: int | None,
+    filters: Filters,
+) -> Answer:
+    from dataclasses import replace
+
+    from amem_cli.services.ask import AskSettings
+    from amem_cli.services.ask import ask as answer_question
+
+    settings = AskSettings.of(workspace.settings)
+    if budget is not None:
+        settings = replace(settings, budget=budget)
+    encoder = _encoder(session, workspace)
+    # The bundled model is not asked, so it is not loaded either.
+    model = workspace.model if settings.trusted else None
+    with session.output.progress("answering"):
+        return answer_question(
+            workspace.ports,
+            question,
+            encoder=encoder,
+            model=model,
+            settings=settings,
+            limit=limit,
+            filters=filters,
+        )
+
+
+def _encoder(session: Session, workspace: Workspace) -> Encoder | None:
+    """The encoder with every passage embedded, or None where it cannot be had."""
+    try:
+        session.embed(workspace)
+        return workspace.encoder
+    except (EncoderError, SettingsError) as error:
+        session.output.notice(f"! {error.message}; the notes are searched by words alone")
+        return None

@@ -1,0 +1,287 @@
+"""How well does `amem ask` answer, and does it refuse what the notes do not hold?
+
+    python benchmarks/ask.py DATA_FOLDER
+    python benchmarks/ask.py DATA_FOLDER --sets gold,locomo --groups 3 --questions 30 --fit
+    python benchmarks/ask.py DATA_FOLDER --perfect
+    python benchmarks/ask.py DATA_FOLDER --bundled --questions 10
+    python benchmarks/ask.py DATA_FOLDER --model qwen3:4b --base-url http://127.0.0.1:11434/v1
+    python benchmarks/ask.py DATA_FOLDER --model FILE.gguf
+
+DATA_FOLDER is as for `benchmarks/retrieval.py`; the questions of `gold/VAULT/questions.jsonl` also
+have an `answer`. Each vault is asked its own questions and as many of the next vault, which it
+cannot answer; of its own it cannot answer those without evidence (`none`) and, in LoCoMo, the
+adversarial ones, which ask of one speaker what another said.
+
+- held: share of the questions that were answered.
+- cited recall, precision: share of the evidence that is cited, of the citations that are evidence.
+- right: share of the answerable questions whose answer cites evidence.
+- answer recall, F1: words of the gold answer within the answer and its quotations, and both ways
+  within the answer alone.
+
+Means in percent with the 95% interval of 2,000 bootstrap samples of the questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ask_figures import Asked, mean, report
+from ask_nearness import fitted
+from retrieval_data import Asked as Question
+from retrieval_data import Group, conversations, gold_vault
+
+from amem_cli.adapters.vault_template import adopt_vault
+from amem_cli.core.answering import MOST_CITED, check_answer
+from amem_cli.core.ports import ModelAnswer, ModelRequest
+from amem_cli.core.sources import Source
+from amem_cli.services.add import add
+from amem_cli.services.ask import Answer, AskSettings, ask
+from amem_cli.services.sync import embed_missing, synchronise
+from amem_cli.wiring import Workspace
+
+OF_ANOTHER = "of another vault"
+UNANSWERABLE = ("none", "adversarial", OF_ANOTHER)
+
+
+def groups(
+    folder: Path, names: Sequence[str], most: int
+) -> Iterator[tuple[str, Group, dict[str, str]]]:
+    """Data set, vault and gold answers by question; at most so many vaults of each set."""
+    if "gold" in names:
+        for file in sorted((folder / "gold").glob("*/questions.jsonl"))[: most or None]:
+            group = gold_vault(file.parent)
+            lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+            group.questions = [
+                Question(group.name, row["type"], row["query"], tuple(row["gold"])) for row in lines
+            ]
+            yield "gold", group, {row["query"]: row["answer"] for row in lines}
+    for name in names:
+        if name != "gold":
+            for group in conversations(folder / "retrieval" / name)[: most or None]:
+                yield name, group, {}
+
+
+@dataclass(frozen=True)
+class Design:
+    """A way to answer: settings of a language model, none for quoting."""
+
+    name: str
+    overrides: dict[str, Any] = field(default_factory=dict)
+    by_words: bool = False
+    is_perfect: bool = False
+
+
+class Vaults:
+    """Every group as a vault on disk."""
+
+    def __init__(self, folder: Path, root: Path, names: Sequence[str], most: int) -> None:
+        self.asked: list[Asked] = []
+        self.workspaces: dict[str, Workspace] = {}
+        self.group_of: dict[str, Group] = {}
+        answers: dict[str, dict[str, str]] = {}
+        self.set_of: dict[str, str] = {}
+        self.paths: dict[str, dict[str, str]] = {}
+        for data_set, group, wanted in groups(folder, names, most):
+            self.paths[group.name] = self._made(root / group.name, group)
+            self.group_of[group.name], answers[group.name] = group, wanted
+            self.set_of[group.name] = data_set
+        for name, group in self.group_of.items():
+            for each in group.questions:
+                known = frozenset(self.paths[name][one] for one in each.gold)
+                evidence = frozenset() if each.category in UNANSWERABLE else known
+                wanted = answers[name].get(each.query, "")
+                data_set = self.set_of[name]
+                self.asked.append(
+                    Asked(name, data_set, each.category, each.query, evidence, wanted)
+                )
+        self.asked += list(self._foreign())
+
+    def _made(self, root: Path, group: Group) -> dict[str, str]:
+        root.mkdir()
+        adopt_vault(root)
+        workspace = Workspace(root, overrides={"llm_backend": "none", "git_commit": "off"})
+        self.workspaces[group.name] = workspace
+        synchronise(workspace.ports)
+        known: dict[str, str] = {}
+        for turn in group.turns:
+            known[turn.id] = add(workspace.ports, turn.new)
+        embed_missing(workspace.ports, workspace.encoder)
+        return known
+
+    def _foreign(self) -> Iterator[Asked]:
+        names = list(self.group_of)
+        for name in names:
+            others = [each for each in names if self.set_of[each] == self.set_of[name]]
+            other = others[(others.index(name) + 1) % len(others)]
+            for each in self.group_of[other].questions if other != name else ():
+                yield Asked(name, self.set_of[name], OF_ANOTHER, each.query, frozenset())
+
+
+class PerfectReader:
+    """Gives the gold answer where a note of the evidence is shown, else says that it is not held:
+    what search, budget and checks leave to the best of models."""
+
+    name = "perfect reader"
+    is_remote = False
+
+    def __init__(self, vaults: Vaults) -> None:
+        self._asked = {(each.vault, each.question): each for each in vaults.asked}
+        self._vaults = vaults
+        self.vault = ""
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        lines = request.text.splitlines()
+        question = next(one for one in reversed(lines) if one.startswith("Question: "))
+        asked = self._asked.get((self.vault, question.removeprefix("Question: ")))
+        labels = []
+        for path in asked.gold if asked is not None else ():
+            note = self._vaults.workspaces[self.vault].index.summary(path)
+            title = f" {note.title}" if note is not None else "\n"
+            labels += [
+                line.split(" ")[0] for line in lines if line.partition(" (")[0].endswith(title)
+            ]
+        said = {"sources": labels[:MOST_CITED], "held": bool(labels), "answer": ""}
+        if asked is not None and labels:
+            said["answer"] = asked.wanted
+        return ModelAnswer(json.dumps(said), True, 0, 0, 0.0)
+
+    def close(self) -> None:
+        pass
+
+
+def run(vaults: Vaults, asked: Sequence[Asked], design: Design) -> list[tuple[Asked, Answer]]:
+    results = []
+    model: Any = PerfectReader(vaults) if design.is_perfect else None
+    for number, each in enumerate(asked):
+        if number % 50 == 49:
+            print(f"{number + 1} of {len(asked)}", file=sys.stderr)
+        workspace = vaults.workspaces[each.vault]
+        if design.overrides and model is None:
+            model = Workspace(workspace.root, overrides=design.overrides).model
+        if design.is_perfect:
+            model.vault = each.vault
+        settings = replace(AskSettings.of(workspace.settings), trusted=True)
+        answer = ask(
+            workspace.ports,
+            each.question,
+            encoder=None if design.by_words else workspace.encoder,
+            model=model,
+            settings=settings,
+        )
+        results.append((each, answer))
+    if model is not None:
+        model.close()
+    return results
+
+
+def checks(vaults: Vaults) -> None:
+    """How often the checks let pass the gold answer, and one of another question, with the
+    evidence cited."""
+    chance = random.Random(0)
+    right, wrong = [], []
+    for name, workspace in vaults.workspaces.items():
+        own = [each for each in vaults.asked if each.vault == name and each.gold and each.wanted]
+        for each in own:
+            sources = [
+                source_of(workspace, path, at) for at, path in enumerate(sorted(each.gold), 1)
+            ]
+            labels = [source.label for source in sources][:6]
+            for wanted, passed in ((each.wanted, right), (chance.choice(own).wanted, wrong)):
+                said = {"held": True, "sources": labels, "answer": wanted}
+                passed.append(float(bool(check_answer(said, each.question, sources).text)))
+    for title, passed in (("the gold answer", right), ("the answer of another question", wrong)):
+        if passed:
+            figure = mean(passed)
+            print(f"the checks let pass {title}: {figure[0]} ({figure[1]} to {figure[2]})")
+
+
+def source_of(workspace: Workspace, path: str, at: int) -> Source:
+    note = workspace.index.summary(path)
+    assert note is not None
+    texts = tuple(workspace.index.passages(path))
+    return Source(f"n{at}", path, note.id, note.title, note.created, None, note.private, texts)
+
+
+def fit(results: Sequence[tuple[Asked, Answer]]) -> None:
+    """Print what is near enough by these questions, and how vaults that are left out fare."""
+    known = [
+        (asked, answer.near)
+        for asked, answer in results
+        if answer.near is not None and (asked.gold or asked.kind == OF_ANOTHER)
+    ]
+    held = [bool(asked.gold) for asked, _ in known]
+    sets = [asked.data_set for asked, _ in known]
+    vaults = [asked.vault for asked, _ in known]
+    weights, verdict = fitted([near for _, near in known], held, vaults, sets)
+    print("near enough, fitted on all vaults:", *(round(float(each), 1) for each in weights))
+    for data_set in dict.fromkeys(sets):
+        for is_held, name in ((True, "answerable"), (False, OF_ANOTHER)):
+            part = [
+                float(said)
+                for said, own, one in zip(verdict, held, sets, strict=True)
+                if own == is_held and one == data_set
+            ]
+            mid, low, high = mean(part)
+            print(f"  vault left out, {data_set}, {name}: held {mid} ({low} to {high})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--sets", default="gold", help="gold, and sets of retrieval/; by commas")
+    parser.add_argument("--groups", type=int, default=0, help="only the first vaults of each set")
+    parser.add_argument("--questions", type=int, default=0, help="so many of each kind and vault")
+    parser.add_argument("--perfect", action="store_true", help="and a model that knows the answers")
+    parser.add_argument("--bundled", action="store_true", help="ask the bundled model as well")
+    parser.add_argument("--model", default="", help="a GGUF file, or a model of --base-url")
+    parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
+    parser.add_argument("--words", action="store_true", help="without an encoder as well")
+    parser.add_argument("--fit", action="store_true", help="fit what is near enough anew")
+    parser.add_argument("--json", type=Path, help="file for all figures")
+    options = parser.parse_args()
+    designs = [Design("quoting")]
+    if options.words:
+        designs.append(Design("quoting, by words", by_words=True))
+    if options.perfect:
+        designs.append(Design("perfect reader", is_perfect=True))
+    if options.bundled:
+        designs.append(Design("bundled model", {"llm_backend": "llama.cpp"}))
+    if options.model:
+        backend = "openai" if options.base_url else "llama.cpp"
+        named = {"llm_backend": backend, "llm_model": options.model}
+        designs.append(Design(options.model, named | {"llm_base_url": options.base_url}))
+    with tempfile.TemporaryDirectory() as folder:
+        vaults = Vaults(options.data, Path(folder), options.sets.split(","), options.groups)
+        checks(vaults)
+        asked = sample(vaults.asked, options.questions)
+        documents = {}
+        for design in designs:
+            results = run(vaults, asked, design)
+            documents[design.name] = report(design.name, results)
+            if options.fit and not design.overrides and not design.is_perfect:
+                fit(results)
+    if options.json:
+        options.json.write_text(json.dumps(documents, indent=1) + "\n", encoding="utf-8")
+
+
+def sample(asked: Sequence[Asked], most: int) -> list[Asked]:
+    """At most so many of each vault and kind, the same ones each time."""
+    if not most:
+        return list(asked)
+    parts: dict[tuple[str, str], list[Asked]] = {}
+    for each in asked:
+        parts.setdefault((each.vault, each.kind), []).append(each)
+    chance = random.Random(0)
+    return [one for part in parts.values() for one in chance.sample(part, min(most, len(part)))]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""An encoder whose vectors are kept in a file between runs of a benchmark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Encoder, Vectors
+
+_AT_ONCE = 512
+
+
+class RememberingEncoder:
+    """An encoder that keeps its vectors in a file, for the next run on the same texts.
+
+    Args:
+        file: an .npz file that may be missing; None to keep the vectors in memory only.
+    """
+
+    def __init__(self, encoder: Encoder, file: Path | None) -> None:
+        self._encoder = encoder
+        self._file = file
+        self._known: dict[str, Any] = {}
+        self._asked: dict[str, Vectors] = {}
+        self._saved = 0
+        if file is not None and file.exists():
+            with np.load(file) as stored:
+                texts = json.loads(stored["texts"].tobytes())
+                self._known = dict(zip(texts, stored["vectors"], strict=True))
+            self._saved = len(self._known)
+
+    @property
+    def model_id(self) -> str:
+        return self._encoder.model_id
+
+    @property
+    def dimension(self) -> int:
+        return self._encoder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._encoder.max_tokens
+
+    def readable(self, text: str) -> float:
+        """Share of a text's tokens that the model knows."""
+        return self._encoder.readable(text)
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        """Unit vectors, shape (len(texts), dimension); a query is one text."""
+        if query:
+            (text,) = texts
+            if text not in self._asked:
+                self._asked[text] = self._encoder.encode(texts, query=True)
+            return self._asked[text]
+        new = sorted({text for text in texts if text not in self._known}, key=len)
+        for start in range(0, len(new), _AT_ONCE):
+            chunk = new[start : start + _AT_ONCE]
+            self._known.update(zip(chunk, self._encoder.encode(chunk), strict=True))
+        return np.array([self._known[text] for text in texts], dtype=np.float32)
+
+    def save(self) -> None:
+        """Write the file, if there is one and something new to keep."""
+        if self._file is None or len(self._known) == self._saved:
+            return
+        texts = np.frombuffer(json.dumps(list(self._known)).encode(), dtype=np.uint8)
+        np.savez(self._file, texts=texts, vectors=np.array(list(self._known.values())))
+        self._saved = len(self._known)

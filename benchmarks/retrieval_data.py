@@ -1,0 +1,144 @@
+"""Conversations and vaults with questions, as the benchmark of retrieval reads them.
+
+`retrieval/SET/notes.jsonl` (`id, group, seq, date, speaker, text`) with `queries.jsonl` (`id,
+group, category, query, gold`), and `gold/VAULT/notes.jsonl`, `questions.jsonl`, `links.jsonl`;
+either folder may be missing.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from amem_cli.services.add import NewNote
+
+DATE_FORMATS = (
+    "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y"
+)  # fmt: skip
+UNDATED = datetime(2024, 1, 1)
+IMPORTED = datetime(2024, 1, 1, 12)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A note as the data give it; `bare` is its text without who said it."""
+
+    id: str
+    new: NewNote
+    bare: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with the ids of the notes that hold its evidence."""
+
+    group: str
+    category: str
+    query: str
+    gold: tuple[str, ...]
+
+
+@dataclass
+class Group:
+    """A conversation or vault with its questions; links are pairs of ids, later note first."""
+
+    name: str
+    turns: list[Turn] = field(default_factory=list)
+    questions: list[Asked] = field(default_factory=list)
+    links: list[tuple[str, str]] = field(default_factory=list)
+
+
+def data_sets(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, list[Group]]]:
+    """Every set, or those named, with its groups."""
+    for each in sorted((folder / "retrieval").glob("*/notes.jsonl")):
+        if not names or each.parent.name in names:
+            yield each.parent.name, conversations(each.parent)
+    vaults = sorted((folder / "gold").glob("*/questions.jsonl"))
+    if vaults and (not names or "gold" in names):
+        yield "gold", [gold_vault(each.parent) for each in vaults]
+
+
+def conversations(folder: Path) -> list[Group]:
+    """A turn is created at its date plus a second for each turn before it."""
+    groups: dict[str, Group] = {}
+    last: dict[str, datetime] = {}
+    for row in sorted(_rows(folder / "notes.jsonl"), key=lambda row: int(row["seq"])):
+        name = row["group"]
+        group = groups.setdefault(name, Group(name))
+        # A turn without a date belongs to the day of the turn before.
+        last[name] = _moment(row.get("date", "")) or last.get(name, UNDATED)
+        speaker, text = row.get("speaker", ""), row["text"]
+        # A note without a speaker is no turn; its date stays as it is.
+        created = last[name] + timedelta(seconds=int(row["seq"]) if speaker else 0)
+        said = f"{speaker}: {text}" if speaker else text
+        new = NewNote(said, created=created, folder=f"notes/{name}")
+        group.turns.append(Turn(row["id"], new, text))
+    for row in _rows(folder / "queries.jsonl"):
+        name = row["group"]
+        asked = Asked(name, row["category"], row["query"], tuple(row["gold"]))
+        groups[name].questions.append(asked)
+    return list(groups.values())
+
+
+def gold_vault(folder: Path) -> Group:
+    """A written vault; questions that no note answers are left out."""
+    name = folder.name
+    group = Group(name)
+    for row in _rows(folder / "notes.jsonl"):
+        new = NewNote(
+            row["content"],
+            title=row["title"],
+            created=_moment(row["created"]),
+            folder=f"notes/{name}",
+        )
+        group.turns.append(Turn(row["id"], new, row["content"]))
+    for row in _rows(folder / "questions.jsonl"):
+        if row["gold"]:
+            asked = Asked(name, row["type"], row["query"], tuple(row["gold"]))
+            group.questions.append(asked)
+    group.links = [(row["source"], row["target"]) for row in _rows(folder / "links.jsonl")]
+    return group
+
+
+def pooled(groups: Sequence[Group]) -> Group:
+    """All groups as one vault, a folder each; ids get their group's name in front."""
+    whole = Group("pooled")
+    for group in groups:
+
+        def named(each: str, name: str = group.name) -> str:
+            return f"{name}/{each}"
+
+        whole.turns += [replace(turn, id=named(turn.id)) for turn in group.turns]
+        whole.questions += [
+            replace(asked, gold=tuple(map(named, asked.gold))) for asked in group.questions
+        ]
+        whole.links += [(named(source), named(target)) for source, target in group.links]
+    return whole
+
+
+def imported(group: Group) -> Group:
+    """The same notes a second apart in an order that says nothing, as after an import."""
+    turns = list(group.turns)
+    random.Random(0).shuffle(turns)
+    moments = {turn.id: IMPORTED + timedelta(seconds=place) for place, turn in enumerate(turns)}
+    dated = [replace(t, new=replace(t.new, created=moments[t.id])) for t in group.turns]
+    return replace(group, turns=dated)
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def _moment(text: str) -> datetime | None:
+    for form in DATE_FORMATS:
+        try:
+            return datetime.strptime(text, form)
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,173 @@
+"""`amem ask` as a person and as a script use it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.conftest import Program
+from tests.fakes.chat_server import ChatServer
+from tests.terminal import at_terminal
+
+QUESTION = "When is the walrus fed?"
+NOTES = {
+    "Feeding": "---\ncreated: 2026-03-02T15:00:00\ntags: [zoo]\n---\nThe walrus is fed at noon.\n",
+    "Otters": "---\ncreated: 2026-03-03T15:00:00\n---\nOtters sleep late. See [[Feeding]].\n",
+    "Harbour": "---\ncreated: 2024-01-01T15:00:00\n---\nThe harbour has a lamp.\n",
+    "Orchard": "Apples and pears.\n",
+    "Violin": "Four strings.\n",
+}
+
+
+@pytest.fixture
+def vault(amem: Program) -> Program:
+    """Five notes, one of them about a walrus, searched by words alone."""
+    for title, text in NOTES.items():
+        (amem.folder / f"{title}.md").write_text(text)
+    assert amem("init", "--adopt").code == 0
+    amem.environment["AMEM_ENCODER_MODEL"] = str(amem.folder / "no-encoder-here")
+    return amem
+
+
+def good(server: ChatServer) -> dict[str, str]:
+    return {
+        "AMEM_LLM_BACKEND": "openai",
+        "AMEM_LLM_BASE_URL": server.url,
+        "AMEM_LLM_MODEL": "good",
+    }
+
+
+def says(text: str, title: str, *, held: bool = True) -> Callable[[dict[str, Any]], str]:
+    """A model that cites the note with this title."""
+
+    def answer(body: dict[str, Any]) -> str:
+        lines = str(body["messages"][-1]["content"]).splitlines()
+        label = next(line.split()[0] for line in lines if line.split()[1:2] == [title])
+        return json.dumps({"sources": [label] if held else [], "held": held, "answer": text})
+
+    return answer
+
+
+def test_without_a_model_it_quotes_and_says_where(vault: Program) -> None:
+    answer = vault("ask", QUESTION)
+    assert answer.code == 0
+    assert "These notes come nearest:" in answer.out
+    assert "[1] Feeding  Feeding.md:5  2026-03-02" in answer.out
+    assert "“The walrus is fed at noon.”" in answer.out
+    assert "by words alone" in answer.err
+
+
+def test_a_script_gets_one_document(vault: Program) -> None:
+    answer = vault("ask", QUESTION, "--json")
+    document = answer.json
+    assert answer.code == 0
+    assert list(document) == [
+        "question", "answer", "held", "how", "sources", "shown", "model", "calls", "tokens",
+        "seconds", "problems",
+    ]  # fmt: skip
+    assert document["question"] == QUESTION and document["held"] is True
+    assert document["how"] == "extract" and document["model"] is None and document["calls"] == 0
+    (source,) = document["sources"]
+    assert source == {
+        "id": None,
+        "path": "Feeding.md",
+        "title": "Feeding",
+        "created": "2026-03-02T15:00:00",
+        "quote": "The walrus is fed at noon.",
+        "line": 5,
+        "via": None,
+    }
+
+
+def test_what_is_not_held_is_said_and_gives_exit_code_one(vault: Program) -> None:
+    refused = vault("ask", "Who lit the harbour before the war of the dentists?")
+    assert refused.code == 1
+    assert refused.out.splitlines() == [
+        "The notes do not hold an answer to this.",
+        "looked at Harbour  Harbour.md",
+    ]
+    document = vault("ask", "What does the dentist charge?", "--json").json
+    assert (document["held"], document["sources"]) == (False, [])
+    assert document["answer"] == "The notes do not hold an answer to this."
+
+
+def test_wrong_usage_is_told(vault: Program) -> None:
+    for line in ([" "], [], [QUESTION, "--since", "someday"], [QUESTION, "--budget", "3"]):
+        answer = vault("ask", *line)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err.startswith("error: ")
+
+
+def test_filters_bound_what_may_answer(vault: Program) -> None:
+    assert vault("ask", QUESTION, "--tag", "zoo", "--since", "2026-03").code == 0
+    assert vault("ask", QUESTION, "--until", "2025").code == 1
+    assert vault("ask", QUESTION, "--path", "elsewhere").code == 1
+
+
+def test_a_model_answers_with_its_sources(vault: Program) -> None:
+    with ChatServer() as server:
+        server.content = says("At noon.", "Feeding")
+        answer = vault("ask", QUESTION, **good(server))
+        assert answer.code == 0
+        assert answer.out.startswith("At noon.\n\n[1] Feeding")
+        document = vault("ask", QUESTION, "--json", **good(server)).json
+        assert (document["answer"], document["how"], document["calls"]) == ("At noon.", "model", 1)
+        assert document["tokens"] == 10 and document["model"].startswith("good")
+        assert [each["path"] for each in document["sources"]] == ["Feeding.md"]
+        server.content = says("", "Feeding", held=False)
+        assert vault("ask", QUESTION, **good(server)).code == 1
+        assert len(server.requests) == 3
+        assert vault("ask", QUESTION, "--no-llm", **good(server)).code == 0
+        assert len(server.requests) == 3
+
+
+def test_a_model_that_invents_is_not_believed(vault: Program) -> None:
+    with ChatServer() as server:
+        server.content = says("At 7 pm, by Marlene.", "Feeding")
+        answer = vault("ask", QUESTION, **good(server))
+        assert answer.code == 0 and len(server.requests) == 2
+    assert "7" not in answer.out.split("[1]")[0] and "Marlene" not in answer.out
+    assert "These notes come nearest:" in answer.out
+    assert "quoted instead" in answer.err
+
+
+def test_a_server_that_is_gone_leaves_the_quotation(vault: Program) -> None:
+    with ChatServer() as server:
+        gone = good(server)
+    answer = vault("ask", QUESTION, "--json", **gone)
+    assert answer.code == 0 and answer.json["how"] == "extract"
+    assert "quoted instead" in answer.json["problems"][-1]
+
+
+def test_the_bundled_model_is_not_asked(vault: Program) -> None:
+    document = vault("ask", QUESTION, "--json", AMEM_LLM_BACKEND="llama.cpp").json
+    assert (document["how"], document["model"], document["calls"]) == ("extract", None, 0)
+
+
+def test_what_notes_and_models_say_is_shown_as_it_is(vault: Program) -> None:
+    text = "The walrus [bold]is[/bold] fed \x1b[31mat\x1b[0m noon \u202ewith herring.\n"
+    (vault.folder / "Feeding.md").write_text(text)
+    code, shown = at_terminal(vault.folder, ["ask", QUESTION], [], **vault.environment)
+    assert code == 0
+    assert "[bold]is[/bold]" in shown
+    assert "\x1b[31m" not in shown and "\u202e" not in shown
+    with ChatServer() as server:
+        server.content = says("[red]At noon.[/red]", "Feeding")
+        assert vault("ask", QUESTION, **good(server)).out.startswith("[red]At noon.[/red]\n")
+
+
+def test_the_cited_notes_count_as_found_and_no_note_is_written(vault: Program) -> None:
+    before = vault("show", "Feeding", "--json").json["retrieval_count"]
+    assert vault("ask", QUESTION).code == 0
+    assert vault("show", "Feeding", "--json").json["retrieval_count"] > before
+    assert {(vault.folder / f"{title}.md").read_text() for title in NOTES} == set(NOTES.values())
+
+
+def test_meaning_is_searched_where_there_is_an_encoder(vault: Program) -> None:
+    del vault.environment["AMEM_ENCODER_MODEL"]
+    answer = vault("ask", "At what time does the walrus get its food?", "--json")
+    assert answer.code == 0 and answer.err == ""
+    assert answer.json["sources"][0]["path"] == "Feeding.md"

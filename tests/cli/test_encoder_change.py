@@ -1,0 +1,74 @@
+"""Another encoder by one setting: told at once, made by `amem index`, and searches go on."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from amem_cli.adapters.serving_encoder import EMBEDDED_AT_ONCE
+from tests.conftest import Program
+from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.vaults import write_note
+
+COUNT = EMBEDDED_AT_ONCE + 50
+OFFLINE = {"HF_HUB_OFFLINE": "1"}
+
+
+def prepare(cache: Path, name: str) -> None:
+    """Let a model of the hub be one that was fetched and prepared before."""
+    key = hashlib.sha256(name.encode()).hexdigest()
+    folder = cache / "encoders" / f"{Path(name).name}-{key[:16]}"
+    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
+
+
+@pytest.fixture
+def vault(amem: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("AMEM_CACHE_DIR", str(cache))
+    amem.environment |= OFFLINE
+    for name in ("nobody/first", "nobody/second"):
+        prepare(cache, name)
+    assert amem("init", "v").code == 0
+    amem.environment["AMEM_VAULT"] = str(tmp_path / "v")
+    for number in range(COUNT):
+        write_note(tmp_path / "v", f"notes/{number}.md", f"bread {number} in the warm kitchen\n")
+    assert amem("config", "set", "encoder.model", "nobody/first").code == 0
+    assert amem("index").code == 0
+    return amem
+
+
+def test_searches_go_on_until_the_index_has_gone_over(vault: Program) -> None:
+    changed = vault("config", "set", "encoder.model", "nobody/second")
+    assert "amem index" in changed.err
+    found = vault("search", "warm bread", "--mode", "semantic", "--json")
+    assert found.code == 0
+    assert len(found.json["hits"]) == 5
+    assert "first still answers" in found.err
+    assert "amem index" in found.err
+    assert "still answers" not in vault("search", "bread", "--mode", "keyword").err
+    added = vault("add", "sourdough rose slowly", "--no-llm", "--json")
+    assert added.code == 0
+    (hit, *_) = vault("search", "sourdough", "--mode", "semantic", "--json").json["hits"]
+    assert hit["id"] == added.json["id"]
+
+    indexed = vault("index", "--json")
+    assert indexed.json["passages_embedded"] == indexed.json["notes"]
+    found = vault("search", "warm bread", "--mode", "semantic", "--json")
+    assert (found.code, found.err, len(found.json["hits"])) == (0, "", 5)
+
+    assert vault("config", "set", "encoder.model", "nobody/first").code == 0
+    found = vault("search", "warm bread", "--mode", "semantic", "--json")
+    assert (found.code, found.err, len(found.json["hits"])) == (0, "", 5)
+    assert vault("index", "--json").json["passages_embedded"] == 0
+
+
+def test_a_former_encoder_that_is_gone_is_not_waited_for(vault: Program, tmp_path: Path) -> None:
+    assert vault("config", "set", "encoder.model", "nobody/second").code == 0
+    for folder in (tmp_path / "cache/encoders").glob("first-*"):
+        (folder / "manifest.json").unlink()
+    found = vault("search", "warm bread", "--mode", "semantic", "--json")
+    assert (found.code, found.err, len(found.json["hits"])) == (0, "", 5)
+    assert vault("index", "--json").json["passages_embedded"] == 0

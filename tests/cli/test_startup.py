@@ -1,0 +1,194 @@
+"""A command loads what it uses and nothing else; what is known without loading it is true."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_group
+from typer.testing import CliRunner
+
+from amem_cli.cli import commands
+from amem_cli.cli.main import app
+from tests.conftest import Program
+
+# What takes a noticeable time to load, or starts something.
+COSTLY = {
+    "asyncio",
+    "filelock",
+    "frontmatter",
+    "httpx",
+    "huggingface_hub",
+    "importlib.metadata",
+    "llama_cpp",
+    "networkx",
+    "numpy",
+    "onnx",
+    "onnxruntime",
+    "pydantic",
+    "requests",
+    "rich.console",
+    "sentence_transformers",
+    "sqlite_vec",
+    "tokenizers",
+    "tomlkit",
+    "torch",
+    "transformers",
+    "watchdog",
+    "yaml",
+}
+COMMAND_MODULES = {
+    f"amem_cli.cli.{path.stem}" for path in Path(commands.__file__).parent.glob("*_command*.py")
+}
+# What one synchronisation of an unchanged vault has no use for.
+OF_CHANGES = {
+    "amem_cli.core.journal",
+    "amem_cli.core.note_file",
+    "amem_cli.core.proposals",
+    "amem_cli.core.wikilinks",
+    "amem_cli.core.words",
+    "hashlib",
+    "hmac",
+}
+
+
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory, cache_folder: Path) -> Program:
+    """The program with a vault whose files' times alone say that nothing changed."""
+    folder = tmp_path_factory.mktemp("settled")
+    variables = {
+        "AMEM_VAULT": str(folder / "v"),
+        "AMEM_LLM_BACKEND": "none",
+        "AMEM_CACHE_DIR": str(cache_folder),
+        "AMEM_STATE_DIR": str(folder / "state"),
+        "AMEM_CONFIG_DIR": str(folder / "config"),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    program = Program(folder, variables)
+    assert program("init", "v").code == 0
+    time.sleep(2.5)
+    assert program("index").code == 0
+    return program
+
+
+def loaded(program: Program, *line: str) -> set[str]:
+    """The modules that a command had loaded when it ended."""
+    code = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print('\\nLOADED', *sys.modules, file=sys.stderr))\n"
+        f"sys.argv[1:] = {list(line)!r}\n"
+        "from amem_cli.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=program.folder,
+        env={**os.environ, **program.environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.rpartition("\nLOADED ")[2].split())
+
+
+@pytest.mark.parametrize(
+    ("line", "used"),
+    [
+        (["--help"], set()),
+        (["--version"], {"importlib.metadata"}),
+        (["search", "--help"], set()),
+        (["list"], set()),
+        (["--json", "list"], set()),
+        (["search", "review", "--mode", "keyword", "--json"], set()),
+        (["search", "review", "--mode", "keyword"], set()),
+        (["show", "A highlight is not yet a note"], {"yaml"}),
+        (
+            ["search", "review"],
+            {"numpy", "onnxruntime", "sqlite_vec", "tokenizers"},
+        ),
+    ],
+)
+def test_a_command_loads_of_what_is_costly_only_what_it_uses(
+    settled: Program, line: list[str], used: set[str]
+) -> None:
+    assert loaded(settled, *line) & COSTLY <= used
+
+
+@pytest.mark.parametrize(
+    ("line", "modules"),
+    [
+        (["--help"], set()),
+        (["list"], {"note_commands"}),
+        (["search", "review", "--mode", "keyword"], {"search_commands"}),
+        (["search", "review"], {"search_commands"}),
+    ],
+)
+def test_of_the_commands_only_the_one_that_is_called_is_loaded(
+    settled: Program, line: list[str], modules: set[str]
+) -> None:
+    found = loaded(settled, *line)
+    assert found & COMMAND_MODULES == {f"amem_cli.cli.{name}" for name in modules}
+
+
+def test_what_reads_and_changes_notes_is_not_loaded_where_nothing_changed(
+    settled: Program,
+) -> None:
+    assert loaded(settled, "list") & OF_CHANGES == set()
+    assert "amem_cli.wiring" not in loaded(settled, "--help")
+
+
+def built(module: str) -> dict[str, Any]:
+    """The commands that a module registers."""
+    one = commands.new_app()
+    import_module(module).register(one)
+    return dict(get_group(one).commands)
+
+
+def test_the_table_of_commands_says_what_the_commands_say() -> None:
+    registered = {
+        name: (module.rpartition(".")[2], command.get_short_help_str(10_000))
+        for module in COMMAND_MODULES
+        for name, command in built(module).items()
+    }
+    assert dict(commands.COMMANDS) == registered
+
+
+def test_help_lists_the_commands_as_it_would_if_all_were_loaded() -> None:
+    every = commands.new_app(name="amem")
+    for module in dict.fromkeys(module for module, _ in commands.COMMANDS.values()):
+        import_module(f"amem_cli.cli.{module}").register(every)
+    listed = CliRunner().invoke(every, ["--help"]).output.partition("Commands:")[2]
+    shown = CliRunner().invoke(app, ["--help"]).output.partition("Commands:")[2]
+    assert sorted(shown.splitlines()) == sorted(listed.splitlines())
+
+
+def test_a_misspelt_command_is_told_its_name(amem: Program) -> None:
+    answer = amem("serch")
+    assert (answer.code, answer.err.splitlines()[0]) == (
+        2,
+        "error: no such command 'serch'. Did you mean 'search'?",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("amem se", {"search"}),
+        ("amem model u", {"use"}),
+        ("amem search --mo", {"--mode"}),
+        ("amem --vau", {"--vault"}),
+    ],
+)
+def test_the_shell_completes_commands_and_options(
+    amem: Program, words: str, expected: set[str]
+) -> None:
+    variables = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    answer = amem(_AMEM_COMPLETE="complete_bash", **variables)
+    assert (answer.code, set(answer.out.split())) == (0, expected)
