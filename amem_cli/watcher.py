@@ -65,9 +65,12 @@ class Watcher:
             self._lock = None
             lock.release()
 
-    @property
-    def evolving_machine(self) -> str:
-        """The machine that runs the memory process for this vault."""
+    def elsewhere(self) -> str:
+        """The other machine that runs the memory process for this vault; empty where this one does.
+
+        Raises:
+            SettingsError: it cannot be noted in the vault that this machine watches it.
+        """
         from amem_cli.adapters.evolving_device import evolving_machine, register
 
         state = self._workspace.root / STATE_FOLDER
@@ -75,25 +78,22 @@ class Watcher:
         setting = self._workspace.settings.evolution_device
         if setting == "first":
             register(state, machine, datetime.now(timezone.utc))
-        return evolving_machine(state, setting, machine)
+        chosen = evolving_machine(state, setting, machine)
+        return "" if chosen == machine else chosen
 
-    @property
-    def evolves_here(self) -> bool:
-        """Whether this machine is the one that runs the memory process."""
-        return self.evolving_machine == machine_name(self._environment)
-
-    def run(self, stopping: Callable[[Watch], None]) -> None:
+    def run(self, stopping: Callable[[Watch], None], *, evolves: bool) -> None:
         """Watch until told to stop.
 
         Args:
+            evolves: whether this machine runs the memory process.
             stopping: given the watch before it begins, to arrange for its end.
         """
         workspace = self._workspace
         self.watch = Watch(
             workspace.ports,
             self._hints,
-            workspace.encoder,
-            self._work() if self.evolves_here else None,
+            workspace.chosen_encoder,
+            self._work() if evolves else None,
             self._tell,
             time.monotonic,
         )
@@ -106,6 +106,8 @@ class Watcher:
         return FolderWatch(self._workspace.root)
 
     def _work(self) -> BackgroundWork:
+        from amem_cli.adapters.power import lower_priority
+
         return BackgroundWork(
             process=lambda: self._workspace.process,
             resting=self._resting,
@@ -113,6 +115,7 @@ class Watcher:
             finished=self._commit,
             unload=self._unload,
             monotonic=time.monotonic,
+            begin=lower_priority,
             idle_seconds=self._workspace.settings.watch_idle_seconds,
         )
 
@@ -121,6 +124,8 @@ class Watcher:
         from amem_cli.adapters.git_state import git_is_busy
         from amem_cli.adapters.power import on_battery
 
+        if self._lock is not None and self._lock.stop_requested() and self.watch is not None:
+            self.watch.stop()
         if self.watch is not None and self.watch.asking:
             return "many notes are missing"
         if self._workspace.settings.watch_on_battery == "pause" and on_battery():

@@ -100,12 +100,18 @@ def _environment() -> dict[str, str]:
 def _status(session: Session) -> None:
     from dataclasses import asdict
 
-    from amem_cli.adapters.watch_lock import read_status
+    from amem_cli.adapters.watch_lock import is_watched, read_status
 
-    found = read_status(_vault(session), _environment())
-    document = {"running": found is not None, **(asdict(found) if found else {})}
+    vault = _vault(session)
+    found = read_status(vault, _environment())
+    running = found is not None or is_watched(vault)
+    document = {"running": running, **(asdict(found) if found else {})}
     if found is None:
-        text = "no watcher runs here; start one: amem watch"
+        text = (
+            "another user or machine watches this vault"
+            if running
+            else ("no watcher runs here; start one: amem watch")
+        )
     else:
         doing = f" about {found.doing}" if found.doing else ""
         reason = f" ({found.reason})" if found.reason else ""
@@ -114,7 +120,7 @@ def _status(session: Session) -> None:
             f" learned {found.learned} since {found.started}; process {found.pid}"
         )
     session.output.result(document, lambda _: session.output.plain(text))
-    if found is None:
+    if not running:
         raise typer.Exit(1)
 
 
@@ -157,12 +163,13 @@ def _drain(session: Session, workspace: Workspace) -> None:
         session.embed(workspace)
         followed = follow_moves(workspace.ports)
         outcomes = []
-        if watcher.evolves_here:
+        elsewhere = watcher.elsewhere()
+        if not elsewhere:
             paths = [note.path for note in workspace.index.pending()]
             with session.output.progress("remembering") as progress:
                 outcomes = evolve_many(workspace.process, paths, progress=progress)
         else:
-            session.output.notice(_elsewhere(watcher.evolving_machine))
+            session.output.notice(_elsewhere(elsewhere))
         pending = len(workspace.index.pending())
     document = {
         "notes": [outcome_document(outcome) for outcome in outcomes],
@@ -189,16 +196,15 @@ def _elsewhere(machine: str) -> str:
 
 
 def _watch(session: Session, workspace: Workspace) -> None:
-    from amem_cli.adapters.power import lower_priority
     from amem_cli.watcher import Watcher
 
-    lower_priority()
     with _voice(session, workspace) as report:
         watcher = Watcher(workspace, report)
         with watcher.held():
-            if not watcher.evolves_here:
-                session.output.notice(_elsewhere(watcher.evolving_machine))
-            watcher.run(_stop_on_signals)
+            elsewhere = watcher.elsewhere()
+            if elsewhere:
+                session.output.notice(_elsewhere(elsewhere))
+            watcher.run(_stop_on_signals, evolves=not elsewhere)
 
 
 @contextlib.contextmanager
@@ -216,13 +222,15 @@ def _voice(session: Session, workspace: Workspace) -> Iterator[Callable[[News], 
     elif sys.stdout.isatty() and not session.output.quiet:
         from rich.live import Live
 
+        from amem_cli.rendering.console import rich_console
+
         board = WatchBoard(
             vault=str(workspace.root),
             model=_model_name(workspace),
             pending=lambda: len(workspace.index.pending()),
             moment=datetime.now,
         )
-        console = session.output.console()
+        console = rich_console(sys.stdout, session.output.color)
         with Live(board, console=console, auto_refresh=False, screen=False) as live:
 
             def on_screen(news: News) -> None:

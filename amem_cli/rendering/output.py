@@ -60,13 +60,13 @@ class Output:
         self.as_json = as_json
         self.quiet = quiet
         self.verbose = verbose
-        self._color = color
+        self.color = color
 
     def console(self) -> Console:
         """What results are shown on."""
         from amem_cli.rendering.console import console_on
 
-        return console_on(sys.stdout, self._color)
+        return console_on(sys.stdout, self.color)
 
     def result(self, document: Any, show: Callable[[Console], None]) -> None:
         """Print a result: the document as JSON, or what `show` draws."""
@@ -138,7 +138,7 @@ class Output:
             MofNCompleteColumn(),
             TimeRemainingColumn(),
         )
-        with Bar(*columns, console=rich_console(sys.stderr, self._color), transient=True) as bar:
+        with Bar(*columns, console=rich_console(sys.stderr, self.color), transient=True) as bar:
             task = bar.add_task(label, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
 

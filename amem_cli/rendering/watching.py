@@ -9,13 +9,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.watch_port import News
+from amem_cli.rendering.console import Styled
 from amem_cli.rendering.documents import outcome_document
-from amem_cli.rendering.text import styled
 from amem_cli.services.outcome import Outcome
 
 if TYPE_CHECKING:
     from rich.console import Group
-    from rich.text import Text
 
 SHOWN = 12
 # What only a program wants to follow step by step.
@@ -125,14 +124,15 @@ class WatchBoard:
         from rich.rule import Rule
         from rich.text import Text
 
-        head = styled(("amem watch  ", "bold"), (self.vault, "cyan"))
-        counts = styled(
+        head = Styled(("amem watch  ", "bold"), (self.vault, "cyan"))
+        counts = Styled(
             f"{self.notes} notes · {self.waiting} pending · learned {self.learned}"
             f" ({self.links} links, {self.evolved} evolved) · {self.model}",
             (f" · {self.calls} calls, {self.tokens} tokens" if self.calls else "", "dim"),
         )
-        lines: list[Text] = [
-            styled((f"{time:>5}  ", "dim"), (text, style)) for time, text, style in self._recent
+        lines = [
+            Styled((f"{time:>5}  ", "dim"), (text, style)).__rich__()
+            for time, text, style in self._recent
         ]
         for line in lines:
             line.no_wrap, line.overflow = True, "ellipsis"
@@ -140,11 +140,11 @@ class WatchBoard:
             lines = [Text("nothing yet; notes you write appear here", style="dim")]
         return Group(head, counts, Rule(style="dim"), *lines, Rule(style="dim"), self._foot())
 
-    def _foot(self) -> Text:
+    def _foot(self) -> Styled:
         styles = {"asking": "bold red", "trouble": "yellow", "resting": "yellow"}
         text = self.state
         if self.doing:
             text = f"thinking about {self.doing}"
         elif self.reason:
             text = f"{self.state}: {self.reason}"
-        return styled((text, styles.get(self.state, "green")), ("   Ctrl-C ends", "dim"))
+        return Styled((text, styles.get(self.state, "green")), ("   Ctrl-C ends", "dim"))

@@ -33,6 +33,7 @@ class BackgroundWork:
         finished: called after a round of work, as to commit what was changed.
         unload: called when there was nothing to do for `idle_seconds`.
         monotonic: seconds of the clock that retries and idling are measured by.
+        begin: called first in the worker's own thread, as to lower its priority.
     """
 
     process: Callable[[], MemoryProcess]
@@ -41,6 +42,7 @@ class BackgroundWork:
     finished: Callable[[], None]
     unload: Callable[[], None]
     monotonic: Callable[[], float]
+    begin: Callable[[], None] = lambda: None
     idle_seconds: float = 300.0
     _retry: dict[str, float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -59,6 +61,7 @@ class BackgroundWork:
 
     def run(self) -> None:
         """Work until `stop`."""
+        self.begin()
         idle_since = self.monotonic()
         while not self._stop.is_set():
             did, pause = self._survived_round()

@@ -33,6 +33,10 @@ MANY_VANISHED = 10
 VANISHED_SHARE = 0.2
 
 
+class _SomethingElse(Exception):
+    """Something else is to be done before the rest."""
+
+
 class _Everything(Container[str]):
     def __contains__(self, path: object) -> bool:
         return True
@@ -63,6 +67,7 @@ class Watch:
     _trouble: str = ""
     _asking: frozenset[str] = frozenset()
     _moved: dict[str, float] = field(default_factory=dict)
+    _behind: bool = False
     _tick_at: float = 0.0
     _rescan_at: float = 0.0
 
@@ -104,7 +109,12 @@ class Watch:
         return self._asking
 
     def _begin(self) -> None:
-        self._watch_folder()
+        try:
+            self._watch_folder()
+        except OSError as error:
+            # Looking every few seconds does as well, if later.
+            self._trouble = f"cannot watch the folder ({error.strerror or error})"
+            self.report(News("trouble", self._trouble, {"trouble": self._trouble}))
         now = self.monotonic()
         self._tick_at, self._rescan_at = now + TICK_SECONDS, now + RESCAN_SECONDS
         self._look(Look(None))
@@ -134,8 +144,8 @@ class Watch:
         due = self._dirty.due_at()
         if due is not None:
             times.append(due)
-        if self._open is not None and not self._stopped.is_set():
-            self._open.wait(max(0.0, min(times) - now))
+        if not (self._stopped.is_set() or self._behind):
+            (self._open.wait if self._open else self._stopped.wait)(max(0.0, min(times) - now))
         self._stopped.wait(CROWD_SECONDS)
         self._gather()
         now = self.monotonic()
@@ -144,8 +154,9 @@ class Watch:
         if now >= self._rescan_at:
             self._dirty.doubt(now)
         look = self._dirty.take(now)
-        if look is not None:
-            self._safely(look)
+        if look is not None or self._behind:
+            # A look at nothing still goes on with the vectors that are missing.
+            self._safely(look or Look(frozenset()))
         self._follow(now)
 
     def _gather(self) -> None:
@@ -205,6 +216,7 @@ class Watch:
                 self._safely(Look(frozenset((path,)), look.overdue & {path}))
 
     def _failed(self, look: Look, reason: str) -> None:
+        self._dirty.failed(look, self.monotonic())
         paths = sorted(look.within or ())
         place = paths[0] if len(paths) == 1 else "the vault"
         self.report(News("trouble", f"{place}: {reason}", {"paths": paths, "reason": reason}))
@@ -221,16 +233,35 @@ class Watch:
             pause = max(POLL_SECONDS, POLL_SHARE * (now - started))
             self._rescan_at = now + (pause if self._trouble else RESCAN_SECONDS)
         self._tell(report)
-        embedded = embed_missing(self.ports, self.encoder)
-        if embedded:
-            text = f"{embedded} passage{'s' if embedded != 1 else ''} searchable by meaning"
-            self.report(News("searchable", text, {"passages": embedded}))
+        self._embed()
         for _, path in report.moved:
             summary = self.ports.index.summary(path)
             if summary is not None:
                 self._moved[summary.key] = now + FOLLOW_SECONDS
         if self.work is not None:
             self.work.kick()
+
+    def _embed(self) -> None:
+        """Give new passages their vectors, as far as nobody waits for something else."""
+        done = 0
+
+        def interrupt(count: int, total: int) -> None:
+            nonlocal done
+            done = count
+            self._gather()
+            due = self._dirty.due_at()
+            if self._stopped.is_set() or (due is not None and due <= self.monotonic()):
+                raise _SomethingElse
+
+        self._behind = False
+        try:
+            done = embed_missing(self.ports, self.encoder, progress=interrupt)
+        except _SomethingElse:
+            # What is embedded is stored; the rest follows after what is due.
+            self._behind = True
+        if done:
+            text = f"{done} passage{'s' if done != 1 else ''} searchable by meaning"
+            self.report(News("searchable", text, {"passages": done}))
 
     def _gone(self, look: Look) -> frozenset[str]:
         """Notes that are to be forgotten where they are still missing."""
