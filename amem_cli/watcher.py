@@ -96,6 +96,7 @@ class Watcher:
             self._work() if evolves else None,
             self._tell,
             time.monotonic,
+            self._over,
         )
         stopping(self.watch)
         self.watch.run()
@@ -119,8 +120,17 @@ class Watcher:
             idle_seconds=self._workspace.settings.watch_idle_seconds,
         )
 
+    def _over(self) -> str:
+        """Why watching is to end."""
+        if self._lock is None or self._lock.is_kept():
+            return ""
+        return "the vault's folder .amem is gone, or another one took its place"
+
     def _resting(self) -> str:
         """Why the memory process is not to run at this moment."""
+        over = self._over()
+        if over:
+            return over
         from amem_cli.adapters.git_state import git_is_busy
         from amem_cli.adapters.power import on_battery
 

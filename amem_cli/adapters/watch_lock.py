@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WatchState = Literal["watching", "thinking", "resting", "asking", "stopping"]
 
 LOCK_NAME = ".amem/watch.lock"
+SETTINGS_NAME = "config.toml"
 # Whoever asks if the lock is held holds it for an instant.
 LOCK_SECONDS = 0.5
 POLL_SECONDS = 0.05
@@ -73,6 +74,7 @@ class WatchLock:
         self._environment = environment
         self._status_file, self._stop_file = _files(root, environment)
         self._lock: FileLock | None = None
+        self._locked: os.stat_result | None = None
 
     def acquire(self) -> WatchStatus:
         """Become the vault's watcher.
@@ -101,6 +103,8 @@ class WatchLock:
             ) from None
         self._lock = lock
         with suppress(OSError):
+            self._locked = path.lstat()
+        with suppress(OSError):
             self._stop_file.unlink()
         started = datetime.now(timezone.utc).isoformat(timespec="seconds")
         status = WatchStatus(os.getpid(), platform.node(), started)
@@ -121,6 +125,28 @@ class WatchLock:
         record = {**asdict(status), "process_started": _started(_process(os.getpid()))}
         with suppress(OSError):
             _write_privately(self._status_file, json.dumps(record).encode())
+
+    def is_kept(self) -> bool:
+        """Whether this process is still the watcher of this vault.
+
+        Where only the lock was deleted it is taken again. False where the vault's own folder was:
+        without its journal and settings, all its notes would seem to be new.
+        """
+        if self._lock is None or self._locked is None:
+            return False
+        path = self._root / LOCK_NAME
+        with suppress(OSError):
+            if os.path.samestat(path.lstat(), self._locked):
+                return True
+        if not (path.parent / SETTINGS_NAME).is_file():
+            return False
+        self._lock.release()
+        try:
+            self._lock.acquire(timeout=LOCK_SECONDS, poll_interval=POLL_SECONDS)
+            self._locked = path.lstat()
+        except (OSError, TimeoutError):
+            return False
+        return True
 
     def stop_requested(self) -> bool:
         """Whether somebody asked by file that this watcher ends; where signals are no way to."""

@@ -18,6 +18,8 @@ LONGEST_RETRY_SECONDS = 3600.0
 PAUSE_SECONDS = 5.0
 # Another command is at work on this vault, such as `amem add`; it takes seconds.
 OTHERS_SECONDS = 1.0
+# A command that waits for its turn looks for it about twenty times a second.
+TURN_SECONDS = 0.06
 
 
 @dataclass
@@ -118,6 +120,7 @@ class BackgroundWork:
                 self._loaded = True
                 self._tell(process, each)
                 done += 1
+            self._stop.wait(TURN_SECONDS)
         if done:
             self.finished()
         return done, pause

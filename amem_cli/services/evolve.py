@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from amem_cli.core.errors import AmemError, HeaderRefused, ModelClosed, ModelError, WriteConflict
 from amem_cli.core.index_port import Progress
-from amem_cli.core.note import Metadata, Note
+from amem_cli.core.note import Metadata, Note, Relation
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.vault_port import FileContent
-from amem_cli.services.outcome import Outcome
+from amem_cli.services.outcome import MadeLink, Outcome
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
 from amem_cli.services.sync import embed_missing, refresh, synchronise, text_hash
@@ -43,7 +44,8 @@ class MemoryProcess:
         Args:
             asked: the user named this note, so it need not have settled.
             dry_run: tell what would change and write nothing.
-            only_pending: leave a note that another process has finished with meanwhile.
+            only_pending: leave a note that another process has finished with meanwhile; what that
+                one made of it is told.
 
         Returns:
             What was done; where the model failed the note is pending and the problem is told.
@@ -51,7 +53,7 @@ class MemoryProcess:
         Raises:
             NotFoundError: the note is gone.
         """
-        with self.ports.changes.working(0.0 if only_pending else self.settings.deadline):
+        with self.ports.changes.working(self.settings.deadline if asked or not only_pending else 0):
             return self._rounds(path, asked=asked, dry_run=dry_run, only_pending=only_pending)
 
     def _rounds(self, path: str, *, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
@@ -62,7 +64,7 @@ class MemoryProcess:
             content = self.ports.vault.read(path)
             note = parse_note(path, content.raw, self.ports.names)
             if only_pending and self._is_finished(path, content):
-                return waiting_outcome(self.ports, path, (), pending=False)
+                return _made_elsewhere(self.ports, path)
             if note.refused is not None:
                 place = f"line {note.refused.line}: {note.refused.message}"
                 return waiting_outcome(self.ports, path, (place, note.refused.hint), pending=False)
@@ -163,6 +165,24 @@ def waiting_outcome(
     return Outcome(
         path, summary.id, summary.title, metadata=metadata, pending=pending, problems=told
     )
+
+
+def _made_elsewhere(ports: VaultPorts, path: str) -> Outcome:
+    """What stands of a note that another process has finished with."""
+    titles = {each.path: each.title for each in ports.index.summaries()}
+    links = [
+        MadeLink(
+            target=key,
+            path=record.path,
+            title=titles.get(record.path, record.path),
+            relation=cast(Relation, record.relation),
+            reason=record.reason,
+            strength=record.strength,
+        )
+        for (source, key), record in ports.index.link_records().items()
+        if source == path and record.by == "machine"
+    ]
+    return replace(waiting_outcome(ports, path, (), pending=False), links=tuple(links))
 
 
 def evolve_many(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass, field
 
 from amem_cli.core.dirty_paths import DirtyPaths, Look
-from amem_cli.core.errors import AmemError
+from amem_cli.core.errors import AmemError, SettingsError
 from amem_cli.core.ports import Encoder
 from amem_cli.core.watch_port import Hints, News, NewsKind
 from amem_cli.services.background import BackgroundWork
@@ -53,6 +53,7 @@ class Watch:
             leaves this to another one.
         report: told what happens.
         monotonic: seconds.
+        over: asked before anything is read, why watching is to end; empty to go on.
     """
 
     ports: VaultPorts
@@ -61,6 +62,7 @@ class Watch:
     work: BackgroundWork | None
     report: Callable[[News], None]
     monotonic: Callable[[], float]
+    over: Callable[[], str] = lambda: ""
     _dirty: DirtyPaths = field(default_factory=DirtyPaths)
     _open: Hints | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -75,7 +77,8 @@ class Watch:
         """Watch until `stop`.
 
         Raises:
-            AmemError: the vault cannot be read or the index cannot be written at the start.
+            AmemError: the vault cannot be read or the index cannot be written at the start, or
+                watching is `over`.
         """
         worker = None
         try:
@@ -148,6 +151,9 @@ class Watch:
             (self._open.wait if self._open else self._stopped.wait)(max(0.0, min(times) - now))
         self._stopped.wait(CROWD_SECONDS)
         self._gather()
+        reason = self.over()
+        if reason:
+            raise SettingsError(reason, hint="amem init --adopt makes a vault of the folder.")
         now = self.monotonic()
         if now >= self._tick_at:
             self._check(now)
