@@ -52,10 +52,13 @@ def test_a_watcher_tells_its_status_and_is_stopped(amem: Program, vault: Path) -
         text = amem("watch", "--status")
         assert (text.code, text.err) == (0, "")
         assert text.out.startswith("watching\n1 notes, 0 pending; learned 1 since ")
+        assert amem("stats", "--json").json["watcher"] == "watching"
+        assert "watcher   watching\n" in amem("stats").out
         stopped = amem("watch", "--stop")
         assert (stopped.code, stopped.out) == (0, "the watcher has stopped\n")
         assert watcher.ended() == 0
         assert watcher.told[-1]["event"] == "stopped"
+    assert amem("stats", "--json").json["watcher"] is None
     again = amem("watch", "--stop", "--json")
     assert (again.code, again.json) == (1, {"stopped": False})
     status = amem("watch", "--status", "--json")
