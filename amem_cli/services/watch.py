@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from amem_cli.core.dirty_paths import DirtyPaths, Look
 from amem_cli.core.errors import AmemError, SettingsError
+from amem_cli.core.index_port import PendingNote
 from amem_cli.core.ports import Encoder
 from amem_cli.core.watch_port import Hints, News, NewsKind
 from amem_cli.services.background import BackgroundWork
@@ -70,6 +71,7 @@ class Watch:
     _asking: frozenset[str] = frozenset()
     _moved: dict[str, float] = field(default_factory=dict)
     _behind: bool = False
+    _pending: tuple[PendingNote, ...] = ()
     _tick_at: float = 0.0
     _rescan_at: float = 0.0
 
@@ -244,8 +246,14 @@ class Watch:
             summary = self.ports.index.summary(path)
             if summary is not None:
                 self._moved[summary.key] = now + FOLLOW_SECONDS
-        if self.work is not None:
+        self._kick(look)
+
+    def _kick(self, look: Look) -> None:
+        """Let the worker see what is new to it; looking at all that waits costs time."""
+        pending = tuple(self.ports.index.pending())
+        if self.work is not None and (look != Look(frozenset()) or pending != self._pending):
             self.work.kick()
+        self._pending = pending
 
     def _embed(self) -> None:
         """Give new passages their vectors, as far as nobody waits for something else."""

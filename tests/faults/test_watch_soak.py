@@ -1,6 +1,6 @@
 """Hours of edits leave a watcher as it was: same memory, no work and no writes while nobody edits.
 
-    AMEM_SOAK_SECONDS=3600 python -m pytest tests/faults/test_watch_soak.py
+AMEM_SOAK_SECONDS=3600 python -m pytest tests/faults/test_watch_soak.py
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.watching import watching
 SECONDS = float(os.environ.get("AMEM_SOAK_SECONDS", "20"))
 NOTES = 60
 IDLE_SECONDS = 5.0
-WORDS = "garden harbour lamp winter letter engine river market teacher bread glass".split()
+WORDS = ["garden", "harbour", "lamp", "winter", "letter", "engine", "river", "market", "bread"]
 
 
 @dataclass
