@@ -19,7 +19,8 @@ from amem_cli.services.watch import Watch
 from amem_cli.wiring import STATE_FOLDER, Workspace, machine_name
 
 if TYPE_CHECKING:
-    from amem_cli.adapters.watch_lock import WatchLock, WatchStatus
+    from amem_cli.adapters.watch_lock import WatchLock
+    from amem_cli.adapters.watch_status import WatchStatus
 
 # The model leaves at least half of the machine to the person at it.
 SHARE_OF_CORES = 2

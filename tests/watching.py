@@ -55,7 +55,7 @@ class RunningWatcher:
         """Wait until something holds; what was told is shown where it never does."""
         end = time.monotonic() + seconds
         while not holds():
-            shown = [(each["event"], each["text"]) for each in self.told[-40:]]
+            shown = [(each.get("event"), each.get("text")) for each in self.told[-40:]]
             assert time.monotonic() < end, (shown, self.complaints)
             time.sleep(0.02)
 
@@ -68,7 +68,7 @@ class RunningWatcher:
         return [
             each
             for each in list(self.told)
-            if each["event"] == event and all(each.get(key) == fields[key] for key in fields)
+            if each.get("event") == event and all(each.get(key) == fields[key] for key in fields)
         ]
 
     def ended(self) -> int:

@@ -12,20 +12,19 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING
 
 from amem_cli import config
 from amem_cli.adapters.own_folder import read_own_file
+from amem_cli.adapters.watch_status import WatchStatus, status_of
 from amem_cli.core.errors import SettingsError
 
 if TYPE_CHECKING:
     import psutil
     from filelock import FileLock
-
-WatchState = Literal["watching", "thinking", "resting", "asking", "stopping"]
 
 LOCK_NAME = ".amem/watch.lock"
 SETTINGS_NAME = "config.toml"
@@ -35,35 +34,7 @@ POLL_SECONDS = 0.05
 # Between taking the lock and telling of it.
 TELL_SECONDS = 0.5
 _LARGEST_STATUS = 64 * 1024
-_LONGEST_TEXT = 4096
 _SAME_START_SECONDS = 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class WatchStatus:
-    """What a watcher is doing.
-
-    Attributes:
-        machine: name of the computer.
-        started: when the watcher began, ISO 8601 in UTC.
-        doing: path of the note that is thought about, or empty.
-        pending: notes that wait for the memory process.
-        notes: notes in the vault.
-        reason: why it rests, or what is wrong; or empty.
-        learned: notes processed since it began.
-        tokens: tokens of the model since it began.
-    """
-
-    pid: int
-    machine: str
-    started: str
-    state: WatchState = "watching"
-    doing: str = ""
-    pending: int = 0
-    notes: int = 0
-    reason: str = ""
-    learned: int = 0
-    tokens: int = 0
 
 
 class WatchLock:
@@ -266,7 +237,7 @@ def _holder(
 
     try:
         record = json.loads(read_own_file(_files(root, environment)[0], _LARGEST_STATUS))
-        status = _status(record)
+        status = status_of(record)
         process = _process(status.pid)
         since = float(record["process_started"])
         if not abs(_started(process) - since) < _SAME_START_SECONDS or not _has_open(process, root):
@@ -274,28 +245,6 @@ def _holder(
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, psutil.Error):
         return None
     return status, process
-
-
-def _status(record: Any) -> WatchStatus:
-    """A status as a file holds it.
-
-    Raises:
-        ValueError, KeyError, TypeError: it is none.
-    """
-    values: dict[str, Any] = {}
-    for each in fields(WatchStatus):
-        value = record[each.name]
-        if type(value) is not (int if each.type == "int" else str):
-            raise ValueError(f"{each.name} is of the wrong kind")
-        values[each.name] = _plain(value) if isinstance(value, str) else max(0, value)
-    if values["state"] not in get_args(WatchState) or not 1 < values["pid"] < 2**31:
-        raise ValueError("it is no status of a watcher")
-    datetime.fromisoformat(values["started"])
-    return WatchStatus(**values)
-
-
-def _plain(text: str) -> str:
-    return "".join(letter for letter in text[:_LONGEST_TEXT] if letter.isprintable())
 
 
 def _process(pid: int) -> psutil.Process:

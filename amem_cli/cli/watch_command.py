@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amem_cli.cli.session import Session, session_of
-from amem_cli.core.errors import UsageError
+from amem_cli.core.errors import AmemError, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.core.watch_port import News
@@ -204,7 +204,14 @@ def _watch(session: Session, workspace: Workspace) -> None:
             elsewhere = watcher.elsewhere()
             if elsewhere:
                 session.output.notice(_elsewhere(elsewhere))
-            watcher.run(_stop_on_signals, evolves=not elsewhere)
+            try:
+                watcher.run(_stop_on_signals, evolves=not elsewhere)
+            except AmemError as error:
+                if not session.output.as_json:
+                    raise
+                # In one line, as all that was told before.
+                session.output.error(error)
+                raise typer.Exit(error.exit_code) from None
 
 
 @contextlib.contextmanager
@@ -213,6 +220,7 @@ def _voice(session: Session, workspace: Workspace) -> Iterator[Callable[[News], 
     from amem_cli.rendering.watching import WatchBoard, news_document, news_lines
 
     if session.output.as_json:
+        session.output.in_lines = True
 
         def as_json(news: News) -> None:
             session.output.json_line(news_document(news, datetime.now().astimezone()))

@@ -61,6 +61,8 @@ class Output:
         self.quiet = quiet
         self.verbose = verbose
         self.color = color
+        # Of one JSON document a line there may be many.
+        self.in_lines = False
 
     def console(self) -> Console:
         """What results are shown on."""
@@ -110,7 +112,7 @@ class Output:
         """One line of what and why, then a hint."""
         if self.as_json:
             document = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
-            self.json_line(document, indent=2)
+            self.json_line(document, indent=None if self.in_lines else 2)
         text = f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
         _say(text)
 

@@ -196,7 +196,7 @@ def test_another_machine_leaves_the_memory_process_to_the_first(
         assert watcher.end() == 0
 
 
-def test_a_review_vault_gets_proposals_and_the_watcher_says_so(amem: Program, vault: Path) -> None:
+def test_in_review_mode_a_watcher_changes_no_older_note(amem: Program, vault: Path) -> None:
     assert amem("config", "set", "evolution.mode", "review").code == 0
     text = "Sourdough bread rose slowly in the warm kitchen, and its crumb was open."
     with watching(amem, vault) as watcher:
@@ -220,6 +220,7 @@ def test_watching_ends_where_the_vault_is_no_vault_any_more(
         if edits:
             write_note(vault, "a.md", "The penguin swims.\n")
         assert watcher.ended() == 3
+        assert watcher.told[-1]["exit_code"] == 3
         (line,) = [line for line in watcher.complaints if line.startswith("error: ")]
         assert ".amem is gone" in line
         assert "Traceback" not in "".join(watcher.complaints)
