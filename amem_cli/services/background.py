@@ -47,6 +47,7 @@ class BackgroundWork:
     begin: Callable[[], None] = lambda: None
     idle_seconds: float = 300.0
     _retry: dict[str, float] = field(default_factory=dict)
+    _settled_at: dict[str, float] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _kick: threading.Event = field(default_factory=threading.Event)
     _rest: str = ""
@@ -126,18 +127,23 @@ class BackgroundWork:
         return done, pause
 
     def _forget(self, pending: set[str]) -> None:
-        for path in set(self._retry) - pending:
-            del self._retry[path]
+        for known in (self._retry, self._settled_at):
+            for path in set(known) - pending:
+                del known[path]
 
     def _seconds_until(self, process: MemoryProcess, note: PendingNote) -> float:
         now = self.monotonic()
         if note.path not in self._retry and note.attempts:
             self._retry[note.path] = now + _back_off(note.attempts)
+        # Whoever goes on editing moves it further away, which is seen when it has come.
+        if self._settled_at.get(note.path, now) > now:
+            return max(self._retry.get(note.path, now), self._settled_at[note.path]) - now
         try:
             rested = process.seconds_to_settle(note.path)
         except AmemError:
             # It is gone or cannot be read; the next look at the folder tells.
             return FIRST_RETRY_SECONDS
+        self._settled_at[note.path] = now + rested
         return max(self._retry.get(note.path, now) - now, rested)
 
     def _must_rest(self) -> bool:

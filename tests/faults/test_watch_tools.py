@@ -168,7 +168,7 @@ def test_the_memory_process_rests_while_a_rebase_is_under_way(bench: Bench) -> N
     repository.git("checkout", "-q", "side")
     with watching(bench.amem, bench.root) as bench.watcher:
         bench.watcher.until_told("learned", path="notes/n1.md")
-        repository.git("commit", "-qam", "what was learned")
+        repository.git("commit", "-qa", "--amend", "-m", "what was learned")
         repository.fails("rebase", "main")
         bench.write(50, "a new note while git waits")
         bench.watcher.until_told("waiting", reason="git is in the middle of a rebase")
