@@ -39,6 +39,10 @@ class Settings:
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
         evolution_max_links: most links that the machine adds to one note.
         evolution_candidates: how many near notes the model is shown.
+        evolution_device: which machine's watcher runs the memory process: `first` (the one that
+            watched the vault first), `any`, or a machine's name.
+        watch_on_battery: `pause` (the watcher leaves the models alone) or `work`.
+        watch_idle_seconds: the language model is unloaded after so long without work.
         exclude_folders: folders whose notes are no memories.
         git_commit: `off`, or `batch`: each batch of machine changes is one commit.
         properties_*: names of the properties in the front matter.
@@ -60,6 +64,9 @@ class Settings:
     evolution_settle_seconds: float = 60.0
     evolution_max_links: int = 5
     evolution_candidates: int = 8
+    evolution_device: str = "first"
+    watch_on_battery: str = "pause"
+    watch_idle_seconds: float = 300.0
     exclude_folders: tuple[str, ...] = ("templates",)
     git_commit: str = "off"
     properties_id: str = "id"
@@ -88,6 +95,7 @@ _CHOICES = {
     "llm.backend": ("llama.cpp", "openai", "ollama", "none"),
     "evolution.mode": ("auto", "review", "off"),
     "git.commit": ("off", "batch"),
+    "watch.on_battery": ("pause", "work"),
 }
 _BOUNDS = {
     "llm.threads": (1, 256),
@@ -97,8 +105,9 @@ _BOUNDS = {
     "evolution.settle_seconds": (0, 86_400),
     "evolution.max_links": (0, 20),
     "evolution.candidates": (1, 30),
+    "watch.idle_seconds": (1, 86_400),
 }
-_SECTIONS = ("encoder", "search", "llm", "evolution", "exclude", "git", "properties")
+_SECTIONS = ("encoder", "search", "llm", "evolution", "watch", "exclude", "git", "properties")
 
 
 def key_of(name: str) -> str:

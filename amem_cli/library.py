@@ -142,7 +142,7 @@ class AgenticMemorySystem:
         )
         with self._committing():
             path = add(self._workspace.ports, new)
-            self._remember(path)
+            self._remember(path, new_text=True)
         summary = self._workspace.index.summary(path)
         assert summary is not None
         return summary.key
@@ -200,7 +200,7 @@ class AgenticMemorySystem:
             return False
         with self._committing():
             update(self._workspace.ports, summary, replace(FieldEdits(), **fields))
-            self._remember(summary.path)
+            self._remember(summary.path, new_text="content" in fields)
         return True
 
     def delete(self, memory_id: str) -> bool:
@@ -250,11 +250,11 @@ class AgenticMemorySystem:
         for notice in self._workspace.commit_changes():
             logging.getLogger("amem_cli").warning("%s", notice)
 
-    def _remember(self, path: str) -> None:
+    def _remember(self, path: str, *, new_text: bool) -> None:
         """Run the memory process; the note is safe whatever happens to it."""
         try:
             embed_missing(self._workspace.ports, self._workspace.encoder)
-            self._workspace.process.run(path, asked=True)
+            self._workspace.process.run(path, asked=True, only_pending=new_text)
         except AmemError as error:
             with self._workspace.index.changing():
                 self._workspace.index.postpone(path, error.message)

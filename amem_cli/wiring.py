@@ -257,7 +257,9 @@ class Workspace:
         journal = (state / "journal").glob(f"*-{machine_name(self.environment)}.jsonl")
         described = sorted(path.relative_to(self.root).as_posix() for path in journal)
         repository = GitRepository(self.root, self.environment)
-        return commit(batch, repository, [*described, f"{STATE_FOLDER}/review/"])
+        return commit(
+            batch, repository, [*described, f"{STATE_FOLDER}/review/", f"{STATE_FOLDER}/devices/"]
+        )
 
     def close(self) -> None:
         """Close what was opened."""

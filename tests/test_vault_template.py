@@ -163,7 +163,9 @@ def test_the_settings_are_the_built_in_ones(tmp_path: Path) -> None:
         ".amem/index.db",
         ".amem/index.db-wal",
         ".amem/index.db-shm",
-        ".amem/vault.lock",
+        ".amem/write.lock",
+        ".amem/work.lock",
+        ".amem/watch.lock",
         ".amem/index.db.corrupt",
         ".amem/intents/",
         ".obsidian/workspace.json",
@@ -176,7 +178,13 @@ def test_git_ignores_what_can_be_made_again(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [".amem/config.toml", ".amem/journal/laptop-2026-03.jsonl", ".obsidian/types.json"]
+    "path",
+    [
+        ".amem/config.toml",
+        ".amem/devices/1a2b3c4d.json",
+        ".amem/journal/laptop-2026-03.jsonl",
+        ".obsidian/types.json",
+    ],
 )
 def test_git_keeps_settings_and_journal(path: str) -> None:
     folders = [f"{parent.as_posix()}/" for parent in Path(path).parents]

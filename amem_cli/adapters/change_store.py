@@ -56,6 +56,7 @@ class JournaledChanges:
         self._review = ReviewFolder(vault.state_folder / "review")
         self._intents = vault.state_folder / "intents"
         self._lock: FileLock | None = None
+        self._work: FileLock | None = None
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -83,6 +84,33 @@ class JournaledChanges:
             yield
         finally:
             lock.release()
+
+    @contextlib.contextmanager
+    def working(self, seconds: float) -> Iterator[bool]:
+        """Hold the memory process of this vault against that of other processes.
+
+        Two models at once slow each other down many times, and would do the same work twice.
+
+        Args:
+            seconds: how long to wait for another process.
+
+        Yields:
+            False where another process still holds it, or the folder cannot be written.
+        """
+        from filelock import FileLock, Timeout
+
+        if self._work is None:
+            self._work = FileLock(str(self._vault.state_folder / "work.lock"))
+        work = self._work
+        try:
+            work.acquire(timeout=seconds)
+        except (Timeout, OSError):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            work.release()
 
     def apply(
         self,

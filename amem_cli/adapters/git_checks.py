@@ -9,20 +9,20 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from amem_cli.adapters.git_state import (
+    checked_out,
+    common_folder,
+    git_folder,
+    unfinished_work,
+    work_tree,
+)
 from amem_cli.adapters.vault_template import ATTRIBUTES, IGNORED, extend_lines
 from amem_cli.core.finding import Finding
 
-_UNFINISHED = {
-    "MERGE_HEAD": "a merge",
-    "rebase-merge": "a rebase",
-    "rebase-apply": "a rebase",
-    "CHERRY_PICK_HEAD": "a cherry-pick",
-    "REVERT_HEAD": "a revert",
-}
 # What each line of `.gitignore` is there for; another line may do the same.
 _MEANT = {
     ".amem/index.db*": (".amem/index.db", ".amem/index.db-wal", ".amem/index.db-shm"),
-    ".amem/*.lock": (".amem/write.lock",),
+    ".amem/*.lock": (".amem/write.lock", ".amem/work.lock", ".amem/watch.lock"),
     ".amem/intents/": (".amem/intents/0.json",),
 }
 _JOURNAL = ".amem/journal/2026-01-0.jsonl"
@@ -36,21 +36,20 @@ _LARGEST_FILE = 200_000_000
 
 def git_findings(root: Path, *, may_mend: bool) -> Iterator[Finding]:
     """What is wrong with the repository that the vault is in; nothing where it is in none."""
-    top = next((each for each in (root, *root.parents) if (each / ".git").exists()), None)
+    top = work_tree(root)
     if top is None:
         return
-    folder = _git_folder(top / ".git")
-    if folder is None or not _head(folder):
+    folder = git_folder(top / ".git")
+    if folder is None or not checked_out(folder):
         hint = "Mend the repository, or remove the file if there shall be none."
         yield Finding("git", str(top / ".git"), "does not lead to a repository", hint)
         return
     yield from _tracked_index(folder, root.relative_to(top).as_posix())
     yield from _missing_lines(root, top, may_mend=may_mend)
-    for name, what in _UNFINISHED.items():
-        if (folder / name).exists():
-            hint = "Finish or abort it (git status tells how), then run `amem index`."
-            yield Finding("git", "", f"{what} is not finished", hint)
-            break
+    unfinished = unfinished_work(folder)
+    if unfinished:
+        hint = "Finish or abort it (git status tells how), then run `amem index`."
+        yield Finding("git", "", f"{unfinished} is not finished", hint)
     below = root.relative_to(top).as_posix()
     if _is_ignored(root, top, below, _JOURNAL):
         yield Finding(
@@ -60,37 +59,7 @@ def git_findings(root: Path, *, may_mend: bool) -> Iterator[Finding]:
             "Fine if this vault is used in one place only; else let git see .amem/journal.",
             severity="notice",
         )
-    yield from _code_that_git_runs(_common_folder(folder))
-
-
-def _git_folder(place: Path) -> Path | None:
-    """The repository's own folder; a file `.git` names it, as in worktrees and submodules."""
-    if place.is_dir():
-        return place
-    try:
-        named = place.read_text(encoding="utf-8", errors="surrogateescape").strip()
-    except OSError:
-        return None
-    folder = (place.parent / named.removeprefix("gitdir:").strip()).resolve()
-    return folder if named.startswith("gitdir:") and folder.is_dir() else None
-
-
-def _head(folder: Path) -> str:
-    """What the repository says is checked out; empty where it says nothing that can be read."""
-    head = folder / "HEAD"
-    try:
-        return str(head.readlink()) if head.is_symlink() else head.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def _common_folder(folder: Path) -> Path:
-    """Where settings and hooks are, which worktrees share."""
-    try:
-        named = (folder / "commondir").read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return folder
-    return folder / named
+    yield from _code_that_git_runs(common_folder(folder))
 
 
 def _tracked_index(folder: Path, below: str) -> Iterator[Finding]:

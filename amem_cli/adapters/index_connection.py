@@ -222,19 +222,19 @@ class IndexConnection:
             # Half of a surrogate pair, as JSON may bring it: nothing in the index has one.
             return self._db.execute(sql, tuple(_encodable(value) for value in bindings))
 
-    def current_rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def current_rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows of a statement with which a synchronisation begins.
 
         Where the index was deleted, replaced or damaged, they come from the one made anew.
         """
         self.keep_current()
         try:
-            return list(self.rows(sql).fetchall())
+            return list(self.rows(sql, values).fetchall())
         except IndexDamaged:
             if self._depth:
                 raise
         self.keep_current()
-        return list(self.rows(sql).fetchall())
+        return list(self.rows(sql, values).fetchall())
 
     def meta(self, key: str) -> str | None:
         """One value of the index's own record."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from amem_cli.adapters.index_names import NameTables
@@ -28,10 +28,15 @@ class _Outline(NamedTuple):
 class NoteTables(VectorTables, NameTables):
     """Stores and finds notes."""
 
-    def file_states(self) -> Mapping[str, KnownFile]:
-        """All files that the index knows, by path."""
+    def file_states(self, within: Collection[str] | None = None) -> Mapping[str, KnownFile]:
+        """Files that the index knows, by path: all, or those at these paths and below them."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, inode, scanned_ns, sha, id FROM notes"
-        return {path: KnownFile._make(values) for path, *values in self.current_rows(sql)}
+        if within is None:
+            return {path: KnownFile._make(values) for path, *values in self.current_rows(sql)}
+        # What lies below a folder sorts between `folder/` and the character after the slash.
+        below = sql + " WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')"
+        rows = (row for path in within for row in self.current_rows(below, (path,)))
+        return {path: KnownFile._make(values) for path, *values in rows}
 
     def store(self, record: NoteRecord) -> None:
         """Insert or replace a note; vectors of unchanged passages are kept."""

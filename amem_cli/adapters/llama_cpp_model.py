@@ -14,7 +14,7 @@ from typing import Any
 from amem_cli.adapters.failure_breaker import FailureBreaker
 from amem_cli.adapters.json_line_child import ChildFailed, JsonLineChild
 from amem_cli.core.answer_schema import to_gbnf
-from amem_cli.core.errors import ModelError
+from amem_cli.core.errors import ModelClosed, ModelError
 from amem_cli.core.ports import ModelAnswer, ModelRequest
 
 WORKER_MODULE = "amem_cli.adapters.llama_cpp_worker"
@@ -83,6 +83,7 @@ class LlamaCppModel:
         self._restart_delay = restart_delay
         self._breaker = FailureBreaker(FAILURES_IN_A_ROW, REST_SECONDS)
         self._child: JsonLineChild | None = None
+        self._closing = False
         self._lock = threading.Lock()
 
     @property
@@ -121,9 +122,11 @@ class LlamaCppModel:
     def close(self) -> None:
         """End the child, also in the middle of an answer; a later request starts it again."""
         child = self._child
+        self._closing = True
         if child is not None and self._lock.locked():
             child.kill()
         with self._lock:
+            self._closing = False
             self._end_child()
 
     def _running_child(self) -> JsonLineChild:
@@ -155,6 +158,8 @@ class LlamaCppModel:
             return child.ask(message, seconds)
         except ChildFailed as failure:
             self._end_child()
+            if self._closing:
+                raise ModelClosed(f"{self.name} was closed in the middle of an answer") from None
             self._breaker.failed()
             raise ModelError(
                 f"the process of {self.name} {failure}",

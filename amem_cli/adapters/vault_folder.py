@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -61,20 +61,53 @@ class VaultFolder:
 
     def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
         """All notes, in no particular order; what cannot be a note is told in `problems`."""
-        found = problems if problems is not None else []
         self._sweep_intents()
-        folders = [""]
+        yield from self._walk([""], problems if problems is not None else [])
+
+    def look(
+        self, paths: Collection[str], problems: list[Problem] | None = None
+    ) -> Iterator[FileState]:
+        """The notes at these paths, and those below them where a path is a folder's."""
+        found = problems if problems is not None else []
+        wanted: dict[str, set[str]] = {}
+        for path in paths:
+            if path in ("", "."):
+                yield from self._walk([""], found)
+                return
+            with suppress(UnsafePath):
+                parts = _parts(path)
+                wanted.setdefault("/".join(parts[:-1]), set()).add(parts[-1])
+        below: list[str] = []
+        for folder, names in wanted.items():
+            if not self.is_excluded(folder):
+                yield from self._listed(folder, below, found, names)
+        yield from self._walk(below, found)
+
+    def _walk(self, folders: list[str], problems: list[Problem]) -> Iterator[FileState]:
         while folders:
-            folder = folders.pop()
-            states: list[FileState] = []
-            try:
-                with self._enter(folder) as opened, opened.entries() as entries:
-                    for entry in entries:
-                        self._take_entry(opened, folder, entry, folders, states, found)
-            except (OSError, UnsafePath) as error:
-                reason = error.strerror if isinstance(error, OSError) else "it became a link"
-                found.append(Problem(_shown(folder) or ".", 0, f"cannot be read: {reason}"))
-            yield from states
+            yield from self._listed(folders.pop(), folders, problems)
+
+    def _listed(
+        self,
+        folder: str,
+        folders: list[str],
+        problems: list[Problem],
+        names: Collection[str] | None = None,
+    ) -> list[FileState]:
+        """The notes right in a folder; its folders are put with `folders`."""
+        states: list[FileState] = []
+        try:
+            with self._enter(folder) as opened, opened.entries() as entries:
+                for entry in entries:
+                    if names is None or entry.name in names:
+                        self._take_entry(opened, folder, entry, folders, states, problems)
+        except (FileNotFoundError, NotADirectoryError):
+            if names is None:
+                problems.append(Problem(_shown(folder) or ".", 0, "cannot be read: it is gone"))
+        except (OSError, UnsafePath) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it became a link"
+            problems.append(Problem(_shown(folder) or ".", 0, f"cannot be read: {reason}"))
+        return states
 
     def _take_entry(
         self,

@@ -95,7 +95,7 @@ def _files(template: Path) -> Iterator[Path]:
         inside = path.relative_to(template).as_posix()
         # What a vault makes for itself while somebody works in the template is no part of it.
         made_here = inside.startswith(
-            (".amem/index.db", ".amem/journal", ".amem/intents", ".amem/review")
+            (".amem/index.db", ".amem/journal", ".amem/intents", ".amem/review", ".amem/devices")
         )
         if path.is_file() and not made_here and not inside.endswith(".lock"):
             yield path

@@ -63,6 +63,10 @@ COMMANDS = {
         "memory_commands",
         "Take back a change, to the byte; a `process` or `remove` event with all that it did.",
     ),
+    "watch": (
+        "watch_command",
+        "Keep index and memory in step with the folder while people edit.",
+    ),
     "review": (
         "review_commands",
         'Decide on changes of older notes that wait (with `evolution.mode = "review"`).',

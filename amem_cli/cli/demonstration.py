@@ -79,7 +79,7 @@ def _add_notes(session: Session, workspace: Workspace, show: _Narrator) -> list[
         new = NewNote(demo.content, title=demo.title, folder=workspace.settings.notes_dir)
         path = add(workspace.ports, new)
         show.line("It is on disk and searchable. Now the model reads it …")
-        outcome = remember(session, workspace, path, wait=True)
+        outcome = remember(session, workspace, path, wait=True, new_text=True)
         show.outcome(outcome)
         outcomes.append(outcome)
     return outcomes

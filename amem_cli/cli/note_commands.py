@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,8 +75,10 @@ def add(
             created=when,
             folder=workspace.settings.notes_dir,
         )
-        path = add_note(workspace.ports, new)
-        outcome = remember(session, workspace, path, wait=wait)
+        # A watcher leaves the note to whoever waits for it.
+        with workspace.ports.changes.working(0.0) if wait else contextlib.nullcontext():
+            path = add_note(workspace.ports, new)
+            outcome = remember(session, workspace, path, wait=wait, new_text=True)
         show_outcomes(session, outcome)
 
 
@@ -227,7 +230,8 @@ def edit(
         if now is not None and now.sha == found.sha:
             outcome = waiting_outcome(workspace.ports, found.path, (), pending=False)
         else:
-            outcome = remember(session, workspace, found.path, wait=wait)
+            new_text = now is None or now.text_hash != found.text_hash
+            outcome = remember(session, workspace, found.path, wait=wait, new_text=new_text)
         show_outcomes(session, outcome)
 
 
@@ -276,7 +280,9 @@ def update(
     with session.workspace(llm_backend=None if llm else "none") as workspace:
         found = note_named(workspace.index, note)
         change(workspace.ports, found, edits)
-        show_outcomes(session, remember(session, workspace, found.path, wait=wait))
+        new_text = content is not None
+        outcome = remember(session, workspace, found.path, wait=wait, new_text=new_text)
+        show_outcomes(session, outcome)
 
 
 def remove(

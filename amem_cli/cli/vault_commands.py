@@ -158,7 +158,21 @@ def stats(context: typer.Context) -> None:
     session = session_of(context)
     with session.workspace() as workspace:
         figures = count(workspace.ports)
-    session.output.result(stats_document(figures), lambda console: show_stats(console, figures))
+        watcher = _watcher(workspace)
+    session.output.result(
+        {**stats_document(figures), "watcher": watcher or None},
+        lambda console: show_stats(console, figures, watcher=watcher),
+    )
+
+
+def _watcher(workspace: Workspace) -> str:
+    """What the vault's watcher does, in a word; empty where there is none."""
+    from amem_cli.adapters.watch_lock import is_watched, read_status
+
+    status = read_status(workspace.root, workspace.environment)
+    if status is not None:
+        return status.state
+    return "elsewhere" if is_watched(workspace.root) else ""
 
 
 def demo(

@@ -73,6 +73,12 @@ class ChangeStore(Protocol):
     def locked(self) -> AbstractContextManager[object]:
         """Hold the vault against other writers of this program; may be nested."""
 
+    def working(self, seconds: float) -> AbstractContextManager[bool]:
+        """Hold the memory process against that of other processes, waiting for so long.
+
+        Yields False where another process still holds it.
+        """
+
     def apply(
         self,
         writes: Sequence[NoteWrite],

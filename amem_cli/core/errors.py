@@ -72,6 +72,10 @@ class ModelError(AmemError):
     """The language model did not answer: missing, crashed, timed out or refused."""
 
 
+class ModelClosed(ModelError):
+    """The model was closed in the middle of an answer; nothing is wrong with it."""
+
+
 class IndexFault(AmemError):
     """The index cannot be opened or is not of this vault."""
 

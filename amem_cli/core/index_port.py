@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -134,8 +134,8 @@ class PendingNote:
 class MemoryIndex(NoteNames, Protocol):
     """Notes, passages, vectors, words, links, events and usage in one file."""
 
-    def file_states(self) -> Mapping[str, KnownFile]:
-        """All files that the index knows, by path."""
+    def file_states(self, within: Collection[str] | None = None) -> Mapping[str, KnownFile]:
+        """Files that the index knows, by path: all, or those at these paths and below them."""
 
     def changing(self) -> AbstractContextManager[object]:
         """One write transaction."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -48,6 +48,11 @@ class Vault(Protocol):
 
     def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
         """All notes, in no particular order; what cannot be a note is told in `problems`."""
+
+    def look(
+        self, paths: Collection[str], problems: list[Problem] | None = None
+    ) -> Iterator[FileState]:
+        """The notes at these paths, and those below them where a path is a folder's."""
 
     def is_readable(self, folder: str) -> bool:
         """False for a folder that may be there and cannot be listed; True where it is gone."""

@@ -60,13 +60,15 @@ class Output:
         self.as_json = as_json
         self.quiet = quiet
         self.verbose = verbose
-        self._color = color
+        self.color = color
+        # Of one JSON document a line there may be many.
+        self.in_lines = False
 
     def console(self) -> Console:
         """What results are shown on."""
         from amem_cli.rendering.console import console_on
 
-        return console_on(sys.stdout, self._color)
+        return console_on(sys.stdout, self.color)
 
     def result(self, document: Any, show: Callable[[Console], None]) -> None:
         """Print a result: the document as JSON, or what `show` draws."""
@@ -110,7 +112,7 @@ class Output:
         """One line of what and why, then a hint."""
         if self.as_json:
             document = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
-            self.json_line(document, indent=2)
+            self.json_line(document, indent=None if self.in_lines else 2)
         text = f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
         _say(text)
 
@@ -130,12 +132,12 @@ class Output:
         def told(done: int, total: int) -> None:
             nonlocal update
             if update is None:
-                update = bars.enter_context(_bar(label, self._color))
+                update = bars.enter_context(_bar(label, self.color))
             update(done, total)
 
         with bars:
             if not once_told:
-                update = bars.enter_context(_bar(label, self._color))
+                update = bars.enter_context(_bar(label, self.color))
             yield told
 
 

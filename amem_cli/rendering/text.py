@@ -130,14 +130,15 @@ def change_lines(change: Change) -> list[tuple[str, str]]:
     return lines + ([(f"+ {change.after}", "green")] if change.after else [])
 
 
-def show_stats(console: Console, stats: Stats) -> None:
-    """Figures of the vault."""
+def show_stats(console: Console, stats: Stats, *, watcher: str) -> None:
+    """Figures of the vault, and what its watcher does."""
     rows = (
         ("notes", f"{stats.notes}"),
         ("links", f"{stats.links} ({stats.machine_links} by amem, {stats.broken_links} broken)"),
         ("orphans", f"{stats.orphans}"),
         ("tags", f"{stats.tags}"),
         ("pending", f"{stats.pending}"),
+        ("watcher", watcher or "none (amem watch)"),
         ("proposed", f"{stats.proposed}"),
         ("problems", f"{stats.problems}"),
         (

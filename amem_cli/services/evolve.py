@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
-from amem_cli.core.errors import AmemError, HeaderRefused, ModelError, WriteConflict
+from amem_cli.core.errors import AmemError, HeaderRefused, ModelClosed, ModelError, WriteConflict
 from amem_cli.core.index_port import Progress
-from amem_cli.core.note import Metadata, Note
+from amem_cli.core.note import Metadata, Note, Relation
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.vault_port import FileContent
-from amem_cli.services.outcome import Outcome
+from amem_cli.services.outcome import MadeLink, Outcome
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
-from amem_cli.services.sync import embed_missing, refresh, synchronise
+from amem_cli.services.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.services.thinking import Thinker, Thought
 from amem_cli.services.vault_ports import VaultPorts
 
@@ -35,12 +36,16 @@ class MemoryProcess:
     model: LanguageModel | None
     settings: ProcessSettings = field(default_factory=ProcessSettings)
 
-    def run(self, path: str, *, asked: bool = False, dry_run: bool = False) -> Outcome:
+    def run(
+        self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
+    ) -> Outcome:
         """Process one note.
 
         Args:
             asked: the user named this note, so it need not have settled.
             dry_run: tell what would change and write nothing.
+            only_pending: leave a note that another process has finished with meanwhile; what that
+                one made of it is told.
 
         Returns:
             What was done; where the model failed the note is pending and the problem is told.
@@ -48,12 +53,18 @@ class MemoryProcess:
         Raises:
             NotFoundError: the note is gone.
         """
+        with self.ports.changes.working(self.settings.deadline if asked or not only_pending else 0):
+            return self._rounds(path, asked=asked, dry_run=dry_run, only_pending=only_pending)
+
+    def _rounds(self, path: str, *, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
         for _ in range(MAX_ROUNDS):
             if self.model is not None and self.model.is_remote:
                 # A neighbour may have been made private a moment ago.
                 synchronise(self.ports)
             content = self.ports.vault.read(path)
             note = parse_note(path, content.raw, self.ports.names)
+            if only_pending and self._is_finished(path, content):
+                return _made_elsewhere(self.ports, path)
             if note.refused is not None:
                 place = f"line {note.refused.line}: {note.refused.message}"
                 return waiting_outcome(self.ports, path, (place, note.refused.hint), pending=False)
@@ -76,6 +87,8 @@ class MemoryProcess:
                     note, owned_by_machine(self.ports.index, note.id or note.path)
                 )
                 outcome = self._carry_out(content, thought, dry_run=dry_run)
+            except ModelClosed:
+                return waiting_outcome(self.ports, path, ("the work was stopped",))
             except ModelError as error:
                 self._postpone(path, error.message)
                 told = (error.message, error.hint)
@@ -91,12 +104,34 @@ class MemoryProcess:
         self._postpone(path, "kept changing")
         return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
+    def seconds_to_settle(self, path: str) -> float:
+        """How long a note is still to be left in peace; 0 for one that is ready.
+
+        Raises:
+            NotFoundError: the note is gone.
+        """
+        content = self.ports.vault.read(path)
+        return self._rest(content, parse_note(path, content.raw, self.ports.names))
+
+    def _is_finished(self, path: str, content: FileContent) -> bool:
+        """Whether the journal says that this very text has been through the process."""
+        refresh(self.ports, [])
+        if all(pending.path != path for pending in self.ports.index.pending()):
+            summary = self.ports.index.summary(path)
+            return summary is not None and summary.text_hash == text_hash(content.raw)
+        return False
+
     def _settled(self, content: FileContent, note: Note) -> bool:
         """True for a note that nobody is likely to be editing at this moment."""
+        return self._rest(content, note) <= 0
+
+    def _rest(self, content: FileContent, note: Note) -> float:
         events = self.ports.index.events(note.id or note.path)
         written = {event.splice.sha_after if event.splice else event.sha for event in events}
         age = (self.ports.clock.time_ns() - content.state.mtime_ns) / 1e9
-        return content.sha in written or not 0 <= age < self.settings.settle_seconds
+        if content.sha in written or age < 0:
+            return 0.0
+        return max(0.0, self.settings.settle_seconds - age)
 
     def _postpone(self, path: str, error: str) -> None:
         with self.ports.index.changing():
@@ -130,6 +165,24 @@ def waiting_outcome(
     return Outcome(
         path, summary.id, summary.title, metadata=metadata, pending=pending, problems=told
     )
+
+
+def _made_elsewhere(ports: VaultPorts, path: str) -> Outcome:
+    """What stands of a note that another process has finished with."""
+    titles = {each.path: each.title for each in ports.index.summaries()}
+    links = [
+        MadeLink(
+            target=key,
+            path=record.path,
+            title=titles.get(record.path, record.path),
+            relation=cast(Relation, record.relation),
+            reason=record.reason,
+            strength=record.strength,
+        )
+        for (source, key), record in ports.index.link_records().items()
+        if source == path and record.by == "machine"
+    ]
+    return replace(waiting_outcome(ports, path, (), pending=False), links=tuple(links))
 
 
 def evolve_many(

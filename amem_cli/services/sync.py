@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ class SyncReport:
 
     Attributes:
         out_of_reach: notes in folders that cannot be read; they stay as they were known.
+        missing: spared notes that are not there; they stay as they were known.
     """
 
     added: tuple[str, ...] = ()
@@ -40,19 +41,32 @@ class SyncReport:
     removed: tuple[str, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     out_of_reach: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
-def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncReport:
+def synchronise(
+    ports: VaultPorts,
+    *,
+    within: Collection[str] | None = None,
+    spared: Container[str] = (),
+    progress: Progress | None = None,
+) -> SyncReport:
     """Read what changed since the last time; files whose times are unchanged are not opened.
+
+    Args:
+        within: only look at these paths and below them.
+        spared: paths of notes that are not forgotten where they are missing: they may come back in
+            a moment. They are recognised under another path all the same.
 
     Raises:
         IndexFault: the index cannot be written.
     """
     problems = list(ports.changes.recover())
     _mirror_journal(ports, problems)
-    known = ports.index.file_states()
-    present = {state.path: state for state in ports.vault.scan(problems)}
+    known = ports.index.file_states(within)
+    seen = ports.vault.scan(problems) if within is None else ports.vault.look(within, problems)
+    present = {state.path: state for state in seen}
     vanished = _Vanished(known, (path for path in known if path not in present))
     stale = sorted(path for path, state in present.items() if not _trusted(state, known.get(path)))
     added: list[str] = []
@@ -66,7 +80,7 @@ def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncR
                 path = record.note.path
                 before = known.get(path)
                 if before is None:
-                    old = vanished.take(record)
+                    old = vanished.take(record) or _left(ports, record, known)
                     if old is not None:
                         ports.index.move(old, path)
                         moved.append((old, path))
@@ -81,7 +95,8 @@ def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncR
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
     kept = _out_of_reach(ports, vanished.paths)
-    removed = tuple(sorted(vanished.paths - kept))
+    missing = {path for path in vanished.paths if path in spared}
+    removed = tuple(sorted(vanished.paths - kept - missing))
     if removed:
         with ports.index.changing():
             for path in removed:
@@ -93,8 +108,18 @@ def synchronise(ports: VaultPorts, *, progress: Progress | None = None) -> SyncR
         removed=removed,
         moved=tuple(moved),
         out_of_reach=tuple(sorted(kept)),
+        missing=tuple(sorted(missing - kept)),
         problems=tuple(problems),
     )
+
+
+def _left(ports: VaultPorts, record: NoteRecord, known: Mapping[str, KnownFile]) -> str | None:
+    """Where a note was before, of which only the new place was looked at."""
+    if not record.note.id:
+        return None
+    same = [each.path for each in ports.index.find(record.note.id) if each.id == record.note.id]
+    gone = [path for path in same if path not in known and not ports.vault.exists(path)]
+    return gone[0] if len(same) == len(gone) == 1 else None
 
 
 def _out_of_reach(ports: VaultPorts, paths: Iterable[str]) -> set[str]:

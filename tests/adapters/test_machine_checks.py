@@ -176,6 +176,13 @@ def test_other_lines_that_do_the_same_are_enough(root: Path) -> None:
     assert look(root) == []
 
 
+def test_a_line_for_one_lock_alone_leaves_the_others_to_be_ignored(root: Path) -> None:
+    git(root, "init", "-q")
+    (root / ".gitignore").write_text(".amem/index.db*\n.amem/write.lock\n.amem/intents/\n")
+    (found,) = look(root)
+    assert (found.path, found.message) == (".gitignore", "lacks .amem/*.lock")
+
+
 def test_an_index_that_git_tracks_is_told(root: Path) -> None:
     git(root.parent, "init", "-q")
     git(root.parent, "add", "-f", "v/.amem/index.db", "v/a.md")

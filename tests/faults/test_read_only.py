@@ -142,6 +142,8 @@ READING = (
     ["index", "--check", "--json"],
 )
 WRITING = (
+    ["watch"],
+    ["watch", "--once"],
     ["add", "Another.", "--no-wait"],
     ["update", "Walrus", "--add-tag", "x", "--no-wait"],
     ["rm", "Walrus"],

@@ -185,3 +185,37 @@ def test_a_folder_that_is_closed_to_the_user_is_not_readable() -> None:
             told = [vault.is_readable(folder) for folder in ("closed", "open", "gone", "")]
             os._exit(0 if told == [False, True, True, True] else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_renamed_note_is_recognised_where_only_its_new_place_is_looked_at(
+    tmp_path: Path,
+) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "old.md", "---\nid: 20260302150000\n---\nwalrus\n")
+    synchronise(ports)
+    (tmp_path / "old.md").rename(tmp_path / "new.md")
+    report = synchronise(ports, within={"new.md"})
+    assert report.moved == (("old.md", "new.md"),)
+    assert [summary.path for summary in ports.index.summaries()] == ["new.md"]
+
+
+def test_a_copy_of_a_note_is_no_rename(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "old.md", "---\nid: 20260302150000\n---\nwalrus\n")
+    synchronise(ports)
+    write_note(tmp_path, "copy.md", "---\nid: 20260302150000\n---\nwalrus\n")
+    report = synchronise(ports, within={"copy.md"})
+    assert (report.added, report.moved) == (("copy.md",), ())
+
+
+def test_only_what_is_looked_at_changes(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    for path in ("a/one.md", "a/two.md", "ab.md", "b.md"):
+        write_note(tmp_path, path, "walrus\n")
+    synchronise(ports)
+    for path in ("a/one.md", "a/two.md", "ab.md", "b.md"):
+        (tmp_path / path).unlink()
+    report = synchronise(ports, within={"a"}, spared={"a/two.md"})
+    assert (report.removed, report.missing) == (("a/one.md",), ("a/two.md",))
+    assert synchronise(ports, within={"ab.md"}).removed == ("ab.md",)
+    assert synchronise(ports).removed == ("a/two.md", "b.md")

@@ -1,0 +1,95 @@
+"""Which machine runs the memory process on a vault that is cloned on several."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, timezone
+from itertools import islice
+from pathlib import Path
+
+from amem_cli.adapters.atomic_write import create_file
+from amem_cli.adapters.own_folder import make_own_folder, own_files, read_own_file
+from amem_cli.core.errors import SettingsError
+
+FIRST, ANY = "first", "any"
+FOLDER = "devices"
+MOST_DEVICES = 1000
+_LARGEST_FILE = 4096
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
+_SINCE = "%Y-%m-%dT%H:%M:%SZ"
+_SINCE_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+
+
+def register(state_folder: Path, machine: str, now: datetime) -> bool:
+    """Let the other clones know that this machine watches the vault; once is enough.
+
+    Only of use where the setting is `first`.
+
+    Args:
+        state_folder: the vault's `.amem`.
+        machine: this machine's name.
+        now: with its offset from UTC.
+
+    Returns:
+        True where a file was written.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
+    if not _NAME.fullmatch(machine):
+        raise SettingsError(
+            f"this machine's name {machine!r} cannot name a file",
+            hint="Delete the file `machine` in the user's state folder; a new name is made.",
+        )
+    path = state_folder / FOLDER / f"{machine}.json"
+    if _since(path):
+        return False
+    record = {"machine": machine, "since": now.astimezone(timezone.utc).strftime(_SINCE)}
+    try:
+        make_own_folder(path.parent)
+        # What is there and is no such file, as after a merge by hand, counts nowhere.
+        path.unlink(missing_ok=True)
+        create_file(path, json.dumps(record).encode() + b"\n")
+    except OSError as error:
+        raise SettingsError(
+            f"cannot write {FOLDER}/{path.name}: {error.strerror}",
+            hint="Check .amem's permissions.",
+        ) from None
+    return True
+
+
+def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
+    """The machine whose watcher runs the memory process.
+
+    Every clone comes to the same answer from the same files, whatever its clock says.
+
+    Args:
+        state_folder: the vault's `.amem`.
+        setting: `first`: the one that has watched the vault for longest; `any`: each; or a name.
+        machine: this machine's name.
+    """
+    if setting == ANY:
+        return machine
+    if setting != FIRST:
+        return setting
+    files = islice(own_files(state_folder / FOLDER, "*.json"), MOST_DEVICES)
+    known = [(since, path.stem) for path in files if (since := _since(path))]
+    return min(known)[1] if known else machine
+
+
+def _since(path: Path) -> str:
+    """Since when a machine has watched the vault; empty where its file does not say."""
+    try:
+        record = json.loads(read_own_file(path, _LARGEST_FILE))
+        machine, since = record["machine"], record["since"]
+        if (
+            machine != path.stem
+            or not _NAME.fullmatch(machine)
+            or not _SINCE_SHAPE.fullmatch(since)
+        ):
+            return ""
+        datetime.strptime(since, _SINCE)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return ""
+    return str(since)

@@ -1,0 +1,277 @@
+"""`amem watch`."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from amem_cli.cli.session import Session, session_of
+from amem_cli.core.errors import AmemError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.core.watch_port import News
+    from amem_cli.services.watch import Watch
+    from amem_cli.wiring import Workspace
+
+STOP_SECONDS = 60.0
+SCREENS_A_SECOND = 4
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("watch")(watch)
+
+
+def watch(
+    context: typer.Context,
+    once: Annotated[
+        bool, typer.Option("--once", help="Handle what is pending and exit, as for cron.")
+    ] = False,
+    status: Annotated[
+        bool, typer.Option("--status", help="What the running watcher does.")
+    ] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the running watcher.")] = False,
+    install: Annotated[
+        bool, typer.Option("--install", help="Watch this vault from every login on.")
+    ] = False,
+    uninstall: Annotated[bool, typer.Option("--uninstall", help="Take back --install.")] = False,
+    settle: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds that a note rests before it is thought about."),
+    ] = None,
+    llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Let the model work.")] = True,
+) -> None:
+    """Keep index and memory in step with the folder while people edit.
+
+    Examples:
+
+        amem watch
+
+        amem watch --once
+
+        amem watch --install
+    """
+    chosen = [once, status, stop, install, uninstall]
+    if sum(chosen) > 1:
+        raise UsageError("only one of --once, --status, --stop, --install, --uninstall")
+    session = session_of(context)
+    if status:
+        _status(session)
+    elif stop:
+        _stop(session)
+    elif install or uninstall:
+        _service(session, install=install)
+    else:
+        settings = {
+            "evolution_settle_seconds": settle,
+            "llm_backend": None if llm else "none",
+            "llm_threads": _threads(session),
+        }
+        with session.workspace(sync=False, **settings) as workspace:
+            (_drain if once else _watch)(session, workspace)
+
+
+def _vault(session: Session) -> Path:
+    from amem_cli.wiring import find_vault
+
+    return find_vault(session.vault)
+
+
+def _threads(session: Session) -> int:
+    from amem_cli.watcher import background_threads
+    from amem_cli.wiring import Workspace
+
+    return background_threads(Workspace(_vault(session)).settings.llm_threads)
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return dict(os.environ)
+
+
+def _status(session: Session) -> None:
+    from dataclasses import asdict
+
+    from amem_cli.adapters.watch_lock import is_watched, read_status
+
+    vault = _vault(session)
+    found = read_status(vault, _environment())
+    running = found is not None or is_watched(vault)
+    document = {"running": running, **(asdict(found) if found else {})}
+    if found is None:
+        text = (
+            "another user or machine watches this vault"
+            if running
+            else ("no watcher runs here; start one: amem watch")
+        )
+    else:
+        doing = f" about {found.doing}" if found.doing else ""
+        reason = f" ({found.reason})" if found.reason else ""
+        text = (
+            f"{found.state}{doing}{reason}\n{found.notes} notes, {found.pending} pending;"
+            f" learned {found.learned} since {found.started}; process {found.pid}"
+        )
+    session.output.result(document, lambda _: session.output.plain(text))
+    if not running:
+        raise typer.Exit(1)
+
+
+def _stop(session: Session) -> None:
+    from amem_cli.adapters.watch_lock import stop_watcher
+
+    stopped = stop_watcher(_vault(session), _environment(), STOP_SECONDS)
+    text = "the watcher has stopped" if stopped else "no watcher runs here"
+    session.output.result({"stopped": stopped}, lambda _: session.output.plain(text))
+    if not stopped:
+        raise typer.Exit(1)
+
+
+def _service(session: Session, *, install: bool) -> None:
+    from amem_cli.adapters import login_service
+
+    change = login_service.install if install else login_service.uninstall
+    told = change(_vault(session), _environment())
+    document = {
+        "file": str(told.file),
+        "changed": told.changed,
+        "done": told.done,
+        "to_type": list(told.to_type),
+        "reason": told.reason,
+    }
+    session.output.result(document, lambda _: session.output.plain("\n".join(told.notes)))
+
+
+def _drain(session: Session, workspace: Workspace) -> None:
+    """Handle what is pending, as one round of a watcher does."""
+    from amem_cli.rendering.documents import outcome_document
+    from amem_cli.rendering.text import show_outcome
+    from amem_cli.services.evolve import evolve_many
+    from amem_cli.services.follow import follow_moves
+    from amem_cli.watcher import Watcher
+
+    watcher = Watcher(workspace, lambda news: None)
+    with watcher.held():
+        session.synchronise(workspace)
+        session.embed(workspace)
+        followed = follow_moves(workspace.ports)
+        outcomes = []
+        elsewhere = watcher.elsewhere()
+        if not elsewhere:
+            paths = [note.path for note in workspace.index.pending()]
+            with session.output.progress("remembering") as progress:
+                outcomes = evolve_many(workspace.process, paths, progress=progress)
+        else:
+            session.output.notice(_elsewhere(elsewhere))
+        pending = len(workspace.index.pending())
+    document = {
+        "notes": [outcome_document(outcome) for outcome in outcomes],
+        "followed": followed,
+        "pending": pending,
+    }
+
+    def show(console: Any) -> None:
+        for outcome in outcomes:
+            show_outcome(console, outcome, verbose=session.output.verbose)
+        done = sum(not outcome.pending for outcome in outcomes)
+        session.output.plain(f"{done} notes remembered, {pending} pending")
+
+    session.output.result(document, show)
+    if any(outcome.failed for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _elsewhere(machine: str) -> str:
+    return (
+        f"the memory process runs on another machine ({machine}); to have it here:"
+        " amem config set evolution.device any"
+    )
+
+
+def _watch(session: Session, workspace: Workspace) -> None:
+    from amem_cli.watcher import Watcher
+
+    with _voice(session, workspace) as report:
+        watcher = Watcher(workspace, report)
+        with watcher.held():
+            elsewhere = watcher.elsewhere()
+            if elsewhere:
+                session.output.notice(_elsewhere(elsewhere))
+            try:
+                watcher.run(_stop_on_signals, evolves=not elsewhere)
+            except AmemError as error:
+                if not session.output.as_json:
+                    raise
+                # In one line, as all that was told before.
+                session.output.error(error)
+                raise typer.Exit(error.exit_code) from None
+
+
+@contextlib.contextmanager
+def _voice(session: Session, workspace: Workspace) -> Iterator[Callable[[News], None]]:
+    """How a watcher speaks: JSON lines, a screen on a terminal, or plain lines."""
+    from amem_cli.rendering.watching import WatchBoard, news_document, news_lines
+
+    if session.output.as_json:
+        session.output.in_lines = True
+
+        def as_json(news: News) -> None:
+            session.output.json_line(news_document(news, datetime.now().astimezone()))
+            sys.stdout.flush()
+
+        yield as_json
+    elif sys.stdout.isatty() and not session.output.quiet:
+        from rich.live import Live
+
+        from amem_cli.rendering.console import rich_console
+
+        board = WatchBoard(
+            vault=str(workspace.root),
+            model=_model_name(workspace),
+            pending=lambda: len(workspace.index.pending()),
+            moment=datetime.now,
+        )
+        console = rich_console(sys.stdout, session.output.color)
+        with Live(board, console=console, auto_refresh=False, screen=False) as live:
+
+            def on_screen(news: News) -> None:
+                board.take(news)
+                live.refresh()
+
+            yield on_screen
+    else:
+
+        def as_lines(news: News) -> None:
+            time = datetime.now().strftime("%H:%M:%S")
+            for line in news_lines(news):
+                session.output.plain(f"{time}  {line}")
+            sys.stdout.flush()
+
+        yield as_lines
+
+
+def _model_name(workspace: Workspace) -> str:
+    settings = workspace.settings
+    if settings.llm_backend == "none":
+        return "no language model"
+    return Path(settings.llm_model).name or "bundled model"
+
+
+def _stop_on_signals(watch: Watch) -> None:
+    """Let Ctrl-C and what ends a process end the watch after the note at hand."""
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        watch.stop()
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, end)

@@ -1,0 +1,172 @@
+"""Gives pending notes to the memory process, one at a time, beside everything else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from amem_cli.core.errors import AmemError
+from amem_cli.core.index_port import PendingNote
+from amem_cli.core.watch_port import News, NewsKind
+from amem_cli.services.evolve import MemoryProcess, waiting_outcome
+from amem_cli.services.outcome import Outcome
+
+FIRST_RETRY_SECONDS = 60.0
+LONGEST_RETRY_SECONDS = 3600.0
+# Why the work has to rest is asked again after so long.
+PAUSE_SECONDS = 5.0
+# Another command is at work on this vault, such as `amem add`; it takes seconds.
+OTHERS_SECONDS = 1.0
+# A command that waits for its turn looks for it about twenty times a second.
+TURN_SECONDS = 0.06
+
+
+@dataclass
+class BackgroundWork:
+    """One worker's view of what is pending.
+
+    What is pending follows from notes and journal, so nothing is lost with this process.
+
+    Attributes:
+        process: opens the memory process when there is work; its models load with their first use.
+        resting: why no work is to be done now, in a few words; empty to go on.
+        report: told of every note.
+        finished: called after a round of work, as to commit what was changed.
+        unload: called when there was nothing to do for `idle_seconds`.
+        monotonic: seconds of the clock that retries and idling are measured by.
+        begin: called first in the worker's own thread, as to lower its priority.
+    """
+
+    process: Callable[[], MemoryProcess]
+    resting: Callable[[], str]
+    report: Callable[[News], None]
+    finished: Callable[[], None]
+    unload: Callable[[], None]
+    monotonic: Callable[[], float]
+    begin: Callable[[], None] = lambda: None
+    idle_seconds: float = 300.0
+    _retry: dict[str, float] = field(default_factory=dict)
+    _settled_at: dict[str, float] = field(default_factory=dict)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _kick: threading.Event = field(default_factory=threading.Event)
+    _rest: str = ""
+    _loaded: bool = False
+
+    def kick(self) -> None:
+        """Something may have become pending."""
+        self._kick.set()
+
+    def stop(self) -> None:
+        """End after the note at hand; a model that thinks is not waited for by `run`'s caller."""
+        self._stop.set()
+        self._kick.set()
+
+    def run(self) -> None:
+        """Work until `stop`."""
+        self.begin()
+        idle_since = self.monotonic()
+        while not self._stop.is_set():
+            did, pause = self._survived_round()
+            now = self.monotonic()
+            if did:
+                idle_since = now
+                continue
+            if self._loaded:
+                left = idle_since + self.idle_seconds - now
+                if left <= 0:
+                    self.unload()
+                    self._loaded = False
+                else:
+                    pause = left if pause is None else min(pause, left)
+            self._kick.wait(pause)
+            self._kick.clear()
+
+    def _survived_round(self) -> tuple[int, float | None]:
+        """A round that no bad note, model or bug can end the worker with."""
+        try:
+            return self.round()
+        except AmemError as error:
+            reason = error.message
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+        self.report(News("trouble", f"the memory process stopped: {reason}", {"reason": reason}))
+        return 0, FIRST_RETRY_SECONDS
+
+    def round(self) -> tuple[int, float | None]:
+        """Process each pending note that is ready.
+
+        Returns:
+            How many were processed, and the seconds until the next one is ready (None: none waits).
+        """
+        process = self.process()
+        pending = process.ports.index.pending()
+        self._forget({each.path for each in pending})
+        done = 0
+        pause: float | None = None
+        for each in pending:
+            wait = self._seconds_until(process, each)
+            if wait > 0:
+                pause = wait if pause is None else min(pause, wait)
+                continue
+            if self._stop.is_set():
+                break
+            if self._must_rest():
+                pause = PAUSE_SECONDS
+                break
+            with process.ports.changes.working(0.0) as free:
+                if not free:
+                    pause = OTHERS_SECONDS
+                    break
+                self._loaded = True
+                self._tell(process, each)
+                done += 1
+            self._stop.wait(TURN_SECONDS)
+        if done:
+            self.finished()
+        return done, pause
+
+    def _forget(self, pending: set[str]) -> None:
+        for known in (self._retry, self._settled_at):
+            for path in set(known) - pending:
+                del known[path]
+
+    def _seconds_until(self, process: MemoryProcess, note: PendingNote) -> float:
+        now = self.monotonic()
+        if note.path not in self._retry and note.attempts:
+            self._retry[note.path] = now + _back_off(note.attempts)
+        # Whoever goes on editing moves it further away, which is seen when it has come.
+        if self._settled_at.get(note.path, now) > now:
+            return max(self._retry.get(note.path, now), self._settled_at[note.path]) - now
+        try:
+            rested = process.seconds_to_settle(note.path)
+        except AmemError:
+            # It is gone or cannot be read; the next look at the folder tells.
+            return FIRST_RETRY_SECONDS
+        self._settled_at[note.path] = now + rested
+        return max(self._retry.get(note.path, now) - now, rested)
+
+    def _must_rest(self) -> bool:
+        reason = self.resting()
+        if reason and reason != self._rest:
+            self.report(News("waiting", f"resting: {reason}", {"reason": reason}))
+        self._rest = reason
+        return bool(reason)
+
+    def _tell(self, process: MemoryProcess, note: PendingNote) -> None:
+        self.report(News("thinking", note.path, {"path": note.path}))
+        outcome = self._outcome(process, note.path)
+        if outcome.pending or outcome.failed:
+            self._retry[note.path] = self.monotonic() + _back_off(note.attempts + 1)
+        kind: NewsKind = "waiting" if outcome.pending else "learned"
+        self.report(News(kind, outcome.title, {"path": outcome.path}, outcome))
+
+    def _outcome(self, process: MemoryProcess, path: str) -> Outcome:
+        try:
+            return process.run(path, only_pending=True)
+        except AmemError as error:
+            return waiting_outcome(process.ports, path, (error.message, error.hint))
+
+
+def _back_off(attempts: int) -> float:
+    return min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** (min(attempts, 10) - 1))

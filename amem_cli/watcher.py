@@ -1,0 +1,185 @@
+"""Puts a watcher together from a vault's settings, and keeps others informed of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from amem_cli.core.errors import AmemError
+from amem_cli.core.watch_port import Hints, News
+from amem_cli.services.background import BackgroundWork
+from amem_cli.services.outcome import Outcome
+from amem_cli.services.watch import Watch
+from amem_cli.wiring import STATE_FOLDER, Workspace, machine_name
+
+if TYPE_CHECKING:
+    from amem_cli.adapters.watch_lock import WatchLock
+    from amem_cli.adapters.watch_status import WatchStatus
+
+# The model leaves at least half of the machine to the person at it.
+SHARE_OF_CORES = 2
+
+
+def background_threads(threads: int) -> int:
+    """Threads for a model that works beside a person."""
+    return max(1, min(threads, (os.cpu_count() or 1) // SHARE_OF_CORES))
+
+
+class Watcher:
+    """The one watcher of a vault.
+
+    Args:
+        report: told what happens, from several threads but one at a time.
+
+    """
+
+    def __init__(self, workspace: Workspace, report: Callable[[News], None]) -> None:
+        self._workspace = workspace
+        self._report = report
+        self._environment = workspace.environment
+        self._status: WatchStatus | None = None
+        self._lock: WatchLock | None = None
+        self._telling = threading.Lock()
+        self.watch: Watch | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the vault as its only watcher.
+
+        Raises:
+            SettingsError: another watcher holds it.
+        """
+        from amem_cli.adapters.watch_lock import WatchLock
+
+        lock = WatchLock(self._workspace.root, self._environment)
+        self._status = lock.acquire()
+        self._lock = lock
+        try:
+            yield
+        finally:
+            self._lock = None
+            lock.release()
+
+    def elsewhere(self) -> str:
+        """The other machine that runs the memory process for this vault; empty where this one does.
+
+        Raises:
+            SettingsError: it cannot be noted in the vault that this machine watches it.
+        """
+        from amem_cli.adapters.evolving_device import evolving_machine, register
+
+        state = self._workspace.root / STATE_FOLDER
+        machine = machine_name(self._environment)
+        setting = self._workspace.settings.evolution_device
+        if setting == "first":
+            register(state, machine, datetime.now(timezone.utc))
+        chosen = evolving_machine(state, setting, machine)
+        return "" if chosen == machine else chosen
+
+    def run(self, stopping: Callable[[Watch], None], *, evolves: bool) -> None:
+        """Watch until told to stop.
+
+        Args:
+            evolves: whether this machine runs the memory process.
+            stopping: given the watch before it begins, to arrange for its end.
+        """
+        workspace = self._workspace
+        self.watch = Watch(
+            workspace.ports,
+            self._hints,
+            workspace.chosen_encoder,
+            self._work() if evolves else None,
+            self._tell,
+            time.monotonic,
+            self._over,
+        )
+        stopping(self.watch)
+        self.watch.run()
+
+    def _hints(self) -> Hints:
+        from amem_cli.adapters.folder_watch import FolderWatch
+
+        return FolderWatch(self._workspace.root)
+
+    def _work(self) -> BackgroundWork:
+        from amem_cli.adapters.power import lower_priority
+
+        return BackgroundWork(
+            process=lambda: self._workspace.process,
+            resting=self._resting,
+            report=self._tell,
+            finished=self._commit,
+            unload=self._unload,
+            monotonic=time.monotonic,
+            begin=lower_priority,
+            idle_seconds=self._workspace.settings.watch_idle_seconds,
+        )
+
+    def _over(self) -> str:
+        """Why watching is to end."""
+        if self._lock is None or self._lock.is_kept():
+            return ""
+        return "the vault's folder .amem is gone, or another one took its place"
+
+    def _resting(self) -> str:
+        """Why the memory process is not to run at this moment."""
+        over = self._over()
+        if over:
+            return over
+        from amem_cli.adapters.git_state import git_is_busy
+        from amem_cli.adapters.power import on_battery
+
+        if self._lock is not None and self._lock.stop_requested() and self.watch is not None:
+            self.watch.stop()
+        if self.watch is not None and self.watch.asking:
+            return "many notes are missing"
+        if self._workspace.settings.watch_on_battery == "pause" and on_battery():
+            return "on battery"
+        return git_is_busy(self._workspace.root)
+
+    def _commit(self) -> None:
+        try:
+            notices = self._workspace.commit_changes()
+        except AmemError as error:
+            notices = [error.message]
+        for notice in notices:
+            self._tell(News("committed", notice, {}))
+
+    def _unload(self) -> None:
+        model = self._workspace.model
+        if model is not None:
+            model.close()
+
+    def _tell(self, news: News) -> None:
+        with self._telling:
+            self._report(news)
+            if self._status is not None and self._lock is not None:
+                status = self._told(self._status, news)
+                if status != self._status:
+                    self._status = status
+                    self._lock.write_status(status)
+
+    def _told(self, status: WatchStatus, news: News) -> WatchStatus:
+        detail = news.detail
+        changes: dict[str, object] = {"notes": detail.get("notes", status.notes)}
+        if news.kind == "thinking":
+            changes.update(state="thinking", doing=detail["path"])
+        elif news.kind in ("learned", "watching", "well", "asking"):
+            state = "asking" if news.kind == "asking" else "watching"
+            changes.update(state=state, doing="", reason=news.text if state == "asking" else "")
+        elif news.kind in ("waiting", "trouble"):
+            changes.update(state="resting", doing="", reason=news.text)
+        if isinstance(news.result, Outcome):
+            use = news.result.use
+            changes.update(
+                learned=status.learned + (news.kind == "learned"),
+                tokens=status.tokens + use.prompt_tokens + use.answer_tokens,
+            )
+        changes["pending"] = len(self._workspace.index.pending())
+        return replace(status, **changes)  # type: ignore[arg-type]
