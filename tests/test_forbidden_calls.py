@@ -60,6 +60,8 @@ GUARDED_KEYWORDS = {
 MAY_WRITE = {
     "adapters/atomic_write.py": "the one way in which bytes reach a note",
     "adapters/change_store.py": "intents of changes under way, in .amem/intents",
+    "adapters/cross_encoder_export.py": "a prepared reranker, in the user's cache",
+    "adapters/cross_encoder_manifest.py": "what a prepared reranker is, in the user's cache",
     "adapters/encoder_manifest.py": "what a prepared encoder is, in the user's cache",
     "adapters/evolving_device.py": "which machines watch a vault, in .amem/devices",
     "adapters/git_repository.py": "git's own index for a commit of named paths",
