@@ -128,7 +128,7 @@ class WatchBoard:
         counts = Styled(
             f"{self.notes} notes · {self.waiting} pending · learned {self.learned}"
             f" ({self.links} links, {self.evolved} evolved) · {self.model}",
-            (f" · {self.calls} calls, {self.tokens} tokens" if self.calls else "", "dim"),
+            (f" · {self.tokens} tokens" if self.calls else "", "dim"),
         )
         lines = [
             Styled((f"{time:>5}  ", "dim"), (text, style)).__rich__()

@@ -303,7 +303,8 @@ class Watch:
         }
         if any(counts.values()):
             text = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-            self.report(News("noticed", text, counts, report))
+            detail = {**counts, "notes": self.ports.index.count()}
+            self.report(News("noticed", text, detail, report))
 
     def _follow(self, now: float) -> None:
         due = {key for key, moment in self._moved.items() if moment <= now}

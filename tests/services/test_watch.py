@@ -102,6 +102,9 @@ def test_what_is_written_changed_and_deleted_is_known(tmp_path: Path) -> None:
     with watching(tmp_path) as watched:
         write_note(tmp_path, "notes/a.md", "The walrus sleeps.\n")
         watched.until(lambda: watched.found("walrus") == ["notes/a.md"])
+        watched.until(lambda: "noticed" in watched.kinds)
+        (noticed,) = (news.detail for news in watched.news if news.kind == "noticed")
+        assert (noticed["added"], noticed["notes"]) == (1, 1)
         write_note(tmp_path, "notes/a.md", "The penguin sleeps.\n")
         watched.until(lambda: watched.found("penguin") == ["notes/a.md"])
         assert watched.found("walrus") == []
