@@ -82,7 +82,6 @@ class WatchBoard:
     learned: int = 0
     links: int = 0
     evolved: int = 0
-    calls: int = 0
     tokens: int = 0
     doing: str = ""
     state: str = "starting"
@@ -116,7 +115,6 @@ class WatchBoard:
             self.learned += 1
             self.links += len(news.result.links)
             self.evolved += len(news.result.evolved)
-            self.calls += news.result.use.calls
             self.tokens += news.result.use.prompt_tokens + news.result.use.answer_tokens
 
     def __rich__(self) -> Group:
@@ -128,7 +126,7 @@ class WatchBoard:
         counts = Styled(
             f"{self.notes} notes · {self.waiting} pending · learned {self.learned}"
             f" ({self.links} links, {self.evolved} evolved) · {self.model}",
-            (f" · {self.tokens} tokens" if self.calls else "", "dim"),
+            (f" · {self.tokens} tokens" if self.tokens else "", "dim"),
         )
         lines = [
             Styled((f"{time:>5}  ", "dim"), (text, style)).__rich__()
