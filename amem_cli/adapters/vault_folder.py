@@ -101,12 +101,12 @@ class VaultFolder:
                 for entry in entries:
                     if names is None or entry.name in names:
                         self._take_entry(opened, folder, entry, folders, states, problems)
-        except (FileNotFoundError, NotADirectoryError):
-            if names is None:
-                problems.append(Problem(_shown(folder) or ".", 0, "cannot be read: it is gone"))
         except (OSError, UnsafePath) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it became a link"
-            problems.append(Problem(_shown(folder) or ".", 0, f"cannot be read: {reason}"))
+            # What was named by a hint may be gone by now; nobody is told of that.
+            gone = isinstance(error, (FileNotFoundError, NotADirectoryError))
+            if names is None or not gone:
+                reason = error.strerror if isinstance(error, OSError) else "it became a link"
+                problems.append(Problem(_shown(folder) or ".", 0, f"cannot be read: {reason}"))
         return states
 
     def _take_entry(

@@ -481,7 +481,7 @@ def test_a_real_overflow_is_told_and_what_came_meanwhile_is_watched(tmp_path: Pa
     (root / "notes").mkdir(parents=True)
     with running(OVERFLOW, root) as watcher:
         watcher.send_signal(signal.SIGSTOP)
-        for number in range(queue // 2 + 100):
+        for number in range(queue):
             (root / "notes" / f"{number}.md").touch()
         (root / "made while it slept").mkdir()
         watcher.send_signal(signal.SIGCONT)

@@ -280,7 +280,7 @@ def as_nobody(script: str, *arguments: object) -> str:
         script = "import os; os.setgroups([]); os.setegid(65534); os.seteuid(65534)\n" + script
     # Modules are loaded first: nobody may not be allowed to read them.
     loading = (
-        "import sys\nfrom pathlib import Path\n"
+        "import ctypes, hashlib, secrets, shutil, sys, tempfile\nfrom pathlib import Path\n"
         "from amem_cli.core.errors import AmemError\n"
         "from amem_cli.adapters.vault_folder import VaultFolder\n"
         "from amem_cli.adapters.atomic_write import sha256\n"

@@ -20,7 +20,7 @@ from tests.repositories import TestRepository, new_repository, person
 from tests.vaults import write_note
 from tests.watching import watching
 
-SECONDS = float(os.environ.get("AMEM_SOAK_SECONDS", "20"))
+SECONDS = float(os.environ.get("AMEM_SOAK_SECONDS", "10"))
 NOTES = 60
 IDLE_SECONDS = 5.0
 WORDS = ["garden", "harbour", "lamp", "winter", "letter", "engine", "river", "market", "bread"]
