@@ -101,13 +101,6 @@ class Watch:
         if self._open is not None:
             self._open.wake()
 
-    def let_go(self) -> None:
-        """Forget the notes that vanished all at once, as the person says they are gone."""
-        gone, self._asking = self._asking, frozenset()
-        report = synchronise(self.ports, within=gone)
-        self._dirty.looked(Look(gone), (), self.monotonic())
-        self._tell(report)
-
     @property
     def asking(self) -> frozenset[str]:
         """Notes that vanished all at once, and that a person is asked about."""
@@ -198,8 +191,9 @@ class Watch:
         if trouble:
             self._rescan_at = min(self._rescan_at, now + POLL_SECONDS)
         elif self._dirty.is_clean:
-            # Opens an index anew that was deleted or replaced, and fills it.
-            self._safely(Look(frozenset()))
+            # Opens an index anew that was deleted or replaced, and fills it; and sees whether the
+            # notes that a person is asked about are known no more.
+            self._safely(Look(self._asking))
 
     def _rewatched(self, trouble: str) -> str:
         try:
