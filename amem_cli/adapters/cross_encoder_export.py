@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
-import shutil
 import sys
 import tempfile
 import warnings
@@ -64,23 +63,14 @@ def prepare(model: str, folder: Path, *, broken: str = "") -> None:
         EncoderError: the model is missing or cannot be loaded.
         OSError: the folder cannot be written.
     """
-    from filelock import FileLock
-
     from amem_cli.adapters.encoder_models import fetch_encoder
+    from amem_cli.adapters.onnx_export import appear_whole
 
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
-        if _is_ready(folder, broken):
-            return
-        for left in folder.parent.glob(f".{folder.name}.*"):
-            shutil.rmtree(left, ignore_errors=True)
-        source = fetch_encoder(model)
-        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        try:
-            _fill(made, model, source)
-            shutil.rmtree(folder, ignore_errors=True)
-            made.rename(folder)
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
+    appear_whole(
+        folder,
+        lambda: _is_ready(folder, broken),
+        lambda made: _fill(made, model, fetch_encoder(model)),
+    )
 
 
 def _is_ready(folder: Path, broken: str) -> bool:

@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -83,19 +84,35 @@ def prepare(model: str, folder: Path, *, broken: str = "") -> None:
         EncoderError: the model is missing or cannot be loaded.
         OSError: the folder cannot be written.
     """
-    from filelock import FileLock
-
     from amem_cli.adapters.encoder_models import fetch_encoder
 
+    appear_whole(
+        folder,
+        lambda: _is_ready(folder, broken),
+        lambda made: _fill(made, model, fetch_encoder(model)),
+    )
+
+
+def appear_whole(folder: Path, is_ready: Callable[[], bool], fill: Callable[[Path], None]) -> None:
+    """Fill a folder beside its place and put it there whole; a second process waits for the first.
+
+    Args:
+        is_ready: whether another process has done it meanwhile.
+        fill: fills an empty folder.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    from filelock import FileLock
+
     with FileLock(folder.with_name(f"{folder.name}.lock")):
-        if _is_ready(folder, broken):
+        if is_ready():
             return
         for left in folder.parent.glob(f".{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
-        source = fetch_encoder(model)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         try:
-            _fill(made, model, source)
+            fill(made)
             shutil.rmtree(folder, ignore_errors=True)
             made.rename(folder)
         finally:
