@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 NewsKind = Literal[
-    "watching", "noticed", "searchable", "thinking", "learned", "waiting", "followed", "committed",
-    "trouble", "well", "asking", "stopped",
+    "watching", "noticed", "embedding", "searchable", "thinking", "learned", "waiting", "followed",
+    "committed", "trouble", "well", "asking", "stopped",
 ]  # fmt: skip
 
 

@@ -230,7 +230,9 @@ class Watch:
         report = synchronise(self.ports, within=look.within, spared=spared)
         now = self.monotonic()
         self._dirty.looked(look, set(report.missing), now)
-        self._asking &= self._dirty.missing
+        asked, self._asking = self._asking, self._asking & self._dirty.missing
+        if asked and not self._asking:
+            self.report(News("well", "no note is missing any more", {"trouble": self._trouble}))
         if look.within is None:
             pause = max(POLL_SECONDS, POLL_SHARE * (now - started))
             self._rescan_at = now + (pause if self._trouble else RESCAN_SECONDS)
@@ -256,6 +258,9 @@ class Watch:
         def interrupt(count: int, total: int) -> None:
             nonlocal done
             done = count
+            if count < total:
+                text = f"{count} of {total} passages searchable by meaning"
+                self.report(News("embedding", text, {"done": count, "total": total}))
             self._gather()
             due = self._dirty.due_at()
             if self._stopped.is_set() or (due is not None and due <= self.monotonic()):

@@ -170,13 +170,15 @@ def test_many_notes_gone_at_once_are_asked_about_and_stay_known(
         watched.until(lambda: len(watched.watch.asking) == 30)
         assert len(watched.paths) == 30
         shutil.move(tmp_path / "away", root / "notes")
-        watched.until(lambda: not watched.watch.asking)
+        watched.until(lambda: watched.kinds[-1] == "well")
+        assert not watched.watch.asking
         assert len(watched.paths) == 30
         shutil.rmtree(root / "notes")
         watched.until(lambda: len(watched.watch.asking) == 30)
         # What `amem index` does in another terminal.
         synchronise(watched.ports)
-        watched.until(lambda: not watched.watch.asking)
+        watched.until(lambda: watched.kinds.count("well") == 2)
+        assert not watched.watch.asking
         assert watched.paths == set()
         write_note(root, "notes/new.md", "The walrus sleeps.\n")
         watched.until(lambda: not watched.ports.index.pending() and watched.paths)
@@ -193,6 +195,14 @@ def test_notes_that_vanished_while_nobody_watched_are_asked_about_too(tmp_path: 
     with watching(root, ports=ports) as watched:
         watched.until(lambda: "asking" in watched.kinds)
         assert len(watched.paths) == 30
+
+
+def test_many_passages_without_vectors_are_counted_while_they_get_them(tmp_path: Path) -> None:
+    for number in range(150):
+        write_note(tmp_path, f"{number}.md", f"Number {number}.\n")
+    with watching(tmp_path) as watched:
+        told = [news.detail for news in watched.news if news.kind == "embedding"]
+        assert [(each["done"], each["total"]) for each in told] == [(128, 150)]
 
 
 def test_what_the_machine_writes_makes_no_work(tmp_path: Path) -> None:
