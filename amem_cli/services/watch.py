@@ -232,7 +232,7 @@ class Watch:
         self._dirty.looked(look, set(report.missing), now)
         asked, self._asking = self._asking, self._asking & self._dirty.missing
         if asked and not self._asking:
-            self.report(News("well", "no note is missing any more", {"trouble": self._trouble}))
+            self.report(News("well", "no note is missing any more", {"missing": 0}))
         if look.within is None:
             pause = max(POLL_SECONDS, POLL_SHARE * (now - started))
             self._rescan_at = now + (pause if self._trouble else RESCAN_SECONDS)
