@@ -121,7 +121,7 @@ class JournalTables(IndexConnection):
     def pending(self) -> list[PendingNote]:
         """Notes that the memory process has not finished with: tried least first, then oldest."""
         sql = (
-            "SELECT n.path, coalesce(a.count, 0), coalesce(a.error, '') FROM notes n"  # noqa: S608
+            "SELECT n.path, coalesce(a.count, 0), coalesce(a.error, ''), n.sha FROM notes n"  # noqa: S608
             f" LEFT JOIN attempts a USING(path) WHERE n.refused = '' AND NOT {_SEEN}"
             f" AND NOT {_KNOWN} ORDER BY coalesce(a.count, 0),"
             " coalesce(nullif(n.created, ''), n.modified), n.path"

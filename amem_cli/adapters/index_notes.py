@@ -44,6 +44,12 @@ class NoteTables(VectorTables, NameTables):
         handle = self._handle(note.path)
         if handle is not None:
             self._forget_words(handle)
+            # What failed with another text says nothing of this one.
+            self.rows(
+                "DELETE FROM attempts WHERE path = ?1 AND NOT EXISTS("
+                "SELECT 1 FROM notes WHERE note = ?2 AND text_hash = ?3)",
+                (note.path, handle, record.text_hash),
+            )
         values = (
             handle,
             note.path,

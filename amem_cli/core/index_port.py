@@ -124,11 +124,17 @@ class PassageJob:
 
 @dataclass(frozen=True, slots=True)
 class PendingNote:
-    """A note whose text the memory process has not finished with."""
+    """A note whose text the memory process has not finished with.
+
+    Attributes:
+        attempts: how often this text was tried and failed.
+        version: hash of the note's bytes.
+    """
 
     path: str
     attempts: int
     error: str
+    version: str
 
 
 class MemoryIndex(NoteNames, Protocol):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
 from amem_cli.core.errors import AmemError
 from amem_cli.core.index_port import PendingNote
@@ -20,6 +21,24 @@ PAUSE_SECONDS = 5.0
 OTHERS_SECONDS = 1.0
 # A command that waits for its turn looks for it about twenty times a second.
 TURN_SECONDS = 0.06
+
+
+@dataclass
+class _Waiting:
+    """What is known of a pending note as it is now; all moments are of the worker's clock.
+
+    Attributes:
+        settled_at: when it has rested, as far as nobody touches it.
+        failures: how often it failed in a row.
+        retry_at: when it may be tried again after a failure.
+        is_left: it was tried, and no more is to be done with this version.
+    """
+
+    version: str
+    settled_at: float = -inf
+    failures: int = 0
+    retry_at: float = -inf
+    is_left: bool = False
 
 
 @dataclass
@@ -46,11 +65,11 @@ class BackgroundWork:
     monotonic: Callable[[], float]
     begin: Callable[[], None] = lambda: None
     idle_seconds: float = 300.0
-    _retry: dict[str, float] = field(default_factory=dict)
-    _settled_at: dict[str, float] = field(default_factory=dict)
+    _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _kick: threading.Event = field(default_factory=threading.Event)
     _rest: str = ""
+    _trouble: str = ""
     _loaded: bool = False
 
     def kick(self) -> None:
@@ -85,13 +104,16 @@ class BackgroundWork:
     def _survived_round(self) -> tuple[int, float | None]:
         """A round that no bad note, model or bug can end the worker with."""
         try:
-            return self.round()
-        except AmemError as error:
-            reason = error.message
+            result = self.round()
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-        self.report(News("trouble", f"the memory process stopped: {reason}", {"reason": reason}))
-        return 0, FIRST_RETRY_SECONDS
+            reason = _reason(error)
+            if reason != self._trouble:
+                text = f"the memory process stopped: {reason}"
+                self.report(News("trouble", text, {"reason": reason}))
+            self._trouble = reason
+            return 0, FIRST_RETRY_SECONDS
+        self._trouble = ""
+        return result
 
     def round(self) -> tuple[int, float | None]:
         """Process each pending note that is ready.
@@ -101,11 +123,13 @@ class BackgroundWork:
         """
         process = self.process()
         pending = process.ports.index.pending()
-        self._forget({each.path for each in pending})
+        self._waiting = {each.path: self._known(each) for each in pending}
         done = 0
         pause: float | None = None
         for each in pending:
-            wait = self._seconds_until(process, each)
+            if self._waiting[each.path].is_left:
+                continue
+            wait = self._seconds_until(process, each.path)
             if wait > 0:
                 pause = wait if pause is None else min(pause, wait)
                 continue
@@ -126,25 +150,27 @@ class BackgroundWork:
             self.finished()
         return done, pause
 
-    def _forget(self, pending: set[str]) -> None:
-        for known in (self._retry, self._settled_at):
-            for path in set(known) - pending:
-                del known[path]
+    def _known(self, note: PendingNote) -> _Waiting:
+        """What is known of this version; whoever wrote another one, nothing of it holds."""
+        known = self._waiting.get(note.path)
+        if known is not None and known.version == note.version:
+            return known
+        if not note.attempts:
+            return _Waiting(note.version)
+        return _Waiting(note.version, retry_at=self.monotonic() + _back_off(note.attempts))
 
-    def _seconds_until(self, process: MemoryProcess, note: PendingNote) -> float:
-        now = self.monotonic()
-        if note.path not in self._retry and note.attempts:
-            self._retry[note.path] = now + _back_off(note.attempts)
-        # Whoever goes on editing moves it further away, which is seen when it has come.
-        if self._settled_at.get(note.path, now) > now:
-            return max(self._retry.get(note.path, now), self._settled_at[note.path]) - now
+    def _seconds_until(self, process: MemoryProcess, path: str) -> float:
+        now, waiting = self.monotonic(), self._waiting[path]
+        left = max(waiting.retry_at, waiting.settled_at) - now
+        if left > 0:
+            return left
         try:
-            rested = process.seconds_to_settle(note.path)
+            # Whoever went on editing has moved it further away.
+            waiting.settled_at = now + process.seconds_to_settle(path)
         except AmemError:
             # It is gone or cannot be read; the next look at the folder tells.
             return FIRST_RETRY_SECONDS
-        self._settled_at[note.path] = now + rested
-        return max(self._retry.get(note.path, now) - now, rested)
+        return waiting.settled_at - now
 
     def _must_rest(self) -> bool:
         reason = self.resting()
@@ -156,8 +182,14 @@ class BackgroundWork:
     def _tell(self, process: MemoryProcess, note: PendingNote) -> None:
         self.report(News("thinking", note.path, {"path": note.path}))
         outcome = self._outcome(process, note.path)
+        waiting = self._waiting[note.path]
         if outcome.pending or outcome.failed:
-            self._retry[note.path] = self.monotonic() + _back_off(note.attempts + 1)
+            waiting.failures = max(waiting.failures, note.attempts) + 1
+            waiting.retry_at = self.monotonic() + _back_off(waiting.failures)
+        elif any(each.path == note.path for each in process.ports.index.pending()):
+            # As where its properties cannot be edited: only another version is worth trying.
+            waiting.is_left = True
+            outcome = replace(outcome, pending=True)
         kind: NewsKind = "waiting" if outcome.pending else "learned"
         self.report(News(kind, outcome.title, {"path": outcome.path}, outcome))
 
@@ -166,6 +198,13 @@ class BackgroundWork:
             return process.run(path, only_pending=True)
         except AmemError as error:
             return waiting_outcome(process.ports, path, (error.message, error.hint))
+        except Exception as error:
+            # One note with which something unforeseen happens keeps no other from its turn.
+            return waiting_outcome(process.ports, path, (_reason(error),))
+
+
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, AmemError) else f"{type(error).__name__}: {error}"
 
 
 def _back_off(attempts: int) -> float:
