@@ -71,11 +71,14 @@ class FolderWatch:
         self._watched: dict[str, Any] = {}
         self._handler = _Handler(self)
         self._log = _LossLog(self)
+        self._has_failed = False
         # watchdog warns of a folder that comes back while the old one is still known to it.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         _require_handles()
         self._observer: Any = Observer()
         logging.getLogger(_WATCHDOG_LOG).addHandler(self._log)
+        self._former_hook = threading.excepthook
+        threading.excepthook = self._thread_ended
         try:
             self._observer.start()
             self._schedule("", recursive=False)
@@ -120,14 +123,26 @@ class FolderWatch:
     def close(self) -> None:
         """Stop watching; may be called twice."""
         logging.getLogger(_WATCHDOG_LOG).removeHandler(self._log)
+        if threading.excepthook == self._thread_ended:
+            threading.excepthook = self._former_hook
         # What is left of a folder that went away must not keep the rest from ending.
         with suppress(KeyError):
             self._observer.stop()
         if self._observer.is_alive():
             self._observer.join(5)
 
+    def _thread_ended(self, failure: threading.ExceptHookArgs) -> None:
+        """A failure in watchdog's own threads is made up for, and no matter for the terminal."""
+        if type(failure.thread).__module__.startswith("watchdog."):
+            self._has_failed = True
+            self._tell_lost()
+        else:
+            self._former_hook(failure)
+
     def _is_alive(self) -> bool:
-        return self._observer.is_alive() and self._watched[""] in self._live()
+        if self._has_failed or not self._observer.is_alive():
+            return False
+        return self._watched[""] in self._live()
 
     def _live(self) -> set[Any]:
         """The folders that are still watched, each as watchdog names it."""

@@ -169,6 +169,8 @@ class Watch:
             self._dirty.hint(path, now)
         if lost:
             self._dirty.doubt(now)
+            # It may be watching itself that has ended.
+            self._tick_at = now
 
     def _watch_folder(self) -> None:
         if self._open is not None:

@@ -221,8 +221,6 @@ def test_a_folder_that_is_deleted_and_made_again_is_watched(picture: Picture, fo
     assert picture.watch.trouble() == ""
 
 
-# watchdog 7.1 loses its reading thread here.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_watch_that_ends_by_itself_is_told_and_can_be_made_anew(
     picture: Picture, tmp_path: Path
 ) -> None:

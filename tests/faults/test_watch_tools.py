@@ -181,6 +181,27 @@ def test_the_memory_process_rests_while_a_rebase_is_under_way(bench: Bench) -> N
         bench.until_in_step()
 
 
+def test_a_watch_that_ends_by_itself_goes_on_without_a_word_on_the_terminal(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """watchdog 7.1 loses its reading thread where one folder takes another one's place."""
+    watched(bench, 3)
+    deep = bench.root / "notes/deep"
+    deep.mkdir()
+    with watching(bench.amem, bench.root, *RESTING) as bench.watcher:
+        for number in range(3):
+            deep.rename(tmp_path / "outside")
+            deep.mkdir()
+            bench.write(100, f"zqa{number}x")
+            bench.watcher.until(lambda n=number: bench.found(f"zqa{n}x"))  # type: ignore[misc]
+            shutil.rmtree(deep)
+            shutil.rmtree(tmp_path / "outside")
+            bench.write(200, f"zqb{number}x", "notes/deep")
+            bench.watcher.until(lambda n=number: bench.found(f"zqb{n}x"))  # type: ignore[misc]
+        assert bench.watcher.end() == 0
+        assert bench.watcher.complaints == []
+
+
 @pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed here")
 @pytest.mark.parametrize("option", ["--whole-file", "--inplace"])
 def test_rsync_brings_notes(bench: Bench, tmp_path: Path, option: str) -> None:
