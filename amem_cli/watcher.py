@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.errors import AmemError
 from amem_cli.core.watch_port import Hints, News
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 # The model leaves at least half of the machine to the person at it.
 SHARE_OF_CORES = 2
+# Others work on what is pending, too: it is counted so often.
+COUNT_SECONDS = 10.0
+
+Report = Callable[["News | None", "WatchStatus"], None]
 
 
 def background_threads(threads: int) -> int:
@@ -35,17 +39,19 @@ class Watcher:
     """The one watcher of a vault.
 
     Args:
-        report: told what happens, from several threads but one at a time.
-
+        report: told what happens and what the watcher does from then on, from several threads but
+            one at a time; without news where only the count of pending notes changed.
     """
 
-    def __init__(self, workspace: Workspace, report: Callable[[News], None]) -> None:
+    def __init__(self, workspace: Workspace, report: Report) -> None:
         self._workspace = workspace
         self._report = report
         self._environment = workspace.environment
         self._status: WatchStatus | None = None
         self._lock: WatchLock | None = None
         self._telling = threading.Lock()
+        self._counted_at = 0.0
+        self._troubles: set[str] = set()
         self.watch: Watch | None = None
 
     @contextmanager
@@ -124,6 +130,7 @@ class Watcher:
     def _over(self) -> str:
         """Why watching is to end."""
         if self._lock is None or self._lock.is_kept():
+            self._count()
             return ""
         return "the vault's folder .amem is gone, or another one took its place"
 
@@ -156,30 +163,73 @@ class Watcher:
         if model is not None:
             model.close()
 
+    def _count(self) -> None:
+        """Notice what other commands did to the queue."""
+        if time.monotonic() >= self._counted_at + COUNT_SECONDS:
+            with self._telling:
+                self._show(None)
+
     def _tell(self, news: News) -> None:
         with self._telling:
-            self._report(news)
-            if self._status is not None and self._lock is not None:
-                status = self._told(self._status, news)
-                if status != self._status:
-                    self._status = status
-                    self._lock.write_status(status)
+            # What fails again and again in the same way is told once.
+            if news.kind == "trouble":
+                if news.text in self._troubles:
+                    return
+                self._troubles.add(news.text)
+            elif news.kind in ("noticed", "learned", "well"):
+                self._troubles.clear()
+            self._show(news)
 
-    def _told(self, status: WatchStatus, news: News) -> WatchStatus:
-        detail = news.detail
-        changes: dict[str, object] = {"notes": detail.get("notes", status.notes)}
-        if news.kind == "thinking":
-            changes.update(state="thinking", doing=detail["path"])
-        elif news.kind in ("learned", "watching", "well", "asking"):
-            state = "asking" if news.kind == "asking" else "watching"
-            changes.update(state=state, doing="", reason=news.text if state == "asking" else "")
-        elif news.kind in ("waiting", "trouble"):
-            changes.update(state="resting", doing="", reason=news.text)
-        if isinstance(news.result, Outcome):
-            use = news.result.use
-            changes.update(
-                learned=status.learned + (news.kind == "learned"),
-                tokens=status.tokens + use.prompt_tokens + use.answer_tokens,
-            )
-        changes["pending"] = len(self._workspace.index.pending())
-        return replace(status, **changes)  # type: ignore[arg-type]
+    def _show(self, news: News | None) -> None:
+        before = self._status
+        if before is None or self._lock is None:
+            return
+        self._counted_at = time.monotonic()
+        pending = len(self._workspace.index.pending())
+        status = replace(before if news is None else status_after(before, news), pending=pending)
+        if not pending and status.state == "resting":
+            status = replace(status, state="watching", reason="")
+        self._status = status
+        if status != before:
+            self._lock.write_status(status)
+        if news is not None or status != before:
+            self._report(news, status)
+
+
+def status_after(status: WatchStatus, news: News) -> WatchStatus:
+    """What a watcher does once something has happened."""
+    changes: dict[str, Any] = {"notes": news.detail.get("notes", status.notes)}
+    if "trouble" in news.detail:
+        changes["trouble"] = news.text if news.detail["trouble"] else ""
+    changes.update(_state_after(status, news))
+    if isinstance(news.result, Outcome):
+        use = news.result.use
+        changes.update(
+            learned=status.learned + (news.kind == "learned"),
+            links=status.links + len(news.result.links),
+            evolved=status.evolved + len(news.result.evolved),
+            tokens=status.tokens + use.prompt_tokens + use.answer_tokens,
+        )
+    return replace(status, **changes)
+
+
+def _state_after(status: WatchStatus, news: News) -> dict[str, str]:
+    quiet = {"state": "watching", "doing": "", "reason": ""}
+    if news.kind == "asking":
+        return {"state": "asking", "doing": "", "reason": news.text}
+    if news.kind == "stopped":
+        return {**quiet, "state": "stopping"}
+    if status.state == "asking" and news.detail.get("missing") != 0:
+        return {}
+    if news.kind == "embedding":
+        return {} if status.doing else {"state": "embedding", "reason": news.text}
+    if news.kind == "thinking":
+        return {"state": "thinking", "doing": news.detail["path"], "reason": ""}
+    if news.kind == "waiting" and news.result is None:
+        return {"state": "resting", "doing": "", "reason": news.detail["reason"]}
+    if news.kind == "trouble" and "trouble" not in news.detail:
+        return {"state": "failing", "doing": "", "reason": news.text}
+    if news.kind in ("learned", "watching", "well", "waiting"):
+        return quiet
+    ended = status.state == "failing" or (status.state == "embedding" and news.kind == "searchable")
+    return quiet if ended and news.kind in ("noticed", "searchable") else {}

@@ -204,7 +204,7 @@ def stop_watcher(
         if time.monotonic() > deadline:
             raise SettingsError(
                 f"the watcher (process {status.pid}) did not end within {seconds:g} s",
-                hint="It ends after the note at hand; look again in a while.",
+                hint="It ends after the note at hand; one that hangs may be killed.",
             )
         time.sleep(POLL_SECONDS)
     return True

@@ -6,7 +6,9 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-WatchState = Literal["watching", "thinking", "resting", "asking", "stopping"]
+WatchState = Literal[
+    "starting", "embedding", "watching", "thinking", "resting", "asking", "failing", "stopping"
+]
 
 _LONGEST_TEXT = 4096
 
@@ -21,20 +23,26 @@ class WatchStatus:
         doing: path of the note that is thought about, or empty.
         pending: notes that wait for the memory process.
         notes: notes in the vault.
-        reason: why it rests, or what is wrong; or empty.
+        reason: why it rests, what it asks, how far it is, or what failed just now; or empty.
+        trouble: why changes may go unseen for as long as it says so; or empty.
         learned: notes processed since it began.
+        links: links written since it began.
+        evolved: older notes changed since it began.
         tokens: tokens of the model since it began.
     """
 
     pid: int
     machine: str
     started: str
-    state: WatchState = "watching"
+    state: WatchState = "starting"
     doing: str = ""
     pending: int = 0
     notes: int = 0
     reason: str = ""
+    trouble: str = ""
     learned: int = 0
+    links: int = 0
+    evolved: int = 0
     tokens: int = 0
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,12 +18,14 @@ from amem_cli.cli.session import Session, session_of
 from amem_cli.core.errors import AmemError, UsageError
 
 if TYPE_CHECKING:
+    from amem_cli.adapters.watch_status import WatchStatus
     from amem_cli.core.watch_port import News
     from amem_cli.services.watch import Watch
+    from amem_cli.watcher import Report
     from amem_cli.wiring import Workspace
 
 STOP_SECONDS = 60.0
-SCREENS_A_SECOND = 4
+QUEUE_SHOWN = 4
 
 
 def register(app: typer.Typer) -> None:
@@ -92,8 +96,6 @@ def _threads(session: Session) -> int:
 
 
 def _environment() -> dict[str, str]:
-    import os
-
     return dict(os.environ)
 
 
@@ -101,24 +103,18 @@ def _status(session: Session) -> None:
     from dataclasses import asdict
 
     from amem_cli.adapters.watch_lock import is_watched, read_status
+    from amem_cli.rendering.watching import status_lines
 
     vault = _vault(session)
     found = read_status(vault, _environment())
     running = found is not None or is_watched(vault)
     document = {"running": running, **(asdict(found) if found else {})}
-    if found is None:
-        text = (
-            "another user or machine watches this vault"
-            if running
-            else ("no watcher runs here; start one: amem watch")
-        )
+    if found is not None:
+        text = "\n".join(status_lines(found, datetime.now().astimezone()))
+    elif running:
+        text = "another user or machine watches this vault"
     else:
-        doing = f" about {found.doing}" if found.doing else ""
-        reason = f" ({found.reason})" if found.reason else ""
-        text = (
-            f"{found.state}{doing}{reason}\n{found.notes} notes, {found.pending} pending;"
-            f" learned {found.learned} since {found.started}; process {found.pid}"
-        )
+        text = "no watcher runs here; start one: amem watch"
     session.output.result(document, lambda _: session.output.plain(text))
     if not running:
         raise typer.Exit(1)
@@ -157,7 +153,7 @@ def _drain(session: Session, workspace: Workspace) -> None:
     from amem_cli.services.follow import follow_moves
     from amem_cli.watcher import Watcher
 
-    watcher = Watcher(workspace, lambda news: None)
+    watcher = Watcher(workspace, lambda news, status: None)
     with watcher.held():
         session.synchronise(workspace)
         session.embed(workspace)
@@ -198,14 +194,14 @@ def _elsewhere(machine: str) -> str:
 def _watch(session: Session, workspace: Workspace) -> None:
     from amem_cli.watcher import Watcher
 
-    with _voice(session, workspace) as report:
-        watcher = Watcher(workspace, report)
+    with _voice(session, workspace) as voice:
+        watcher = Watcher(workspace, voice.report)
         with watcher.held():
             elsewhere = watcher.elsewhere()
             if elsewhere:
                 session.output.notice(_elsewhere(elsewhere))
             try:
-                watcher.run(_stop_on_signals, evolves=not elsewhere)
+                watcher.run(lambda watch: _stop_on_signals(watch, voice), evolves=not elsewhere)
             except AmemError as error:
                 if not session.output.as_json:
                     raise
@@ -214,47 +210,100 @@ def _watch(session: Session, workspace: Workspace) -> None:
                 raise typer.Exit(error.exit_code) from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Voice:
+    """How a watcher speaks.
+
+    Attributes:
+        report: told what happens.
+        stopping: called in a signal handler when the user wants the watcher to end.
+        leave: called there before the process ends at once, where something is to be put right.
+    """
+
+    report: Report
+    stopping: Callable[[], None] = lambda: None
+    leave: Callable[[], None] | None = None
+
+
 @contextlib.contextmanager
-def _voice(session: Session, workspace: Workspace) -> Iterator[Callable[[News], None]]:
-    """How a watcher speaks: JSON lines, a screen on a terminal, or plain lines."""
-    from amem_cli.rendering.watching import WatchBoard, news_document, news_lines
+def _voice(session: Session, workspace: Workspace) -> Iterator[_Voice]:
+    """JSON lines, a screen on a terminal, or plain lines."""
+    output = session.output
+    if output.as_json:
+        output.in_lines = True
+        yield _Voice(_json_lines(session))
+    elif _has_screen() and not output.quiet:
+        with _screen(session, workspace) as voice:
+            yield voice
+    else:
+        yield _Voice(_plain_lines(session))
 
-    if session.output.as_json:
-        session.output.in_lines = True
 
-        def as_json(news: News) -> None:
+def _has_screen() -> bool:
+    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
+    return sys.stdout.isatty() and not dumb
+
+
+def _json_lines(session: Session) -> Report:
+    from amem_cli.rendering.watching import news_document
+
+    def report(news: News | None, status: WatchStatus) -> None:
+        if news is not None:
             session.output.json_line(news_document(news, datetime.now().astimezone()))
             sys.stdout.flush()
 
-        yield as_json
-    elif sys.stdout.isatty() and not session.output.quiet:
-        from rich.live import Live
+    return report
 
-        from amem_cli.rendering.console import rich_console
 
-        board = WatchBoard(
-            vault=str(workspace.root),
-            model=_model_name(workspace),
-            pending=lambda: len(workspace.index.pending()),
-            moment=datetime.now,
-        )
-        console = rich_console(sys.stdout, session.output.color)
-        with Live(board, console=console, auto_refresh=False, screen=False) as live:
+def _plain_lines(session: Session) -> Report:
+    from amem_cli.rendering.watching import news_lines
 
-            def on_screen(news: News) -> None:
-                board.take(news)
-                live.refresh()
+    def report(news: News | None, status: WatchStatus) -> None:
+        time = datetime.now().strftime("%H:%M:%S")
+        for line, _ in news_lines(news) if news is not None else ():
+            session.output.plain(f"{time}  {line}")
+        sys.stdout.flush()
 
-            yield on_screen
-    else:
+    return report
 
-        def as_lines(news: News) -> None:
-            time = datetime.now().strftime("%H:%M:%S")
-            for line in news_lines(news):
-                session.output.plain(f"{time}  {line}")
-            sys.stdout.flush()
 
-        yield as_lines
+@contextlib.contextmanager
+def _screen(session: Session, workspace: Workspace) -> Iterator[_Voice]:
+    from amem_cli.adapters.watch_status import WatchStatus
+    from amem_cli.rendering.watch_board import WatchBoard, summary
+    from amem_cli.rendering.watch_screen import WatchScreen
+
+    started = datetime.now().astimezone()
+    board = WatchBoard(
+        vault=_at_home(workspace.root),
+        model=_model_name(workspace),
+        settle=workspace.settings.evolution_settle_seconds,
+        status=WatchStatus(os.getpid(), "", started.isoformat()),
+    )
+    screen = WatchScreen(board, session.output.color)
+
+    def report(news: News | None, status: WatchStatus) -> None:
+        board.status = status
+        board.queue = [each.path for each in workspace.index.pending()[:QUEUE_SHOWN]]
+        if news is not None:
+            board.take(news, datetime.now())
+        screen.changed()
+
+    def stopping() -> None:
+        board.stopping = True
+
+    try:
+        with screen.shown():
+            yield _Voice(report, stopping, screen.leave)
+    finally:
+        session.output.plain(summary(board, datetime.now().astimezone() - started))
+
+
+def _at_home(folder: Path) -> str:
+    """A path as a person writes it."""
+    with contextlib.suppress(ValueError, RuntimeError):
+        return str(Path("~") / folder.relative_to(Path.home()))
+    return str(folder)
 
 
 def _model_name(workspace: Workspace) -> str:
@@ -264,12 +313,19 @@ def _model_name(workspace: Workspace) -> str:
     return Path(settings.llm_model).name or "bundled model"
 
 
-def _stop_on_signals(watch: Watch) -> None:
+def _stop_on_signals(watch: Watch, voice: _Voice) -> None:
     """Let Ctrl-C and what ends a process end the watch after the note at hand."""
 
     def end(number: int, frame: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, at_once if voice.leave else signal.SIG_DFL)
+        voice.stopping()
         watch.stop()
+
+    def at_once(number: int, frame: object) -> None:
+        if voice.leave is not None:
+            voice.leave()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)

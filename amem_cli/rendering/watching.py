@@ -1,24 +1,21 @@
-"""What happens while a vault is watched: as lines, as JSON, or as a calm screen."""
+"""What happens while a vault is watched, as lines for a person or as JSON for a program."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
+from amem_cli.adapters.watch_status import WatchStatus
 from amem_cli.core.watch_port import News
-from amem_cli.rendering.console import Styled
 from amem_cli.rendering.documents import outcome_document
 from amem_cli.services.outcome import Outcome
+from amem_cli.services.sync import SyncReport
 
-if TYPE_CHECKING:
-    from rich.console import Group
-
-SHOWN = 12
+# Paths that are named where many notes changed at once.
+NAMED = 3
 # What only a program wants to follow step by step.
-_QUIET = frozenset({"searchable", "thinking"})
+_QUIET = frozenset({"embedding", "searchable", "thinking"})
 
 
 def news_document(news: News, moment: datetime) -> dict[str, Any]:
@@ -34,22 +31,45 @@ def news_document(news: News, moment: datetime) -> dict[str, Any]:
     return document
 
 
-def news_lines(news: News) -> list[str]:
-    """What a person reads of it on plain lines; nothing for mere steps."""
+def news_lines(news: News) -> list[tuple[str, str]]:
+    """What a person reads of it, as (line, style); nothing for mere steps."""
     if news.kind in _QUIET:
         return []
     if isinstance(news.result, Outcome):
-        return [text for text, _ in _outcome_lines(news.result)]
-    return [news.text]
+        return _outcome_lines(news.result)
+    if isinstance(news.result, SyncReport):
+        return [(line, "dim") for line in _changes(news.result)]
+    return [(news.text, _STYLES.get(news.kind, "dim"))]
+
+
+_STYLES = {"asking": "bold red", "trouble": "yellow", "waiting": "yellow", "well": "green"}
+
+
+def named(paths: Sequence[str]) -> str:
+    """The first paths by name, and how many more there are."""
+    shown = ", ".join(paths[:NAMED])
+    more = len(paths) - NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _changes(report: SyncReport) -> list[str]:
+    moved = [f"{before} → {after}" for before, after in report.moved]
+    groups = {
+        "new": report.added,
+        "changed": report.changed,
+        "moved": moved,
+        "gone": report.removed,
+    }
+    return [f"{what}: {named(paths)}" for what, paths in groups.items() if paths]
 
 
 def _outcome_lines(outcome: Outcome) -> list[tuple[str, str]]:
-    """What was learned of a note as (text, style)."""
+    """What was learned of a note."""
     if outcome.pending:
         why = outcome.problems[0] if outcome.problems else "it waits"
         return [(f"{outcome.title}: {why}", "yellow")]
-    written = f" ({', '.join(outcome.written)})" if outcome.written else ""
-    lines = [(f"{outcome.title}{written}", "bold")]
+    lines = [(outcome.title, "bold")]
+    lines += [(f"  {text}", "") for text in _written(outcome)]
     lines += [
         (f"  → {link.title}  {link.relation.replace('_', ' ')}: {link.reason}", "cyan")
         for link in outcome.links
@@ -58,91 +78,47 @@ def _outcome_lines(outcome: Outcome) -> list[tuple[str, str]]:
         (f"  ↻ {note.title}  {', '.join(note.fields)}: {note.reason}", "magenta")
         for note in outcome.evolved
     ]
-    lines += [(f"  ? {each.path}: a proposal waits (amem review)", "yellow") for each in
-              outcome.proposed]  # fmt: skip
+    lines += [
+        (f"  ? {each.path}: a proposal waits (amem review)", "yellow") for each in outcome.proposed
+    ]
     return lines
 
 
-@dataclass
-class WatchBoard:
-    """What a person wants to see of a watcher at a glance.
+def _written(outcome: Outcome) -> list[str]:
+    """The metadata that amem wrote itself."""
+    meta, written = outcome.metadata, outcome.written
+    tags = [f"#{tag}" for tag in meta.tags] if "tags" in written else []
+    keywords = ", ".join(meta.keywords) if "keywords" in written else ""
+    labels = " · ".join(filter(None, (" ".join(tags), keywords)))
+    context = meta.context if "context" in written else ""
+    return [text for text in (labels, context) if text]
 
-    Attributes:
-        vault: the vault's folder.
-        model: name of the language model, or that there is none.
-        pending: counts what waits.
-        moment: the time of day.
-    """
 
-    vault: str
-    model: str
-    pending: Callable[[], int]
-    moment: Callable[[], datetime]
-    notes: int = 0
-    learned: int = 0
-    links: int = 0
-    evolved: int = 0
-    tokens: int = 0
-    doing: str = ""
-    state: str = "starting"
-    reason: str = ""
-    waiting: int = 0
-    _recent: deque[tuple[str, str, str]] = field(default_factory=lambda: deque(maxlen=SHOWN))
+def status_lines(status: WatchStatus, now: datetime) -> list[str]:
+    """What a watcher does, for whoever asks from another terminal."""
+    started = datetime.fromisoformat(status.started)
+    doing = f": {status.doing}" if status.doing else ""
+    reason = f": {status.reason}" if status.reason else ""
+    tokens = f", {status.tokens:,} tokens" if status.tokens else ""
+    lines = [
+        f"{status.state}{doing}{reason}",
+        f"{counted(status.notes, 'note')}, {status.pending:,} pending",
+        f"learned {status.learned} ({counted(status.links, 'link')}, {status.evolved} evolved)"
+        f"{tokens}",
+        f"process {status.pid} on {status.machine}, since {started.astimezone():%Y-%m-%d %H:%M}"
+        f" ({span(now - started)})",
+    ]
+    if status.trouble:
+        lines.insert(1, f"! {status.trouble}")
+    return lines
 
-    def take(self, news: News) -> None:
-        """Keep what is worth showing."""
-        self._count(news)
-        time = self.moment().strftime("%H:%M")
-        if isinstance(news.result, Outcome):
-            entries = _outcome_lines(news.result)
-        else:
-            entries = [(line, "") for line in news_lines(news)]
-        for number, (text, style) in enumerate(entries):
-            self._recent.append((time if number == 0 else "", text, style))
 
-    def _count(self, news: News) -> None:
-        self.notes = news.detail.get("notes", self.notes)
-        self.waiting = self.pending()
-        if news.kind == "thinking":
-            self.state, self.doing = "thinking", news.detail["path"]
-        elif news.kind in ("asking", "trouble"):
-            self.state, self.reason = news.kind, news.text
-        elif news.kind == "waiting" and "reason" in news.detail:
-            self.state, self.reason = "resting", news.detail["reason"]
-        elif news.kind in ("learned", "watching", "well", "waiting", "stopped"):
-            self.state, self.doing, self.reason = "watching", "", ""
-        if news.kind == "learned" and isinstance(news.result, Outcome):
-            self.learned += 1
-            self.links += len(news.result.links)
-            self.evolved += len(news.result.evolved)
-            self.tokens += news.result.use.prompt_tokens + news.result.use.answer_tokens
+def counted(count: int, what: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
-    def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.rule import Rule
-        from rich.text import Text
 
-        head = Styled(("amem watch  ", "bold"), (self.vault, "cyan"))
-        counts = Styled(
-            f"{self.notes} notes · {self.waiting} pending · learned {self.learned}"
-            f" ({self.links} links, {self.evolved} evolved) · {self.model}",
-            (f" · {self.tokens} tokens" if self.tokens else "", "dim"),
-        )
-        lines = [
-            Styled((f"{time:>5}  ", "dim"), (text, style)).__rich__()
-            for time, text, style in self._recent
-        ]
-        for line in lines:
-            line.no_wrap, line.overflow = True, "ellipsis"
-        if not lines:
-            lines = [Text("nothing yet; notes you write appear here", style="dim")]
-        return Group(head, counts, Rule(style="dim"), *lines, Rule(style="dim"), self._foot())
-
-    def _foot(self) -> Styled:
-        styles = {"asking": "bold red", "trouble": "yellow", "resting": "yellow"}
-        text = self.state
-        if self.doing:
-            text = f"thinking about {self.doing}"
-        elif self.reason:
-            text = f"{self.state}: {self.reason}"
-        return Styled((text, styles.get(self.state, "green")), ("   Ctrl-C ends", "dim"))
+def span(duration: timedelta) -> str:
+    """A duration in hours and minutes."""
+    minutes = max(0, int(duration.total_seconds() // 60))
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

@@ -51,7 +51,8 @@ def test_a_watcher_tells_its_status_and_is_stopped(amem: Program, vault: Path) -
         assert (status["state"], status["notes"], status["pending"]) == ("watching", 1, 0)
         text = amem("watch", "--status")
         assert (text.code, text.err) == (0, "")
-        assert text.out.startswith("watching\n1 notes, 0 pending; learned 1 since ")
+        assert text.out.startswith("watching\n1 note, 0 pending\nlearned 1 (0 links, 0 evolved)\n")
+        assert f"process {watcher.process.pid} on " in text.out
         assert amem("stats", "--json").json["watcher"] == "watching"
         assert "watcher   watching\n" in amem("stats").out
         stopped = amem("watch", "--stop")
