@@ -35,7 +35,9 @@ class Person:
 
     @property
     def notes(self) -> list[Path]:
-        return sorted(self.repository.top.rglob("*.md"))
+        # Not in .git, where git tidies up by itself.
+        folders = [each for each in self.repository.top.iterdir() if each.name[0] != "."]
+        return sorted(note for folder in folders for note in folder.rglob("*.md"))
 
     def text(self) -> str:
         return " ".join(self.chance.choices(WORDS, k=20)) + ".\n"
