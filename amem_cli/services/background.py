@@ -106,7 +106,7 @@ class BackgroundWork:
         try:
             result = self.round()
         except Exception as error:
-            reason = _reason(error)
+            reason = reason_of(error)
             if reason != self._trouble:
                 text = f"the memory process stopped: {reason}"
                 self.report(News("trouble", text, {"reason": reason}))
@@ -200,10 +200,11 @@ class BackgroundWork:
             return waiting_outcome(process.ports, path, (error.message, error.hint))
         except Exception as error:
             # One note with which something unforeseen happens keeps no other from its turn.
-            return waiting_outcome(process.ports, path, (_reason(error),))
+            return waiting_outcome(process.ports, path, (reason_of(error),))
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """Why something failed, in one line."""
     return error.message if isinstance(error, AmemError) else f"{type(error).__name__}: {error}"
 
 

@@ -77,14 +77,24 @@ def _follow(ports: VaultPorts, source: str, records: list[tuple[LinkRecord, Note
         ]
         if not written:
             return False
+        others = _texts_of_others(ports, source, {record.target for record, _ in records})
         for old, new in written:
-            texts[texts.index(old.text)] = new.text
+            if old.text in texts and old.text not in others:
+                texts[texts.index(old.text)] = new.text
+            else:
+                texts.append(new.text)
         event = _event(ports, [new for _, new in written])
         if not draft.change({"links": list(dict.fromkeys(texts))}, event):
             return False
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, [source])
     return True
+
+
+def _texts_of_others(ports: VaultPorts, source: str, moved: Collection[str]) -> set[str]:
+    """Links to notes that did not move; one of them may have taken the name of one that did."""
+    records = ports.index.link_records(source).items()
+    return {record.text for (_, key), record in records if key not in moved}
 
 
 def _new_text(

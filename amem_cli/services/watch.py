@@ -11,7 +11,7 @@ from amem_cli.core.errors import AmemError, SettingsError
 from amem_cli.core.index_port import PendingNote
 from amem_cli.core.ports import Encoder
 from amem_cli.core.watch_port import Hints, News, NewsKind
-from amem_cli.services.background import BackgroundWork
+from amem_cli.services.background import BackgroundWork, reason_of
 from amem_cli.services.follow import follow_moves
 from amem_cli.services.sync import SyncReport, embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
@@ -71,6 +71,7 @@ class Watch:
     _asking: frozenset[str] = frozenset()
     _moved: dict[str, float] = field(default_factory=dict)
     _behind: bool = False
+    _failures: set[str] = field(default_factory=set)
     _pending: tuple[PendingNote, ...] = ()
     _tick_at: float = 0.0
     _rescan_at: float = 0.0
@@ -119,7 +120,7 @@ class Watch:
         missing = self._dirty.missing
         if missing:
             self._look(Look(missing, overdue=missing))
-        follow_moves(self.ports)
+        self._follow_moves(None)
         count = self.ports.index.count()
         self.report(News("watching", f"watching {count} notes", {"notes": count}))
 
@@ -210,11 +211,10 @@ class Watch:
         """A look that fails is repeated path by path; one bad note stops nothing else."""
         try:
             self._look(look)
-        except AmemError as error:
-            self._failed(look, error.message)
         except Exception as error:
-            if look.within is None or len(look.within) <= 1:
-                self._failed(look, f"{type(error).__name__}: {error}")
+            is_told = isinstance(error, AmemError)
+            if is_told or look.within is None or len(look.within) <= 1:
+                self._failed(look, reason_of(error))
                 return
             for path in sorted(look.within):
                 self._safely(Look(frozenset((path,)), look.overdue & {path}))
@@ -222,8 +222,11 @@ class Watch:
     def _failed(self, look: Look, reason: str) -> None:
         self._dirty.failed(look, self.monotonic())
         paths = sorted(look.within or ())
-        place = paths[0] if len(paths) == 1 else "the vault"
-        self.report(News("trouble", f"{place}: {reason}", {"paths": paths, "reason": reason}))
+        text = f"{paths[0] if len(paths) == 1 else 'the vault'}: {reason}"
+        # It is tried again every few seconds; that is not told every few seconds.
+        if text not in self._failures:
+            self.report(News("trouble", text, {"paths": paths, "reason": reason}))
+        self._failures.add(text)
 
     def _look(self, look: Look) -> None:
         started = self.monotonic()
@@ -244,6 +247,7 @@ class Watch:
             summary = self.ports.index.summary(path)
             if summary is not None:
                 self._moved[summary.key] = now + FOLLOW_SECONDS
+        self._failures.clear()
         self._kick(look)
 
     def _kick(self, look: Look) -> None:
@@ -313,10 +317,13 @@ class Watch:
             return
         for key in due:
             del self._moved[key]
+        self._follow_moves(due)
+
+    def _follow_moves(self, targets: Collection[str] | None) -> None:
         try:
-            changed = follow_moves(self.ports, due)
-        except AmemError as error:
-            self._failed(Look(frozenset()), error.message)
+            changed = follow_moves(self.ports, targets)
+        except Exception as error:
+            self._failed(Look(frozenset()), reason_of(error))
             return
         if changed:
             text = f"links in {len(changed)} note{'s' if len(changed) != 1 else ''} follow a rename"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from amem_cli.core.journal import LinkRecord
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ownership import ownership
+from amem_cli.core.resolution import shortest_target
+from amem_cli.core.wikilinks import format_link
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.evolve import MemoryProcess
 from amem_cli.services.follow import follow_moves
-from amem_cli.services.sync import embed_missing, synchronise
+from amem_cli.services.recording import NoteDraft, new_event
+from amem_cli.services.sync import embed_missing, refresh, synchronise
 from amem_cli.services.undo import undo
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
@@ -105,3 +110,44 @@ def test_following_can_be_taken_back(tmp_path: Path) -> None:
     event = ports.index.events()[-1]
     undo(ports, event.id)
     assert (tmp_path / new).read_bytes() == before
+
+
+def machine_link(ports: VaultPorts, source: str, target: str) -> None:
+    """A link as the memory process writes it, also where another one of this text is there."""
+    summary = ports.index.summary(target)
+    assert summary is not None
+    text = format_link(shortest_target(target, ports.index))
+    record = LinkRecord(summary.key, target, text, "related", 0.9, "alike")
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(source))
+        event = new_event(ports, "link", links=(record,))
+        links = list(dict.fromkeys([*draft.note.links, text]))
+        if not draft.change({"links": links}, event):
+            draft.events.append(replace(event, note=draft.note.id or "", path=source))
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [source])
+
+
+def two_targets_of_one_name(root: Path) -> tuple[VaultPorts, str]:
+    """A note whose first target was renamed, and a second one came by the first one's name."""
+    ports, old, new = linked_vault(root)
+    rename(ports, root, old, "notes/Butter.md")
+    assert add(ports, NewNote("Another text.", title="Lamination")) == old
+    machine_link(ports, new, old)
+    assert links_of(ports, new) == ("[[Lamination]]",)
+    return ports, new
+
+
+def test_a_link_that_leads_to_another_note_by_now_is_not_taken_from_it(tmp_path: Path) -> None:
+    ports, new = two_targets_of_one_name(tmp_path)
+    assert follow_moves(ports) == [new]
+    assert links_of(ports, new) == ("[[Lamination]]", "[[Butter]]")
+    assert follow_moves(ports) == []
+
+
+def test_two_targets_of_one_name_are_both_followed(tmp_path: Path) -> None:
+    ports, new = two_targets_of_one_name(tmp_path)
+    rename(ports, tmp_path, "notes/Lamination.md", "notes/Layers.md")
+    assert follow_moves(ports) == [new]
+    assert set(links_of(ports, new)) == {"[[Butter]]", "[[Layers]]"}
+    assert follow_moves(ports) == []
