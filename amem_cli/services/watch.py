@@ -237,7 +237,8 @@ class Watch:
         self._dirty.looked(look, set(report.missing), now)
         asked, self._asking = self._asking, self._asking & self._dirty.missing
         if asked and not self._asking:
-            self.report(News("well", "no note is missing any more", {"missing": 0}))
+            detail = {"missing": 0, "notes": self.ports.index.count()}
+            self.report(News("well", "no note is missing any more", detail))
         if look.within is None:
             pause = max(POLL_SECONDS, POLL_SHARE * (now - started))
             self._rescan_at = now + (pause if self._trouble else RESCAN_SECONDS)
@@ -293,8 +294,8 @@ class Watch:
         if not missing <= self._asking:
             self._asking = missing
             text = (
-                f"{len(missing)} of {count} notes are gone at once; they stay known until you"
-                " say so: amem index lets them go"
+                f"{len(missing)} of {count} notes are gone at once, {min(missing)} first; put them"
+                " back, or let them go: amem index"
             )
             self.report(News("asking", text, {"missing": len(missing), "notes": count}))
         return frozenset()
