@@ -60,7 +60,7 @@ class WatchBoard:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, height = console.size
-        head, foot = self._head(width, height), self._foot(width, height)
+        head, foot = self._head(width, height), self._foot(console, width, height)
         room = max(0, height - len(head) - len(foot))
         news = self._lines(console, width, room)[-room:] if room else []
         blank = [_line(width)] * (room - len(news))
@@ -82,20 +82,27 @@ class WatchBoard:
         lines = [vault, _line(width, " · ".join(_fitting(figures, width)))]
         return [*lines, *_rule(width, height)]
 
-    def _foot(self, width: int, height: int) -> list[Text]:
+    def _foot(self, console: Console, width: int, height: int) -> list[Text]:
         lines = list(_rule(width, height))
         if self.status.trouble:
             lines.append(_line(width, (f"! {self.status.trouble}", "yellow")))
         if height >= _CRAMPED:
             lines.append(_line(width, *self._queue()))
-        sign, style = _SIGNS.get(self.status.state, ("●", "green"))
-        state = f"{sign} {self._state()}"
-        keys = "Ctrl-C ends"
+        return [*lines, *self._now(console, width, height)]
+
+    def _now(self, console: Console, width: int, height: int) -> list[Text]:
+        """What it does; a question or a failure is told to its end where there is room."""
         from rich.cells import cell_len
 
+        sign, style = _SIGNS.get(self.status.state, ("●", "green"))
+        state = f"{sign} {self._state()}"
+        keys = "" if self.stopping else "Ctrl-C ends"
         gap = width - cell_len(state) - len(keys)
-        lines.append(_line(width, (state, style), (" " * gap + keys if gap > 1 else "", "dim")))
-        return lines
+        if gap > 1:
+            return [_line(width, (state, style), (" " * gap + keys, "dim"))]
+        told = self.status.state in ("asking", "failing") and height >= _CRAMPED
+        lines = list(_wrapped(console, ("", state, style), width, 0))
+        return lines if told else [_line(width, (state, style))]
 
     def _queue(self) -> tuple[str | tuple[str, str], ...]:
         count = self.status.pending

@@ -97,6 +97,13 @@ def test_on_a_narrow_terminal_a_reason_is_broken_and_not_cut(board: WatchBoard) 
     assert " ".join(REASON.split()) in " ".join(words)
 
 
+def test_a_question_is_told_to_its_end_on_a_narrow_terminal(board: WatchBoard) -> None:
+    question = "52 of 105 notes are gone at once, notes/a.md first; put them back, or let them go:"
+    news = News("asking", f"{question} amem index", {"missing": 52})
+    board.status = status_after(board.status, news)
+    assert " ".join(" ".join(shown(board, 44, 16)).split()).endswith(f"? {news.text}")
+
+
 def test_what_notes_say_steers_no_terminal(board: WatchBoard) -> None:
     bad = "\x1b[31m\x1b]52;c;YmFk\x07\u202e\n\r"
     board.take(News("learned", bad, {}, replace(LEARNED, title=bad)), NOON)
