@@ -49,6 +49,7 @@ class Installed:
         done: what was done, one line.
         to_type: commands that are left to the user, as they could not be run here.
         reason: why they could not, or empty.
+        log: command that shows what the service tells, or empty where it is gone.
     """
 
     file: Path
@@ -56,13 +57,14 @@ class Installed:
     done: str
     to_type: tuple[str, ...] = ()
     reason: str = ""
+    log: str = ""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """All of it for a person, line by line."""
-        if not self.to_type:
-            return (self.done,)
-        return (self.done, f"{self.reason}; what is left to type:", *self.to_type)
+        left = (f"{self.reason}; what is left to type:", *self.to_type) if self.to_type else ()
+        log = (f"what it does: amem watch --status; its log: {self.log}",) if self.log else ()
+        return (self.done, *left, *log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class _Service:
         start: run where the service is new, or was there unchanged.
         restart: run where the file was another one.
         stop: run before the file goes.
+        log: shows what the service tells.
         after: run when it is gone.
         probe: succeeds where the service is known to run, where `start` must not be repeated.
         leftover: a link to the file that may be left where `stop` could not be run.
@@ -83,6 +86,7 @@ class _Service:
     start: _Commands
     restart: _Commands
     stop: _Commands
+    log: tuple[str, ...]
     after: _Commands = ()
     probe: tuple[str, ...] = ()
     leftover: Path | None = None
@@ -112,7 +116,7 @@ def install(
         commands = service.restart
     failed, reason = _run(commands, environment)
     done = f"wrote {service.file}" if changed else f"{service.file} is there already"
-    return Installed(service.file, changed, done, failed, reason)
+    return Installed(service.file, changed, done, failed, reason, shlex.join(service.log))
 
 
 def uninstall(
@@ -149,7 +153,7 @@ def _service(root: Path, environment: Mapping[str, str], python: str, system: st
     kept = {
         name: environment[name] for name in _KEPT if Path(environment.get(name, "")).is_absolute()
     }
-    for text in (*command, *kept.values()):
+    for text in (*command, *kept.values(), environment.get("HOME", "")):
         _refuse_unwritable(text)
     name = f"amem-watch-{_slug(root.name)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:8]}"
     home = Path(environment.get("HOME") or Path.home())
@@ -158,7 +162,7 @@ def _service(root: Path, environment: Mapping[str, str], python: str, system: st
         folder = (given if given.is_absolute() else home / ".config") / "systemd/user"
         return _systemd(folder, f"{name}.service", root, command, kept)
     if system == "darwin":
-        return _launchd(home / "Library/LaunchAgents", f"org.{name}", command, kept)
+        return _launchd(home / "Library", f"org.{name}", command, kept)
     once = shlex.join([*command, "--once"]).replace("%", r"\%")
     raise SettingsError(
         "this system has no service that amem knows how to set up",
@@ -201,6 +205,7 @@ def _systemd(
         start=start,
         restart=(*start, (*systemctl, "restart", name)),
         stop=((*systemctl, "disable", "--now", name),),
+        log=("journalctl", "--user", "--unit", name),
         after=(reload,),
         leftover=folder / "default.target.wants" / name,
     )
@@ -212,9 +217,12 @@ def _quoted(text: str) -> str:
     return f'"{plain}"'
 
 
-def _launchd(folder: Path, label: str, command: Sequence[str], kept: Mapping[str, str]) -> _Service:
+def _launchd(
+    library: Path, label: str, command: Sequence[str], kept: Mapping[str, str]
+) -> _Service:
     import plistlib
 
+    log = str(library / "Logs" / f"{label}.log")
     agent = {
         "Label": label,
         "ProgramArguments": list(command),
@@ -225,9 +233,11 @@ def _launchd(folder: Path, label: str, command: Sequence[str], kept: Mapping[str
         "ThrottleInterval": RETRY_SECONDS,
         "Nice": NICENESS,
         "ProcessType": "Background",
+        "StandardOutPath": log,
+        "StandardErrorPath": log,
     }
     start, rest = plistlib.dumps(agent, sort_keys=False).split(b"<plist", 1)
-    file = folder / f"{label}.plist"
+    file = library / "LaunchAgents" / f"{label}.plist"
     domain = f"gui/{os.getuid()}" if hasattr(os, "getuid") else "gui"
     load = ("launchctl", "bootstrap", domain, str(file))
     unload = ("launchctl", "bootout", f"{domain}/{label}")
@@ -237,6 +247,7 @@ def _launchd(folder: Path, label: str, command: Sequence[str], kept: Mapping[str
         start=(load,),
         restart=(unload, load),
         stop=(unload,),
+        log=("tail", "-f", log),
         probe=("launchctl", "print", f"{domain}/{label}"),
     )
 

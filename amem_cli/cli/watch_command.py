@@ -141,6 +141,7 @@ def _service(session: Session, *, install: bool) -> None:
         "done": told.done,
         "to_type": list(told.to_type),
         "reason": told.reason,
+        "log": told.log,
     }
     session.output.result(document, lambda _: session.output.plain("\n".join(told.notes)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import plistlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -207,14 +208,16 @@ def test_a_first_install_starts_the_service_and_a_second_changes_nothing(
     first = person.install(root)
     name = first.file.name
     file = person.home / ".config/systemd/user" / name
-    assert first == Installed(file, True, f"wrote {file}")
-    assert first.notes == (f"wrote {file}",)
+    log = f"journalctl --user --unit {name}"
+    assert first == Installed(file, True, f"wrote {file}", log=log)
+    told = f"what it does: amem watch --status; its log: {log}"
+    assert first.notes == (f"wrote {file}", told)
     assert re.fullmatch(r"amem-watch-my-vault-[0-9a-f]{8}\.service", name)
     start = ["systemctl --user daemon-reload", f"systemctl --user enable --now {name}"]
     assert person.called() == start
     before = first.file.read_bytes()
 
-    assert person.install(root) == Installed(file, False, f"{file} is there already")
+    assert person.install(root) == Installed(file, False, f"{file} is there already", log=log)
     assert person.called() == start
     assert first.file.read_bytes() == before
     assert list(first.file.parent.iterdir()) == [first.file]
@@ -247,7 +250,7 @@ def test_without_systemctl_it_is_said_what_to_type(person: Person, root: Path) -
     done = person.install(root)
 
     assert done.changed and done.file.exists()
-    assert done.notes == (
+    assert done.notes[:-1] == (
         f"wrote {done.file}",
         "systemctl is not on this machine; what is left to type:",
         "systemctl --user daemon-reload",
@@ -355,6 +358,9 @@ def test_an_agent_of_macos_starts_the_program_with_the_very_path(
     assert agent["EnvironmentVariables"] == {"AMEM_CONFIG_DIR": str(tmp_path / name)}
     assert agent["RunAtLoad"] is True and agent["KeepAlive"] == {"SuccessfulExit": False}
     assert agent["Nice"] == 10
+    log = str(person.home / "Library/Logs" / f"{file.stem}.log")
+    assert agent["StandardOutPath"] == agent["StandardErrorPath"] == log
+    assert person.install(root, "darwin").log == shlex.join(["tail", "-f", log])
 
 
 LAUNCHD = """
@@ -381,14 +387,14 @@ def test_an_agent_of_macos_is_loaded_reloaded_and_unloaded(
     unload = f"launchctl bootout {domain}/{file.stem}"
     assert did() == [load]
 
-    assert person.install(root, "darwin").notes == (f"{file} is there already",)
+    assert person.install(root, "darwin").done == f"{file} is there already"
     assert did() == []
     person.environment["AMEM_STATE_DIR"] = "/other"
-    assert person.install(root, "darwin").notes == (f"wrote {file}",)
+    assert person.install(root, "darwin").done == f"wrote {file}"
     assert did() == [unload, load]
     (tmp_path / "loaded").unlink()
     person.environment["AMEM_STATE_DIR"] = "/another"
-    assert person.install(root, "darwin").notes == (f"wrote {file}",)
+    assert person.install(root, "darwin").done == f"wrote {file}"
     assert did() == [load]
 
     assert person.uninstall(root, "darwin").notes == (f"removed {file}",)
