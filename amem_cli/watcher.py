@@ -21,12 +21,17 @@ from amem_cli.wiring import STATE_FOLDER, Workspace, machine_name
 if TYPE_CHECKING:
     from amem_cli.adapters.watch_lock import WatchLock
     from amem_cli.adapters.watch_status import WatchStatus
+    from amem_cli.services.evolve import MemoryProcess
 
 # The model leaves at least half of the machine to the person at it.
 SHARE_OF_CORES = 2
 # Others work on what is pending, too: it is counted so often.
 COUNT_SECONDS = 10.0
 
+# What is asked for with every note. What only other commands ask for matters to no watcher.
+TAKEN_UP = ("evolution.", "llm.", "watch.")
+OF_OTHERS = ("default_vault", "notes_dir", "search.")
+FROM_THE_START = "evolution.device"
 Report = Callable[["News | None", "WatchStatus"], None]
 
 
@@ -52,6 +57,8 @@ class Watcher:
         self._telling = threading.Lock()
         self._counted_at = 0.0
         self._troubles: set[str] = set()
+        self._settings_version = workspace.settings_version
+        self._is_outdated = False
         self.watch: Watch | None = None
 
     @contextmanager
@@ -117,7 +124,7 @@ class Watcher:
         from amem_cli.adapters.power import lower_priority
 
         return BackgroundWork(
-            process=lambda: self._workspace.process,
+            process=self._process,
             resting=self._resting,
             report=self._tell,
             finished=self._commit,
@@ -127,9 +134,45 @@ class Watcher:
             idle_seconds=self._workspace.settings.watch_idle_seconds,
         )
 
+    def _process(self) -> MemoryProcess:
+        if self._is_outdated:
+            self._is_outdated = False
+            self._take_up_settings()
+        return self._workspace.process
+
+    def _look_at_settings(self) -> None:
+        """Notice that the settings changed; the worker takes them up between two notes."""
+        version = self._workspace.settings_version
+        if version == self._settings_version or self.watch is None:
+            return
+        self._settings_version = version
+        if self.watch.work is None:
+            self._take_up_settings()
+        else:
+            self._is_outdated = True
+            self.watch.work.renew()
+
+    def _take_up_settings(self) -> None:
+        try:
+            found = self._workspace.renew_settings()
+        except AmemError as error:
+            self._tell(News("trouble", f"settings: {error.message}", {"reason": error.message}))
+            return
+        found = tuple(key for key in found if not key.startswith(OF_OTHERS))
+        taken = [key for key in found if key.startswith(TAKEN_UP) and key != FROM_THE_START]
+        left = [key for key in found if key not in taken]
+        if self.watch is not None and self.watch.work is not None:
+            self.watch.work.idle_seconds = self._workspace.settings.watch_idle_seconds
+        text = "settings changed" + (f": {', '.join(taken)}" if taken else "")
+        if left:
+            text += f"; start the watcher again for {', '.join(left)}"
+        if found:
+            self._tell(News("settings", text, {"changed": taken, "restart": left}))
+
     def _over(self) -> str:
         """Why watching is to end."""
         if self._lock is None or self._lock.is_kept():
+            self._look_at_settings()
             self._count()
             return ""
         return "the vault's folder .amem is gone, or another one took its place"
@@ -232,4 +275,4 @@ def _state_after(status: WatchStatus, news: News) -> dict[str, str]:
     if news.kind in ("learned", "watching", "well", "waiting"):
         return quiet
     ended = status.state == "failing" or (status.state == "embedding" and news.kind == "searchable")
-    return quiet if ended and news.kind in ("noticed", "searchable") else {}
+    return quiet if ended and news.kind in ("noticed", "searchable", "settings") else {}

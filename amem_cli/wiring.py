@@ -98,6 +98,36 @@ class Workspace:
         """Where each setting comes from, by dotted key."""
         return self._layers[1]
 
+    @property
+    def settings_version(self) -> tuple[tuple[int, int, int] | None, ...]:
+        """Differs where the files of the settings may have changed."""
+        return tuple(map(_version, (_user_file(self.environment), self.config_file)))
+
+    def renew_settings(self) -> tuple[str, ...]:
+        """Read the settings again; of what was opened with the former ones, the model is closed.
+
+        Returns:
+            Dotted keys of the settings that have other values.
+
+        Raises:
+            SettingsError: they cannot be read; the former ones stay in force.
+        """
+        former = self._layers
+        del self.__dict__["_layers"]
+        try:
+            present = self.settings
+        except SettingsError:
+            self.__dict__["_layers"] = former
+            raise
+        names = config.keys().items()
+        changed = (key for key, name in names if getattr(former[0], name) != getattr(present, name))
+        found = tuple(changed)
+        if any(key.startswith("llm.") for key in found):
+            model = self.__dict__.pop("model", None)
+            if model is not None:
+                model.close()
+        return found
+
     @cached_property
     def vault(self) -> VaultFolder:
         """The folder of notes."""
@@ -365,6 +395,14 @@ def machine_name(environment: Mapping[str, str]) -> str:
     except OSError:
         return "local"
     return name
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _user_file(environment: Mapping[str, str]) -> Path:

@@ -23,11 +23,19 @@ PATIENCE = 60.0
 class RunningWatcher:
     """`amem watch --json` in a process of its own, and all it has told."""
 
-    def __init__(self, amem: Program, vault: Path, *options: str, **variables: str) -> None:
+    def __init__(
+        self,
+        amem: Program,
+        vault: Path,
+        *options: str,
+        settle: float | None = 0,
+        **variables: str,
+    ) -> None:
         self.vault = vault
         self.told: list[dict[str, Any]] = []
         self.complaints: list[str] = []
-        line = ["--json", "--vault", str(vault), "watch", "--settle", "0", *options]
+        rest = [] if settle is None else ["--settle", str(settle)]
+        line = ["--json", "--vault", str(vault), "watch", *rest, *options]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "amem_cli", *line],
             cwd=amem.folder,
@@ -86,10 +94,14 @@ class RunningWatcher:
 
 @contextmanager
 def watching(
-    amem: Program, vault: Path, *options: str, **variables: str
+    amem: Program, vault: Path, *options: str, settle: float | None = 0, **variables: str
 ) -> Iterator[RunningWatcher]:
-    """A watcher that watches, and is gone afterwards."""
-    watcher = RunningWatcher(amem, vault, *options, **variables)
+    """A watcher that watches, and is gone afterwards.
+
+    Args:
+        settle: seconds that a note rests; None leaves that to the settings.
+    """
+    watcher = RunningWatcher(amem, vault, *options, settle=settle, **variables)
     try:
         watcher.until(lambda: watcher.lines("watching") or watcher.process.poll() is not None)
         assert watcher.process.poll() is None, watcher.complaints

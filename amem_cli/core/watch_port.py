@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 NewsKind = Literal[
     "watching", "noticed", "embedding", "searchable", "thinking", "learned", "waiting", "followed",
-    "committed", "trouble", "well", "asking", "stopped",
+    "committed", "settings", "trouble", "well", "asking", "stopped",
 ]  # fmt: skip
 
 

@@ -66,14 +66,19 @@ class BackgroundWork:
     begin: Callable[[], None] = lambda: None
     idle_seconds: float = 300.0
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _renewed: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _kick: threading.Event = field(default_factory=threading.Event)
     _rest: str = ""
-    _trouble: str = ""
     _loaded: bool = False
 
     def kick(self) -> None:
         """Something may have become pending."""
+        self._kick.set()
+
+    def renew(self) -> None:
+        """What `process` gives has changed: begin anew with it after the note at hand."""
+        self._renewed = True
         self._kick.set()
 
     def stop(self) -> None:
@@ -104,16 +109,12 @@ class BackgroundWork:
     def _survived_round(self) -> tuple[int, float | None]:
         """A round that no bad note, model or bug can end the worker with."""
         try:
-            result = self.round()
+            return self.round()
         except Exception as error:
             reason = reason_of(error)
-            if reason != self._trouble:
-                text = f"the memory process stopped: {reason}"
-                self.report(News("trouble", text, {"reason": reason}))
-            self._trouble = reason
+            text = f"the memory process stopped: {reason}"
+            self.report(News("trouble", text, {"reason": reason}))
             return 0, FIRST_RETRY_SECONDS
-        self._trouble = ""
-        return result
 
     def round(self) -> tuple[int, float | None]:
         """Process each pending note that is ready.
@@ -121,9 +122,13 @@ class BackgroundWork:
         Returns:
             How many were processed, and the seconds until the next one is ready (None: none waits).
         """
+        renewed, self._renewed = self._renewed, False
         process = self.process()
         pending = process.ports.index.pending()
-        self._waiting = {each.path: self._known(each) for each in pending}
+        # With another model or another rest, nothing that is known of them holds.
+        self._waiting = {
+            each.path: _Waiting(each.version) if renewed else self._known(each) for each in pending
+        }
         done = 0
         pause: float | None = None
         for each in pending:
@@ -133,7 +138,7 @@ class BackgroundWork:
             if wait > 0:
                 pause = wait if pause is None else min(pause, wait)
                 continue
-            if self._stop.is_set():
+            if self._stop.is_set() or self._renewed:
                 break
             if self._must_rest():
                 pause = PAUSE_SECONDS

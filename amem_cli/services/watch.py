@@ -71,7 +71,6 @@ class Watch:
     _asking: frozenset[str] = frozenset()
     _moved: dict[str, float] = field(default_factory=dict)
     _behind: bool = False
-    _failures: set[str] = field(default_factory=set)
     _pending: tuple[PendingNote, ...] = ()
     _tick_at: float = 0.0
     _rescan_at: float = 0.0
@@ -223,10 +222,7 @@ class Watch:
         self._dirty.failed(look, self.monotonic())
         paths = sorted(look.within or ())
         text = f"{paths[0] if len(paths) == 1 else 'the vault'}: {reason}"
-        # It is tried again every few seconds; that is not told every few seconds.
-        if text not in self._failures:
-            self.report(News("trouble", text, {"paths": paths, "reason": reason}))
-        self._failures.add(text)
+        self.report(News("trouble", text, {"paths": paths, "reason": reason}))
 
     def _look(self, look: Look) -> None:
         started = self.monotonic()
@@ -248,7 +244,6 @@ class Watch:
             summary = self.ports.index.summary(path)
             if summary is not None:
                 self._moved[summary.key] = now + FOLLOW_SECONDS
-        self._failures.clear()
         self._kick(look)
 
     def _kick(self, look: Look) -> None:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,7 +178,7 @@ def test_another_machine_leaves_the_memory_process_to_the_first(
     with watching(amem, vault) as watcher:
         assert watcher.end() == 0
     (first,) = (vault / ".amem/devices").glob("*.json")
-    other = {"AMEM_STATE_DIR": str(tmp_path / "other")}
+    other: dict[str, Any] = {"AMEM_STATE_DIR": str(tmp_path / "other")}
     write_note(vault, "a.md", "The penguin swims.\n")
     once = amem("watch", "--once", "--settle", "0", **other)
     assert (once.code, once.out) == (0, "0 notes remembered, 1 pending\n")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from amem_cli.adapters.system_clock import SystemClock
-from amem_cli.core.errors import ModelError
 from amem_cli.core.ports import ModelRequest
 from amem_cli.core.watch_port import News
 from amem_cli.services.add import NewNote, add
@@ -23,7 +19,6 @@ from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
 from tests.vaults import open_vault, write_note
 
 HOUR = 3600.0
-PATIENCE = 60.0
 
 
 class Desk:
@@ -142,21 +137,29 @@ def test_a_bug_with_one_note_keeps_no_other_from_its_turn(tmp_path: Path) -> Non
     assert desk.round() == []
 
 
-def test_the_same_trouble_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amem_cli.services.background.FIRST_RETRY_SECONDS", 0.0)
-    desk, tried = Desk(tmp_path, None), threading.Semaphore(0)
+def test_with_other_settings_what_rests_and_what_failed_is_looked_at_anew(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ScriptedModel(), settle=HOUR)
+    write_note(tmp_path, "rests.md", "The walrus sleeps.\n")
+    assert desk.round() == []
+    desk.process = replace(desk.process, settings=ProcessSettings(settle_seconds=0.0))
+    assert desk.round() == []
+    desk.work.renew()
+    assert desk.round() == ["thinking", "waiting"]
+    assert desk.round() == []
+    desk.process = replace(desk.process, model=None)
+    desk.work.renew()
+    assert desk.round() == ["thinking", "learned"]
 
-    def fail() -> MemoryProcess:
-        tried.release()
-        raise ModelError("there is no such model")
 
-    desk.work.process = fail
-    worker = threading.Thread(target=desk.work.run)
-    worker.start()
-    try:
-        assert all(tried.acquire(timeout=PATIENCE) for _ in range(3))
-    finally:
-        desk.work.stop()
-        worker.join(PATIENCE)
-    told = "the memory process stopped: there is no such model"
-    assert [news.text for news in desk.news] == [told]
+def test_other_settings_are_taken_up_after_the_note_at_hand(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, None)
+
+    def renew(request: ModelRequest) -> str:
+        desk.work.renew()
+        return "{}"
+
+    desk.process = replace(desk.process, model=ScriptedModel([renew] * 50))
+    for name in ("a", "b"):
+        write_note(tmp_path, f"{name}.md", f"The walrus sleeps by {name}.\n")
+    assert desk.round() == ["thinking", "learned"]
+    assert desk.round() == ["thinking", "learned"]
