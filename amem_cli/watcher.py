@@ -57,6 +57,7 @@ class Watcher:
         self._telling = threading.Lock()
         self._counted_at = 0.0
         self._troubles: set[str] = set()
+        self._untold = False
         self._settings_version = workspace.settings_version
         self._is_outdated = False
         self.watch: Watch | None = None
@@ -234,7 +235,11 @@ class Watcher:
             status = replace(status, state="watching", reason="")
         self._status = status
         if status != before:
-            self._lock.write_status(status)
+            untold = self._lock.write_status(status)
+            if untold and not self._untold:
+                text = f"--status and --stop cannot see this watcher: {untold}"
+                self._report(News("trouble", text, {"reason": untold}), status)
+            self._untold = bool(untold)
         if news is not None or status != before:
             self._report(news, status)
 

@@ -91,11 +91,18 @@ class WatchLock:
             hint = "amem watch --status shows it, amem watch --stop ends it."
         return SettingsError(f"this vault is watched already, {who}", hint=hint)
 
-    def write_status(self, status: WatchStatus) -> None:
-        """Let others know; a disk that is full keeps nobody from watching."""
+    def write_status(self, status: WatchStatus) -> str:
+        """Let others know; a disk that is full keeps nobody from watching.
+
+        Returns:
+            Why others cannot know; empty where they can.
+        """
         record = {**asdict(status), "process_started": _started(_process(os.getpid()))}
-        with suppress(OSError):
+        try:
             _write_privately(self._status_file, json.dumps(record).encode())
+        except OSError as error:
+            return f"cannot write into {self._status_file.parent}: {error.strerror or error}"
+        return ""
 
     def is_kept(self) -> bool:
         """Whether this process is still the watcher of this vault.

@@ -112,7 +112,7 @@ def _status(session: Session) -> None:
     if found is not None:
         text = "\n".join(status_lines(found, datetime.now().astimezone()))
     elif running:
-        text = "another user or machine watches this vault"
+        text = "somebody watches this vault: another user or machine, or with another state folder"
     else:
         text = "no watcher runs here; start one: amem watch"
     session.output.result(document, lambda _: session.output.plain(text))

@@ -198,6 +198,24 @@ def test_another_machine_leaves_the_memory_process_to_the_first(
         assert watcher.end() == 0
 
 
+def test_a_watcher_that_others_cannot_see_says_so(
+    amem: Program, vault: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "watchers").write_text("no folder")
+    with watching(amem, vault, AMEM_STATE_DIR=str(state)) as watcher:
+        (trouble,) = watcher.lines("trouble")
+        assert trouble["text"].startswith("--status and --stop cannot see this watcher: ")
+        assert str(state / "watchers") in trouble["text"]
+        status = amem("watch", "--status", AMEM_STATE_DIR=str(state))
+        assert (status.code, status.out.startswith("somebody watches this vault")) == (0, True)
+        write_note(vault, "a.md", "The penguin swims.\n")
+        watcher.until_told("learned", path="a.md")
+        assert len(watcher.lines("trouble")) == 1
+        assert watcher.end() == 0
+
+
 def test_in_review_mode_a_watcher_changes_no_older_note(amem: Program, vault: Path) -> None:
     assert amem("config", "set", "evolution.mode", "review").code == 0
     text = "Sourdough bread rose slowly in the warm kitchen, and its crumb was open."
