@@ -191,5 +191,6 @@ def test_notices_do_not_disturb_the_picture(amem: Program, vault: Path) -> None:
     with terminal(amem, vault) as at:
         at.until_shown("the memory process runs on another machine (desk)")
         at.until_shown("evolution.device any")
+        at.until_shown("watching 0 notes")
         at.process.send_signal(signal.SIGTERM)
         assert at.ended() == 0
