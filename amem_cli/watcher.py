@@ -45,7 +45,7 @@ class Watcher:
 
     Args:
         report: told what happens and what the watcher does from then on, from several threads but
-            one at a time; without news where only the count of pending notes changed.
+            one at a time; without news where only counts changed.
     """
 
     def __init__(self, workspace: Workspace, report: Report) -> None:
@@ -126,7 +126,7 @@ class Watcher:
 
         return BackgroundWork(
             process=self._process,
-            resting=self._resting,
+            resting=self.resting,
             report=self._tell,
             finished=self._commit,
             unload=self._unload,
@@ -178,8 +178,8 @@ class Watcher:
             return ""
         return "the vault's folder .amem is gone, or another one took its place"
 
-    def _resting(self) -> str:
-        """Why the memory process is not to run at this moment."""
+    def resting(self) -> str:
+        """Why the memory process is not to run at this moment; empty where it may."""
         over = self._over()
         if over:
             return over
@@ -208,7 +208,7 @@ class Watcher:
             model.close()
 
     def _count(self) -> None:
-        """Notice what other commands did to the queue."""
+        """Notice what other commands did to the notes and the queue."""
         if time.monotonic() >= self._counted_at + COUNT_SECONDS:
             with self._telling:
                 self._show(None)
@@ -229,8 +229,10 @@ class Watcher:
         if before is None or self._lock is None:
             return
         self._counted_at = time.monotonic()
-        pending = len(self._workspace.index.pending())
-        status = replace(before if news is None else status_after(before, news), pending=pending)
+        index = self._workspace.index
+        pending = len(index.pending())
+        status = before if news is None else status_after(before, news)
+        status = replace(status, pending=pending, notes=index.count())
         if not pending and status.state == "resting":
             status = replace(status, state="watching", reason="")
         self._status = status
@@ -246,7 +248,7 @@ class Watcher:
 
 def status_after(status: WatchStatus, news: News) -> WatchStatus:
     """What a watcher does once something has happened."""
-    changes: dict[str, Any] = {"notes": news.detail.get("notes", status.notes)}
+    changes: dict[str, Any] = {}
     if "trouble" in news.detail:
         changes["trouble"] = news.text if news.detail["trouble"] else ""
     changes.update(_state_after(status, news))

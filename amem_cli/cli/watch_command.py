@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amem_cli.adapters.watch_status import WatchStatus
     from amem_cli.core.watch_port import News
     from amem_cli.services.watch import Watch
-    from amem_cli.watcher import Report
+    from amem_cli.watcher import Report, Watcher
     from amem_cli.wiring import Workspace
 
 STOP_SECONDS = 60.0
@@ -148,6 +148,7 @@ def _service(session: Session, *, install: bool) -> None:
 
 def _drain(session: Session, workspace: Workspace) -> None:
     """Handle what is pending, as one round of a watcher does."""
+    from amem_cli.adapters.power import lower_priority
     from amem_cli.rendering.documents import outcome_document
     from amem_cli.rendering.text import show_outcome
     from amem_cli.services.evolve import evolve_many
@@ -160,18 +161,20 @@ def _drain(session: Session, workspace: Workspace) -> None:
         session.embed(workspace)
         followed = follow_moves(workspace.ports)
         outcomes = []
-        elsewhere = watcher.elsewhere()
-        if not elsewhere:
+        reason = _why_not(watcher)
+        if reason:
+            session.output.notice(reason)
+        else:
+            lower_priority()
             paths = [note.path for note in workspace.index.pending()]
             with session.output.progress("remembering") as progress:
                 outcomes = evolve_many(workspace.process, paths, progress=progress)
-        else:
-            session.output.notice(_elsewhere(elsewhere))
         pending = len(workspace.index.pending())
     document = {
         "notes": [outcome_document(outcome) for outcome in outcomes],
         "followed": followed,
         "pending": pending,
+        "reason": reason,
     }
 
     def show(console: Any) -> None:
@@ -183,6 +186,15 @@ def _drain(session: Session, workspace: Workspace) -> None:
     session.output.result(document, show)
     if any(outcome.failed for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _why_not(watcher: Watcher) -> str:
+    """Why the memory process is not to run; empty where it may."""
+    machine = watcher.elsewhere()
+    if machine:
+        return _elsewhere(machine)
+    reason = watcher.resting()
+    return f"resting: {reason}; what is pending is left for later" if reason else ""
 
 
 def _elsewhere(machine: str) -> str:

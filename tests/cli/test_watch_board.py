@@ -20,7 +20,7 @@ from amem_cli.services.sync import SyncReport
 from amem_cli.watcher import status_after
 
 NOON = datetime(2026, 3, 2, 12, 0).astimezone()
-STATUS = WatchStatus(4711, "desk", "2026-03-02T09:00:00+00:00")
+STATUS = WatchStatus(4711, "desk", "2026-03-02T09:00:00+00:00", notes=3176)
 REASON = "both haul out on the ice to rest between two long dives for clams and fish"
 LEARNED = Outcome(
     path="notes/walrus.md",
@@ -165,7 +165,7 @@ def test_what_it_asks_stays_until_it_is_answered() -> None:
         status = status_after(status, news)
         assert (status.state, status.reason) == ("asking", asking.text)
     status = status_after(status, News("well", "no note is missing any more", {"missing": 0}))
-    assert (status.state, status.reason, status.notes) == ("watching", "", 41)
+    assert (status.state, status.reason) == ("watching", "")
 
 
 def test_trouble_with_the_folder_stays_beside_what_is_done() -> None:

@@ -127,6 +127,26 @@ def test_once_leaves_a_note_that_is_being_edited_for_later(amem: Program, vault:
     assert times_processed(vault) == Counter()
 
 
+def test_once_rests_while_git_is_in_the_middle_of_something(
+    amem: Program, vault: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    repository = new_repository(vault, person(tmp_path / "home"))
+    write_note(vault, "a.md", "About a.\n")
+    repository.git("add", "-A")
+    repository.git("commit", "-qm", "a vault")
+    merging = vault / ".git/MERGE_HEAD"
+    merging.write_text(repository.head() + "\n")
+    done = amem("watch", "--once", "--settle", "0")
+    assert (done.code, done.out) == (0, "0 notes remembered, 1 pending\n")
+    assert done.err.startswith("resting: ") and "left for later" in done.err
+    asked = amem("watch", "--once", "--settle", "0", "--json").json
+    assert asked["reason"] == done.err.strip()
+    merging.unlink()
+    done = amem("watch", "--once", "--settle", "0", "--json")
+    assert (done.code, done.json["pending"], done.json["reason"]) == (0, 0, "")
+
+
 def test_a_killed_watcher_has_done_and_forgotten_nothing_twice(amem: Program, vault: Path) -> None:
     paths = [f"n{number:02}.md" for number in range(40)]
     for number, path in enumerate(paths):
@@ -152,6 +172,7 @@ def test_what_others_write_is_picked_up_and_done_once(amem: Program, vault: Path
         watcher.until_told("learned", path="deep/er/by editor.md")
         added = amem("add", "The walrus sleeps.", "--title", "Walrus", "--no-wait", "--json")
         watcher.until_told("learned", path=added.json["path"])
+        watcher.until(lambda: amem("watch", "--status", "--json").json["notes"] == 2)
         found = amem("search", "penguin", "--mode", "keyword", "--json").json["hits"]
         assert [hit["path"] for hit in found] == ["deep/er/by editor.md"]
         assert watcher.end() == 0
