@@ -65,7 +65,9 @@ def ownership(events: Iterable[Event]) -> Ownership:
                 if writes:
                     owned[change.field] |= after - before
             elif change.field == "context":
-                context = change.after if writes else None
+                # Another machine may have seen the note before the journal that explains it.
+                if event.kind != "release" or change.before == context:
+                    context = change.after if writes else None
             elif change.field == "links":
                 gone = set(change.before or ()) - set(change.after or ())
                 lost = {key for key, link in links.items() if link.text in gone}
