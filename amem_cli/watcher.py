@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 # The model leaves at least half of the machine to the person at it.
 SHARE_OF_CORES = 2
-# Others work on what is pending, too: it is counted so often.
+# Others work on what is pending, too: it is counted so often, or less where that takes long.
 COUNT_SECONDS = 10.0
+COUNT_SHARE = 500.0
 
 # What is asked for with every note. What only other commands ask for matters to no watcher.
 TAKEN_UP = ("evolution.", "llm.", "watch.")
@@ -55,7 +56,7 @@ class Watcher:
         self._status: WatchStatus | None = None
         self._lock: WatchLock | None = None
         self._telling = threading.Lock()
-        self._counted_at = 0.0
+        self._count_at = 0.0
         self._troubles: set[str] = set()
         self._untold = False
         self._settings_version = workspace.settings_version
@@ -209,7 +210,7 @@ class Watcher:
 
     def _count(self) -> None:
         """Notice what other commands did to the notes and the queue."""
-        if time.monotonic() >= self._counted_at + COUNT_SECONDS:
+        if time.monotonic() >= self._count_at:
             with self._telling:
                 self._show(None)
 
@@ -228,11 +229,12 @@ class Watcher:
         before = self._status
         if before is None or self._lock is None:
             return
-        self._counted_at = time.monotonic()
-        index = self._workspace.index
+        began, index = time.monotonic(), self._workspace.index
         pending = len(index.pending())
         status = before if news is None else status_after(before, news)
         status = replace(status, pending=pending, notes=index.count())
+        now = time.monotonic()
+        self._count_at = now + max(COUNT_SECONDS, COUNT_SHARE * (now - began))
         if not pending and status.state == "resting":
             status = replace(status, state="watching", reason="")
         self._status = status

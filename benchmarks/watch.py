@@ -2,7 +2,8 @@
 
     python benchmarks/watch.py [--notes 1000 | --vault FOLDER] [--edits 200] [--idle 60]
 
-Makes a vault, or copies one, starts `amem watch` on it without a language model, edits notes as
+Makes a vault, or copies one, and starts `amem watch` on it without a language model: how long until
+all of it is searchable and watched, and how much memory does that take? Then it edits notes as
 editors do (in place, and by a temporary file that takes the note's name), and asks the index until
 each edit is found by a word of its own; the processor time of that is counted too. Then nothing
 happens for a while, in which the watcher's processor time, memory and writes are counted (Linux).
@@ -172,15 +173,22 @@ def main() -> None:
         else:
             make_vault(root, options.notes)
         command = [sys.executable, "-m", "amem_cli", "--vault", str(root)]
-        subprocess.run([*command, "index"], check=True, stdout=subprocess.DEVNULL)
         environment = {**os.environ, "AMEM_LLM_BACKEND": "none"}
+        started = time.perf_counter()
         watcher = subprocess.Popen(
-            [*command, "watch", "--settle", "86400"], stdout=subprocess.PIPE, env=environment
+            [*command, "watch", "--settle", "86400"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
         assert watcher.stdout is not None
-        watcher.stdout.readline()
+        while "  watching " not in watcher.stdout.readline():
+            pass
+        first = time.perf_counter() - started
+        memory = psutil.Process(watcher.pid).memory_info().rss / 1e6
         index = SqliteIndex(root / ".amem" / "index.db")
         print(f"{index.count()} notes; load of the machine {os.getloadavg()[0]:.1f}")
+        print(f"first start: watched after {first:.1f} s; {memory:.0f} MB resident then")
         try:
             before = processor_seconds(watcher.pid)
             edits = edit_and_find(root, index, options.edits, options.pause)

@@ -211,9 +211,11 @@ def test_another_machine_leaves_the_memory_process_to_the_first(
         watcher.until_told("noticed", added=1)
         watcher.until_told("searchable", passages=1)
         assert watcher.lines("learned") == []
+        assert amem("config", "set", "evolution.device", "any").code == 0
+        watcher.until_told("settings")
+        assert watcher.lines("settings")[0]["restart"] == ["evolution.device"]
         assert watcher.end() == 0
     assert times_processed(vault) == Counter()
-    assert amem("config", "set", "evolution.device", "any").code == 0
     with watching(amem, vault, **other) as watcher:
         watcher.until(lambda: len(watcher.lines("learned")) == 2)
         assert watcher.end() == 0
@@ -234,6 +236,21 @@ def test_a_watcher_that_others_cannot_see_says_so(
         write_note(vault, "a.md", "The penguin swims.\n")
         watcher.until_told("learned", path="a.md")
         assert len(watcher.lines("trouble")) == 1
+        assert watcher.end() == 0
+
+
+def test_changed_settings_count_and_broken_ones_do_not(amem: Program, vault: Path) -> None:
+    with watching(amem, vault) as watcher:
+        assert amem("config", "set", "evolution.max_links", "0").code == 0
+        watcher.until_told("settings", changed=["evolution.max_links"])
+        settings = vault / ".amem/config.toml"
+        good = settings.read_text()
+        settings.write_text(good + "broken = [")
+        watcher.until_told("trouble")
+        assert "cannot read config.toml" in watcher.lines("trouble")[0]["reason"]
+        settings.write_text(good)
+        write_note(vault, "b.md", "The auk flies.\n")
+        watcher.until_told("learned", path="b.md")
         assert watcher.end() == 0
 
 
