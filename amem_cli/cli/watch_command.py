@@ -65,6 +65,8 @@ def watch(
     chosen = [once, status, stop, install, uninstall]
     if sum(chosen) > 1:
         raise UsageError("only one of --once, --status, --stop, --install, --uninstall")
+    if settle is not None and settle != settle:
+        raise UsageError("--settle nan is no number of seconds")
     session = session_of(context)
     if status:
         _status(session)
@@ -181,7 +183,11 @@ def _drain(session: Session, workspace: Workspace) -> None:
         for outcome in outcomes:
             show_outcome(console, outcome, verbose=session.output.verbose)
         done = sum(not outcome.pending for outcome in outcomes)
-        session.output.plain(f"{done} notes remembered, {pending} pending")
+        # Cron mails every line.
+        if outcomes or not session.output.quiet:
+            session.output.plain(
+                f"{done} note{'' if done == 1 else 's'} remembered, {pending} pending"
+            )
 
     session.output.result(document, show)
     if any(outcome.failed for outcome in outcomes):
@@ -283,20 +289,19 @@ def _plain_lines(session: Session) -> Report:
 @contextlib.contextmanager
 def _screen(session: Session, workspace: Workspace) -> Iterator[_Voice]:
     from amem_cli.adapters.watch_status import WatchStatus
-    from amem_cli.rendering.watch_board import WatchBoard, summary
+    from amem_cli.rendering.watch_board import WatchBoard, at_home, summary
     from amem_cli.rendering.watch_screen import WatchScreen
 
     started = datetime.now().astimezone()
     board = WatchBoard(
-        vault=_at_home(workspace.root),
-        model=_model_name(workspace),
-        settle=workspace.settings.evolution_settle_seconds,
+        vault=at_home(workspace.root),
         status=WatchStatus(os.getpid(), "", started.isoformat()),
     )
     screen = WatchScreen(board, session.output.color)
 
     def report(news: News | None, status: WatchStatus) -> None:
-        board.status = status
+        board.status, board.model = status, _model_name(workspace)
+        board.settle = workspace.settings.evolution_settle_seconds
         board.queue = [each.path for each in workspace.index.pending()[:QUEUE_SHOWN]]
         if news is not None:
             board.take(news, datetime.now())
@@ -310,13 +315,6 @@ def _screen(session: Session, workspace: Workspace) -> Iterator[_Voice]:
             yield _Voice(report, stopping, screen.leave)
     finally:
         session.output.plain(summary(board, datetime.now().astimezone() - started))
-
-
-def _at_home(folder: Path) -> str:
-    """A path as a person writes it."""
-    with contextlib.suppress(ValueError, RuntimeError):
-        return str(Path("~") / folder.relative_to(Path.home()))
-    return str(folder)
 
 
 def _model_name(workspace: Workspace) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.adapters.watch_status import WatchStatus
@@ -34,17 +36,17 @@ class WatchBoard:
 
     Attributes:
         vault: the vault's folder, as the user knows it.
+        status: what the watcher does.
         model: the language model, or that there is none.
         settle: seconds for which a note rests before it is thought about.
-        status: what the watcher does.
         queue: paths of the notes that wait, the next one first.
         stopping: the user wants it to end.
     """
 
     vault: str
-    model: str
-    settle: float
     status: WatchStatus
+    model: str = ""
+    settle: float = 0.0
     queue: Sequence[str] = ()
     stopping: bool = False
     _news: deque[tuple[str, str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
@@ -78,7 +80,7 @@ class WatchBoard:
         figures = [counted(status.notes, "note"), learned]
         if status.tokens:
             figures.append(f"{status.tokens:,} tokens")
-        figures += [self.model, f"since {_clock(status.started)}"]
+        figures += [part for part in (self.model, f"since {_clock(status.started)}") if part]
         lines = [vault, _line(width, " · ".join(_fitting(figures, width)))]
         return [*lines, *_rule(width, height)]
 
@@ -138,6 +140,13 @@ class WatchBoard:
             for each in list(self._news)[-room:]
             for line in _wrapped(console, each, width, clock)
         ]
+
+
+def at_home(folder: Path) -> str:
+    """A path as a person writes it."""
+    with suppress(ValueError, RuntimeError):
+        return str(Path("~") / folder.relative_to(Path.home()))
+    return str(folder)
 
 
 def summary(board: WatchBoard, duration: timedelta) -> str:

@@ -46,7 +46,7 @@ def shown(board: WatchBoard, width: int, height: int) -> list[str]:
 
 @pytest.fixture
 def board() -> WatchBoard:
-    board = WatchBoard("~/notes", "Qwen3-4B", 60.0, STATUS)
+    board = WatchBoard("~/notes", STATUS, "Qwen3-4B", 60.0)
     for news in (
         News("watching", "watching 3,176 notes", {"notes": 3176}),
         News("noticed", "1 added", {}, SyncReport(added=("notes/walrus.md",))),

@@ -127,6 +127,19 @@ def test_once_leaves_a_note_that_is_being_edited_for_later(amem: Program, vault:
     assert times_processed(vault) == Counter()
 
 
+def test_once_says_nothing_to_cron_where_it_did_nothing(amem: Program, vault: Path) -> None:
+    done = amem("--quiet", "watch", "--once")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    write_note(vault, "a.md", "About a.\n")
+    done = amem("--quiet", "watch", "--once", "--settle", "0")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "1 note remembered, 0 pending")
+
+
+def test_a_rest_is_a_number_of_seconds(amem: Program, vault: Path) -> None:
+    for text in ("nan", "-1", "soon"):
+        assert amem("watch", "--once", "--settle", text).code == 2
+
+
 def test_once_rests_while_git_is_in_the_middle_of_something(
     amem: Program, vault: Path, tmp_path: Path
 ) -> None:
