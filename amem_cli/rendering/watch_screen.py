@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 DRAW_SECONDS = 0.1
 LOOK_SECONDS = 0.5
 _SECOND_SCREEN_LEFT = b"\x1b[?1049l\x1b[?25h"
+_SECOND_SCREEN_ENTERED = b"\x1b[?1049h\x1b[?25l"
 
 
 class WatchScreen:
@@ -32,6 +34,7 @@ class WatchScreen:
         self._color = color
         self._changed = threading.Event()
         self._closed = False
+        self._away = False
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -43,6 +46,8 @@ class WatchScreen:
             self.board, console=console, auto_refresh=False, screen=True, redirect_stderr=False
         )
         drawing = threading.Thread(target=self._draw, args=(live,), daemon=True)
+        if hasattr(signal, "SIGTSTP"):
+            signal.signal(signal.SIGTSTP, self._suspend)
         with redirect_stderr(_Overheard(self)), suppress(OSError), live:
             drawing.start()
             try:
@@ -58,14 +63,29 @@ class WatchScreen:
 
     def leave(self) -> None:
         """Give the terminal back at once; safe in a signal handler that ends the process."""
-        with suppress(OSError):
-            os.write(sys.stdout.fileno(), _SECOND_SCREEN_LEFT)
+        _send(_SECOND_SCREEN_LEFT)
+
+    def _suspend(self, number: int, frame: object) -> None:
+        """Ctrl-Z: the shell gets its screen, until the watcher is in the foreground again."""
+        self._away = True
+        self.leave()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _is_back(self) -> bool:
+        if self._away and _in_foreground():
+            self._away = False
+            _send(_SECOND_SCREEN_ENTERED)
+            return True
+        return False
 
     def _draw(self, live: Live) -> None:
         drawn: object = None
         while not self._closed:
             told = self._changed.wait(LOOK_SECONDS)
             self._changed.clear()
+            told = self._is_back() or told
+            if self._away:
+                continue
             seen = (live.console.size, self.board.stopping)
             if told or seen != drawn:
                 drawn = seen
@@ -73,6 +93,19 @@ class WatchScreen:
                 with suppress(OSError):
                     live.refresh()
                 time.sleep(DRAW_SECONDS)
+
+
+def _send(codes: bytes) -> None:
+    with suppress(OSError):
+        os.write(sys.stdout.fileno(), codes)
+
+
+def _in_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(sys.stdout.fileno()) == os.getpgrp()
+    except OSError:
+        # It is nobody's terminal but this program's.
+        return True
 
 
 class _Overheard(io.TextIOBase):

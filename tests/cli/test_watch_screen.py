@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from amem_cli.adapters.watch_lock import is_watched
@@ -172,6 +173,22 @@ def test_a_second_interruption_ends_it_at_once_and_leaves_the_terminal_as_it_was
             assert at.shown.rfind(CURSOR_SHOWN) > at.shown.rfind(CURSOR_HIDDEN)
         thinks.set()
     assert not is_watched(vault)
+
+
+def test_suspended_it_gives_the_terminal_to_the_shell_and_takes_it_again(
+    amem: Program, vault: Path
+) -> None:
+    with terminal(amem, vault) as at:
+        at.until_shown("watching 0 notes")
+        at.process.send_signal(signal.SIGTSTP)
+        at.until(lambda: psutil.Process(at.process.pid).status() == psutil.STATUS_STOPPED)
+        at.until(lambda: at.shown.rfind(CURSOR_SHOWN) > at.shown.rfind(LEFT) > 0)
+        before = len(at.shown)
+        at.process.send_signal(signal.SIGCONT)
+        at.until(lambda: ENTERED in at.shown[before:])
+        at.until_shown("watching 0 notes", since=before)
+        at.process.send_signal(signal.SIGTERM)
+        assert at.ended() == 0
 
 
 def test_an_error_is_told_on_the_terminal_and_not_on_the_screen_that_goes(
