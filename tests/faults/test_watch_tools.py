@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Program
 from tests.repositories import TestRepository, new_repository, person
 from tests.vaults import write_note
-from tests.watching import RunningWatcher, watching
+from tests.watching import PATIENCE, RunningWatcher, watching
 
 # Notes rest for a day, so that the watcher alone is what is looked at.
 RESTING = ("--settle", "86400")
@@ -257,7 +257,7 @@ def test_of_a_thousand_edits_by_two_programs_none_is_lost(bench: Bench) -> None:
             subprocess.Popen([sys.executable, "-c", script, name, str(parity)], cwd=bench.root)
             for parity, name in enumerate(("zqa", "zqb"))
         ]
-        assert [writer.wait(60) for writer in writers] == [0, 0]
+        assert [writer.wait(PATIENCE) for writer in writers] == [0, 0]
         bench.until_in_step()
     texts = "".join(path.read_text() for path in (bench.root / "notes").glob("*.md"))
     words = [f"{name}{number}x" for name in ("zqa", "zqb") for number in range(500)]
