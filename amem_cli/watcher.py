@@ -104,7 +104,11 @@ class Watcher:
             evolves: whether this machine runs the memory process.
             stopping: given the watch before it begins, to arrange for its end.
         """
+        from amem_cli.core.vault_port import EveryPath
+
         workspace = self._workspace
+        # The watch alone decides when a missing note is gone, not the memory process beside it.
+        workspace.ports = replace(workspace.ports, spared=EveryPath)
         self.watch = Watch(
             workspace.ports,
             self._hints,

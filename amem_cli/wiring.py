@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -172,7 +172,19 @@ class Workspace:
         applied = self._collect if self.settings.git_commit == "batch" else None
         changes = JournaledChanges(self.vault, journal, applied=applied)
         names = self.settings.property_names
-        return VaultPorts(self.vault, index, changes, journal, SystemClock(), names)
+        return VaultPorts(self.vault, index, changes, journal, SystemClock(), names, self._spared)
+
+    def _spared(self) -> Container[str]:
+        """Missing notes that stay known: all, while a watcher asks what became of them."""
+        from amem_cli.adapters.watch_lock import read_status
+        from amem_cli.core.vault_port import EveryPath
+
+        status = read_status(self.root, self.environment)
+        if status is None or status.state != "asking":
+            return ()
+        if self.notify is not None:
+            self.notify(f"! {status.reason}")
+        return EveryPath()
 
     @property
     def encoder(self) -> Encoder:

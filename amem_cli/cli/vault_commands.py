@@ -107,7 +107,8 @@ def _update(session: Session, workspace: Workspace) -> None:
 
     started = time.perf_counter()
     with session.output.progress("reading notes") as progress:
-        report = synchronise(workspace.ports, progress=progress)
+        # This is the answer to a watcher that asks about notes that are missing.
+        report = synchronise(workspace.ports, spared=(), progress=progress)
     read_seconds = time.perf_counter() - started
     embedded = session.embed(workspace, go_over=True)
     seconds = time.perf_counter() - started

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -41,6 +41,13 @@ class FileContent:
         import hashlib
 
         return hashlib.sha256(self.raw).hexdigest()
+
+
+class EveryPath(Container[str]):
+    """Holds all paths."""
+
+    def __contains__(self, path: object) -> bool:
+        return True
 
 
 class Vault(Protocol):

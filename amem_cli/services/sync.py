@@ -49,7 +49,7 @@ def synchronise(
     ports: VaultPorts,
     *,
     within: Collection[str] | None = None,
-    spared: Container[str] = (),
+    spared: Container[str] | None = None,
     progress: Progress | None = None,
 ) -> SyncReport:
     """Read what changed since the last time; files whose times are unchanged are not opened.
@@ -57,7 +57,8 @@ def synchronise(
     Args:
         within: only look at these paths and below them.
         spared: paths of notes that are not forgotten where they are missing: they may come back in
-            a moment. They are recognised under another path all the same.
+            a moment. They are recognised under another path all the same. None for those that the
+            vault's ports name.
 
     Raises:
         IndexFault: the index cannot be written.
@@ -95,6 +96,8 @@ def synchronise(
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
     kept = _out_of_reach(ports, vanished.paths)
+    if spared is None:
+        spared = ports.spared() if vanished.paths else ()
     missing = {path for path in vanished.paths if path in spared}
     removed = tuple(sorted(vanished.paths - kept - missing))
     if removed:

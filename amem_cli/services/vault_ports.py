@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,6 +28,8 @@ class VaultPorts:
 
     Attributes:
         names: how the vault calls the program's properties.
+        spared: asked where notes are missing: paths of those that are not to be forgotten, as while
+            somebody is asked about them.
     """
 
     vault: Vault
@@ -36,3 +38,4 @@ class VaultPorts:
     journal: Journal
     clock: Clock
     names: PropertyNames
+    spared: Callable[[], Container[str]] = tuple

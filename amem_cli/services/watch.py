@@ -10,6 +10,7 @@ from amem_cli.core.dirty_paths import DirtyPaths, Look
 from amem_cli.core.errors import AmemError, SettingsError
 from amem_cli.core.index_port import PendingNote
 from amem_cli.core.ports import Encoder
+from amem_cli.core.vault_port import EveryPath
 from amem_cli.core.watch_port import Hints, News, NewsKind
 from amem_cli.services.background import BackgroundWork, reason_of
 from amem_cli.services.follow import follow_moves
@@ -36,11 +37,6 @@ VANISHED_SHARE = 0.2
 
 class _SomethingElse(Exception):
     """Something else is to be done before the rest."""
-
-
-class _Everything(Container[str]):
-    def __contains__(self, path: object) -> bool:
-        return True
 
 
 @dataclass
@@ -227,7 +223,7 @@ class Watch:
     def _look(self, look: Look) -> None:
         started = self.monotonic()
         gone = self._gone(look)
-        spared = _Everything() if look.within is None and not gone else _AllBut(gone)
+        spared = EveryPath() if look.within is None and not gone else _AllBut(gone)
         report = synchronise(self.ports, within=look.within, spared=spared)
         now = self.monotonic()
         self._dirty.looked(look, set(report.missing), now)

@@ -81,6 +81,25 @@ def test_a_second_watcher_is_refused_and_told_who_holds_the_vault(
     assert amem("watch", "--once").code == 0
 
 
+def test_only_amem_index_lets_go_of_notes_that_a_watcher_asks_about(
+    amem: Program, vault: Path
+) -> None:
+    for number in range(40):
+        write_note(vault, f"herd/n{number}.md", f"Walrus {number} dives for clams.\n")
+    with watching(amem, vault, "--no-llm") as watcher:
+        known = amem("stats", "--json").json["notes"]
+        shutil.rmtree(vault / "herd")
+        watcher.until_told("asking")
+        watcher.until(lambda: amem("watch", "--status", "--json").json["state"] == "asking")
+        stats = amem("stats", "--json")
+        assert stats.json["notes"] == known
+        assert "40 of" in stats.err and "amem index" in stats.err
+        assert amem("search", "walrus", "--mode", "keyword", "--json").json["hits"]
+        assert amem("index").code == 0
+        assert amem("stats", "--json").json["notes"] == known - 40
+        assert watcher.end() == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_cleanly_and_leaves_nothing(
     amem: Program, vault: Path, number: signal.Signals
