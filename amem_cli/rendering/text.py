@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from amem_cli.core.graph import Branch, Edge, Graph
+    from amem_cli.core.index_port import NoteSummary
     from amem_cli.core.journal import Change
     from amem_cli.rendering.console import Console
     from amem_cli.services.outcome import Outcome
@@ -38,14 +39,38 @@ def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
                 )
             )
             console.print(
-                Styled(f"      linked with “{titles.get(hit.via, hit.via)}”"), style="cyan"
+                Styled(f"      {_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"),
+                style="cyan",
             )
+        show_standing(console, hit.superseded_by, hit.contradicted_by, indent="      ")
         if hit.snippet:
             console.print(Styled("      ", *_marked(hit)))
         if hit.note.tags:
             console.print(
                 Styled("      ", " ".join(f"#{tag}" for tag in hit.note.tags)), style="dim"
             )
+
+
+def _why_shown(hit: Hit, hits: Sequence[Hit]) -> str:
+    older = next((each for each in hits if each.note.key == hit.via), None)
+    newer = () if older is None else older.superseded_by
+    return "supersedes" if any(each.path == hit.note.path for each in newer) else "linked with"
+
+
+def show_standing(
+    console: Console,
+    superseded_by: Sequence[NoteSummary],
+    contradicted_by: Sequence[NoteSummary],
+    *,
+    indent: str = "",
+) -> None:
+    """By which notes another one is superseded and contradicted, a line each."""
+    for note in superseded_by:
+        since = f" since {note.created[:10]}" if note.created else ""
+        name = f"“{note.title}”"
+        console.print(Styled((f"{indent}superseded by ", "yellow"), name, (since, "yellow")))
+    for note in contradicted_by:
+        console.print(Styled((f"{indent}contradicted by ", "yellow"), f"“{note.title}”"))
 
 
 def _marked(hit: Hit) -> list[str | tuple[str, str]]:
