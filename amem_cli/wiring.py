@@ -203,7 +203,19 @@ class Workspace:
     @cached_property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None where there shall be none."""
-        return open_model(self.settings, self.root, self.origin, self.environment)
+        model = open_model(self.settings, self.root, self.origin, self.environment)
+        limit = self.settings.llm_daily_tokens
+        if model is None or not limit:
+            return model
+        from amem_cli.adapters.daily_budget import BudgetedModel, TokenLedger
+
+        return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
+
+    @property
+    def _model_is_trusted(self) -> bool:
+        from amem_cli.adapters.model_verdicts import is_trusted
+
+        return is_trusted(self.settings, server_url(self.settings), self.environment)
 
     @property
     def process(self) -> MemoryProcess:
@@ -227,8 +239,7 @@ class Workspace:
                 max_links=settings.evolution_max_links,
                 candidates=settings.evolution_candidates,
                 deadline=settings.llm_deadline_seconds,
-                # The bundled model is too small to overrule anything.
-                trusted=bool(settings.llm_model),
+                trusted=self._model_is_trusted,
             ),
         )
 
@@ -298,11 +309,12 @@ def open_model(
             memory_limit_mb=settings.llm_memory_mb,
             sha256=settings.llm_sha256 or None,
         )
+    from amem_cli.adapters.addresses import host_of
     from amem_cli.adapters.api_keys import api_key_for
     from amem_cli.adapters.model_consents import consent_subject, consented
-    from amem_cli.adapters.openai_server import OpenAIServerModel, host_of
+    from amem_cli.adapters.openai_server import OpenAIServerModel
 
-    url = settings.llm_base_url or default_url(settings.llm_backend)
+    url = server_url(settings)
     if not settings.llm_model:
         raise SettingsError(
             f"no model named for {url}", hint="amem model use NAME --backend openai"
@@ -319,6 +331,11 @@ def open_model(
             hint="If you want that on this machine: amem model use, naming the model again.",
         )
     return model
+
+
+def server_url(settings: config.Settings) -> str:
+    """Address of the language model's server; of no meaning where it is a file."""
+    return settings.llm_base_url or default_url(settings.llm_backend)
 
 
 def default_url(backend: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import threading
 import time
 from urllib.parse import urlsplit
 
+from amem_cli.adapters.addresses import is_loopback
 from amem_cli.adapters.bounded_http import BoundedHttp, HttpFault, Reply
 from amem_cli.adapters.chat_dialect import ChatDialect, dialect_after
 from amem_cli.adapters.chat_reply import ReplyUnusable, answer_from, server_message
@@ -58,7 +58,7 @@ class OpenAIServerModel:
         self._model = model
         self._key = _usable_key(api_key)
         self._retry_delay = retry_delay
-        self._http = BoundedHttp(use_proxies=not _is_loopback(self._host))
+        self._http = BoundedHttp(use_proxies=not is_loopback(self._host))
         self._breaker = FailureBreaker(FAILURES_IN_A_ROW, rest_seconds)
         self._dialect = ChatDialect()
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class OpenAIServerModel:
     @property
     def is_remote(self) -> bool:
         """True where the server is not this machine, or only passes the texts on."""
-        return not _is_loopback(self._host) or runs_elsewhere(self._model)
+        return not is_loopback(self._host) or runs_elsewhere(self._model)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once, within the request's deadline in all.
@@ -168,14 +168,6 @@ def runs_elsewhere(model: str) -> bool:
     return tag == "cloud" or tag.endswith("-cloud")
 
 
-def host_of(base_url: str) -> str:
-    """The host of an address, without a port; empty where it cannot be read."""
-    try:
-        return urlsplit(base_url.strip()).hostname or ""
-    except ValueError:
-        return ""
-
-
 def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
     hint = "Set llm.base_url to something like http://127.0.0.1:11434/v1"
     try:
@@ -190,20 +182,11 @@ def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
             f"the address of {host} holds more than a host and a path",
             hint="Keys come from the environment: AMEM_API_KEY.",
         )
-    if parts.scheme == "http" and not _is_loopback(host) and not allow_http:
+    if parts.scheme == "http" and not is_loopback(host) and not allow_http:
         raise SettingsError(
             f"notes would travel unencrypted to {host}", hint="Use an https address."
         )
     return host, f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/chat/completions"
-
-
-def _is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _usable_key(api_key: str | None) -> str:
