@@ -17,14 +17,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from memory_conversations import conversation_units
 from memory_gold import GoldVault, gold_vaults
 from memory_perfect import PerfectModel
 from memory_tables import figures, joined, print_lost, print_part
@@ -38,12 +40,14 @@ from memory_units import (
     question_rows,
 )
 from memory_vault import Design, MadeVault, OpenVault, describe, process_gold
+from memory_wikilinks import described_vault, link_rows, linked_notes
 from remembered_vectors import RememberingEncoder
+from retrieval_data import Group, conversations
 
 from amem_cli.wiring import Workspace
 
 GOLD_PARTS = ("links", "metadata", "evolution", "questions", "cost")
-PARTS = GOLD_PARTS
+PARTS = (*GOLD_PARTS, "wikilinks", "conversations")
 WITHOUT: dict[str, dict[str, Any]] = {
     "linking": {"evolution_max_links": 0},
     "evolution": {"evolution_mode": "off"},
@@ -90,7 +94,7 @@ class Benchmark:
 
     def gold(self, design: Design, gold: GoldVault) -> None:
         """Count everything of one design in one vault, unless an earlier run did."""
-        counted = self.units.setdefault(design.name, {}).setdefault(gold.name, {})
+        counted = self._counted(design.name, gold.name)
         missing = [part for part in GOLD_PARTS if part in self.parts and part not in counted]
         if not missing:
             return
@@ -113,6 +117,43 @@ class Benchmark:
             vault.close()
         self.encoder.save()
         self.save()
+
+    def wikilinks(self, folder: Path, chosen: Sequence[Design]) -> None:
+        """Count how people's own links of one source are found again by each design."""
+        options = self.options
+        name = f"{folder.name} {options.text}"
+        due = [each for each in chosen if "wikilinks" not in self._counted(each.name, name)]
+        if not due:
+            return
+        source = linked_notes(folder, options.text, options.most)
+        with tempfile.TemporaryDirectory() as place:
+            template = Path(place) / "described"
+            print(f"{name}: {len(source.texts)} notes …", file=sys.stderr)
+            described_vault(template, source, self.encoder)
+            for design in due:
+                print(f"{design.name}, {name} …", file=sys.stderr)
+                made = Path(place) / "linked"
+                rows = link_rows(made, template, source, design, self.encoder)
+                self._counted(design.name, name)["wikilinks"] = rows
+                shutil.rmtree(made)
+                self.encoder.save()
+                self.save()
+
+    def conversation(self, design: Design, group: Group) -> None:
+        """Count what one conversation costs."""
+        counted = self._counted(design.name, group.name)
+        if "conversations" in counted:
+            return
+        print(f"{design.name}, {group.name} …", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as place:
+            vault = OpenVault(Path(place) / "vault", design, self.encoder)
+            counted["conversations"] = conversation_units(vault, group, self.options.most)
+            vault.close()
+        self.save()
+
+    def _counted(self, design: str, vault: str) -> dict[str, Any]:
+        own: dict[str, Any] = self.units.setdefault(design, {}).setdefault(vault, {})
+        return own
 
     def _states(self, gold: GoldVault, made: MadeVault) -> Any:
         """Questions of the bare notes and of those that the process described, without links."""
@@ -188,6 +229,12 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--sets", default="", help="gold vaults by commas; all where missing")
     parser.add_argument("--parts", default=",".join(GOLD_PARTS), help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--sources", default="", help="people's links, by commas")
+    parser.add_argument("--text", choices=("masked", "unlinked"), default="masked",
+                        help="people's notes without the words of their links, or with")  # fmt: skip
+    parser.add_argument("--groups", type=int, default=1, help="so many conversations; 0 for all")
+    parser.add_argument("--most", type=int, default=200,
+                        help="notes of a source or conversation; 0 for all")  # fmt: skip
     parser.add_argument("--models", default="none,bundled",
                         help="none, bundled, perfect, GGUF files, names of --base-url")  # fmt: skip
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
@@ -200,15 +247,34 @@ def main() -> None:
         encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
     vaults = gold_vaults(options.data / "gold", [each for each in options.sets.split(",") if each])
     benchmark = Benchmark(options, encoder)
-    for design in designs(options, vaults):
-        if set(GOLD_PARTS) & set(benchmark.parts):
-            for gold in vaults:
-                benchmark.gold(design, gold)
+    run(benchmark, vaults)
     benchmark.save()
     for part, table in benchmark.figures().items():
         print_part(part, table)
-    for design_name in benchmark.units:
-        print_lost(design_name, benchmark.lost(design_name))
+    for name in benchmark.units:
+        if benchmark.lost(name):
+            print_lost(name, benchmark.lost(name))
+
+
+def run(benchmark: Benchmark, vaults: list[GoldVault]) -> None:
+    """Run every part that was asked for."""
+    options, parts = benchmark.options, benchmark.parts
+    chosen = list(designs(options, vaults))
+    # The perfect model knows the gold vaults only.
+    real = [each for each in chosen if each.model is None]
+    if set(GOLD_PARTS) & set(parts):
+        for design in chosen:
+            for gold in vaults:
+                benchmark.gold(design, gold)
+    if "wikilinks" in parts:
+        for notes in sorted((options.data / "links").glob("*/notes.jsonl")):
+            if not options.sources or notes.parent.name in options.sources.split(","):
+                benchmark.wikilinks(notes.parent, real)
+    if "conversations" in parts:
+        groups = conversations(options.data / "retrieval" / "locomo")[: options.groups or None]
+        for design in real:
+            for group in groups:
+                benchmark.conversation(design, group)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,17 @@ FIGURES: dict[str, list[tuple[str, str, Measure]]] = {
         ("F1", "pairs", f1),
         ("a note", "written", mean(0)),
     ],
+    "conversations": [
+        ("calls", "notes", mean(0)),
+        ("tokens", "notes", lambda sums: share(sums[1] + sums[2], sums[ONES])),
+        ("written", "notes", mean(2)),
+        ("model s", "notes", mean(3)),
+        ("all s", "notes", mean(4)),
+        ("replaced", "notes", mean(5)),
+        ("found@5", "asked", mean(0)),
+        ("found@10", "asked", mean(1)),
+        ("found@5+n", "asked", mean(2)),
+    ],
 }
 COUNTS = {"calls", "tokens", "written", "model s", "all s", "a note", "replaced"}
 REQUESTS: list[tuple[str, Measure]] = [

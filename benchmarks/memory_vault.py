@@ -98,8 +98,9 @@ class OpenVault:
     """
 
     def __init__(self, root: Path, design: Design, encoder: Encoder | None = None) -> None:
-        root.mkdir(parents=True)
-        adopt_vault(root)
+        if not root.exists():
+            root.mkdir(parents=True)
+            adopt_vault(root)
         overrides = {"git_commit": "off", "evolution_mode": "auto", **design.overrides}
         self.workspace = Workspace(root, overrides=overrides)
         if encoder is not None:
@@ -174,39 +175,36 @@ class OpenVault:
         self.workspace.index.close()
 
 
+def process(vault: OpenVault, note_id: str) -> Step:
+    """Let the process think about a note that was added."""
+    vault.begin(note_id)
+    started = time.perf_counter()
+    outcome = vault.workspace.process.run(vault.path_of[note_id], asked=True)
+    seconds = time.perf_counter() - started
+    changed = {
+        vault.id_of[each.path]: {
+            change.field: (change.before, change.after)
+            for change in each.changes
+            if change.field in LABELS
+        }
+        for each in outcome.evolved
+    }
+    exchanges = tuple(vault.observed.exchanges) if vault.observed else ()
+    changed = {each: fields for each, fields in changed.items() if fields}
+    return Step(note_id, outcome, exchanges, (), changed, {}, seconds)
+
+
 def process_gold(vault: OpenVault, gold: GoldVault) -> MadeVault:
     """Add every note at its time and let the process think about it."""
     steps = []
     for note in gold.notes.values():
         new = NewNote(note.content, title=note.title, created=note.created)
-        path = vault.add(note.id, new)
-        targets = [
-            case.target for case in gold.cases if case.trigger == note.id and not case.no_change
-        ]
-        before = {each: _context(vault, each) for each in targets}
-        vault.begin(note.id)
-        started = time.perf_counter()
-        outcome = vault.workspace.process.run(path, asked=True)
-        seconds = time.perf_counter() - started
-        changed = {
-            vault.id_of[each.path]: {
-                change.field: (change.before, change.after)
-                for change in each.changes
-                if change.field in LABELS
-            }
-            for each in outcome.evolved
-        }
-        steps.append(
-            Step(
-                note=note.id,
-                outcome=outcome,
-                exchanges=tuple(vault.observed.exchanges) if vault.observed else (),
-                near=vault.near(note.id),
-                changed={each: fields for each, fields in changed.items() if fields},
-                contexts={each: (before[each], _context(vault, each)) for each in targets},
-                seconds=seconds,
-            )
-        )
+        vault.add(note.id, new)
+        due = [case for case in gold.cases if case.trigger == note.id and not case.no_change]
+        before = {case.target: _context(vault, case.target) for case in due}
+        step = process(vault, note.id)
+        contexts = {each: (text, _context(vault, each)) for each, text in before.items()}
+        steps.append(replace(step, near=vault.near(note.id), contexts=contexts))
     described = {
         each: replace(note, keywords=(), tags=(), context="") for each, note in gold.notes.items()
     }
