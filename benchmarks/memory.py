@@ -20,7 +20,6 @@ import json
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -110,7 +109,7 @@ class Benchmark:
                 counted["evolution"] = evolution_units(gold, made, self.encoder)
             if "cost" in missing:
                 counted["cost"] = cost_units(made.steps)
-            counted["lost"] = lost_by(gold, made, vault.path_of)
+            counted["lost"] = lost_by(gold, made, vault)
             if "questions" in missing:
                 rows = [self._states(gold, made), question_rows(gold, vault), self._ceiling(gold)]
                 counted["questions"] = {"asked": beside(*rows)}
@@ -198,12 +197,14 @@ class Benchmark:
                     table[design, "all"] = figures(part, joined(list(own.values())))
         return found
 
-    def lost(self, design: str) -> Mapping[str, Mapping[str, int]]:
-        """Where the gold answers of all vaults were lost."""
-        total: dict[str, Counter[str]] = {}
+    def lost(self, design: str) -> Mapping[str, Mapping[str, list[str]]]:
+        """Where the gold answers of all vaults were lost, with each of them."""
+        total: dict[str, dict[str, list[str]]] = {}
         for units in self.units[design].values():
             for name, verdicts in units.get("lost", {}).items():
-                total.setdefault(name, Counter()).update(verdicts)
+                own = total.setdefault(name, {})
+                for verdict, examples in verdicts.items():
+                    own[verdict] = [*own.get(verdict, []), *examples]
         return total
 
     def save(self) -> None:
@@ -214,8 +215,7 @@ class Benchmark:
             part: {f"{design}, {vault}": each for (design, vault), each in table.items()}
             for part, table in self.figures().items()
         }
-        lost = {design: self.lost(design) for design in self.units}
-        document = {"command": sys.argv[1:], "figures": told, "lost by": lost, "units": self.units}
+        document = {"command": sys.argv[1:], "figures": told, "units": self.units}
         text = json.dumps(document, ensure_ascii=False)
         self.options.output.write_text(text + "\n", encoding="utf-8")
 
@@ -231,7 +231,7 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(GOLD_PARTS), help=f"of {', '.join(PARTS)}")
     parser.add_argument("--sources", default="", help="people's links, by commas")
     parser.add_argument("--text", choices=("masked", "unlinked"), default="masked",
-                        help="people's notes without the words of their links, or with")  # fmt: skip
+                        help="notes without the words of their links, or with")  # fmt: skip
     parser.add_argument("--groups", type=int, default=1, help="so many conversations; 0 for all")
     parser.add_argument("--most", type=int, default=200,
                         help="notes of a source or conversation; 0 for all")  # fmt: skip
@@ -239,6 +239,7 @@ def main() -> None:
                         help="none, bundled, perfect, GGUF files, names of --base-url")  # fmt: skip
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
     parser.add_argument("--without", default="", help="ablations: linking, evolution")
+    parser.add_argument("--examples", type=int, default=0, help="so many of each loss")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--output", type=Path, help="file for all that was counted, as JSON")
     parser.add_argument("--resume", action="store_true", help="keep what --output has already")
@@ -253,7 +254,7 @@ def main() -> None:
         print_part(part, table)
     for name in benchmark.units:
         if benchmark.lost(name):
-            print_lost(name, benchmark.lost(name))
+            print_lost(name, benchmark.lost(name), options.examples)
 
 
 def run(benchmark: Benchmark, vaults: list[GoldVault]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -168,12 +167,18 @@ def _span(title: str, value: Sequence[float]) -> str:
     return "" if math.isnan(value[1]) else f"{_cell(title, value[1])}-{_cell(title, value[2])}"
 
 
-def print_lost(design: str, lost: Mapping[str, Mapping[str, int]]) -> None:
-    """Print where gold answers were lost, the greatest loss first."""
+def print_lost(design: str, lost: Mapping[str, Mapping[str, Sequence[str]]], examples: int) -> None:
+    """Print where gold answers were lost, the greatest loss first.
+
+    Args:
+        examples: so many of each loss are printed.
+    """
     print(f"\nlost by, {design}")
     for name, verdicts in lost.items():
-        total = sum(verdicts.values())
-        print(f"  {name}: {verdicts.get('made', 0)} of {total} made")
-        for verdict, count in Counter(verdicts).most_common():
+        total = sum(map(len, verdicts.values()))
+        print(f"  {name}: {len(verdicts.get('made', ()))} of {total} made")
+        for verdict, cases in sorted(verdicts.items(), key=lambda each: -len(each[1])):
             if verdict != "made":
-                print(f"    {count:5} {100 * count / total:5.1f}%  {verdict}")
+                print(f"    {len(cases):5} {100 * len(cases) / total:5.1f}%  {verdict}")
+                for case in cases[:examples]:
+                    print(f"{'':18}{case}")
