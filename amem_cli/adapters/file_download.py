@@ -28,7 +28,6 @@ Progress = Callable[[int, int], None]
 
 MOST_BYTES = 200 * 10**9
 SPARE_BYTES = 256 * 2**20
-CHUNK_BYTES = 2**18
 REDIRECTS = 5
 _REDIRECTING = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
@@ -44,7 +43,7 @@ class Patience:
         silence_seconds: for the next bytes.
         slow_seconds, slow_bytes: so many bytes must come in so long.
         total_seconds: for all of it.
-        attempts: in a row without a new byte.
+        attempts: in a row that brought fewer bytes than that.
         wait_seconds: longest pause that a server may ask for.
     """
 
@@ -100,6 +99,9 @@ def download(
         SettingsError: it may not be had, or there is no room for it.
         UsageError: the address, or one that it leads to, is not encrypted.
     """
+    # Imported before the clock runs.
+    import httpx  # noqa: F401
+
     check_fetchable(wanted.url)
     patience = patience or Patience()
     until = time.monotonic() + patience.total_seconds
@@ -110,7 +112,8 @@ def download(
             _Transfer(wanted, part, patience, progress, until).run()
             return
         except _Cut as cut:
-            failures = failures + 1 if size_of(part) <= before else 1
+            came = size_of(part) - before
+            failures = 1 if came >= patience.slow_bytes else failures + 1
             wait = max(cut.wait, patience.pause_seconds * 2.0 ** (failures - 1))
             late = time.monotonic() + wait >= until
             if failures >= patience.attempts or wait > patience.wait_seconds or late:
@@ -152,7 +155,7 @@ class _Transfer:
             self._stop.set()
             if worker.is_alive() and self._client is not None:
                 self._client.close()
-            worker.join(2.0)
+            worker.join(0.5)
         if late:
             raise _Cut(late)
         if self._fault is not None:
@@ -226,8 +229,16 @@ class _Transfer:
         return following
 
     def _receive(self, response: httpx.Response, start: int, state: str) -> None:
+        if self._stop.is_set():
+            # Left behind: another attempt may be at work on the part file.
+            return
         status = response.status_code
         if status == 416:
+            # Asked for this very version, the server says that nothing is missing of it.
+            if start and response.headers.get("content-range", "") == f"bytes */{start}":
+                self._done = self._total = start
+                self._check_size(start)
+                return
             forget(self._part)
             raise _Cut("the server has less of the file than came before")
         if status not in (200, 206):
@@ -275,7 +286,7 @@ class _Transfer:
         most = self._total or MOST_BYTES
         with self._part.open("r+b" if start else "wb") as file:
             file.seek(start)
-            for chunk in response.iter_raw(CHUNK_BYTES):
+            for chunk in response.iter_raw():
                 if self._stop.is_set():
                     return
                 if self._done == 0 and not chunk.startswith(self._wanted.begins[: len(chunk)]):

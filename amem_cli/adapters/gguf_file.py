@@ -6,6 +6,7 @@ import hashlib
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +22,18 @@ _BLOCK = 2**20
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _NUMBERS = {4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
 _TEXT, _LIST = 8, 9
+# Kinds of tensors as ggml.h numbers them: numbers a block, bytes a block.
+_KINDS = (
+    "0:1/4 1:1/2 2:32/18 3:32/20 6:32/22 7:32/24 8:32/34 9:32/36 10:256/84 11:256/110 "
+    "12:256/144 13:256/176 14:256/210 15:256/292 16:256/66 17:256/74 18:256/98 19:256/50 "
+    "20:32/18 21:256/110 22:256/82 23:256/136 24:1/1 25:1/2 26:1/4 27:1/8 28:1/8 29:256/56 "
+    "30:1/2 "
+)
+_BLOCKS = {
+    int(kind): (int(block), int(size))
+    for kind, _, rest in (each.partition(":") for each in _KINDS.split())
+    for block, _, size in (rest.partition("/"),)
+}
 # What llama.cpp computes in beside weights and window.
 _WORKSPACE = 300 * 2**20
 
@@ -128,20 +141,22 @@ class _Reader:
                 texts[key] = self._text()
             else:
                 self._skip(kind)
-        furthest = max(self._tensor_offset() for _ in range(tensors))
+        furthest = max(self._tensor_end() for _ in range(tensors))
         alignment = numbers.get("general.alignment", 32)
         if not 0 < alignment <= _BLOCK:
             raise NotGguf("its tensors are aligned in an impossible way")
         start = -(-self._stream.tell() // alignment) * alignment
-        return GgufHeader(tensors, start + furthest + 1, numbers, texts)
+        return GgufHeader(tensors, start + furthest, numbers, texts)
 
-    def _tensor_offset(self) -> int:
+    def _tensor_end(self) -> int:
+        """Where a tensor ends at least, from the beginning of all tensors."""
         self._text()
         dimensions = self._number("<I")
         if dimensions > _MOST_DIMENSIONS:
             raise NotGguf(f"it claims a tensor of {dimensions} dimensions")
-        self._bytes(8 * dimensions + 4)
-        return self._number("<Q")
+        count = prod(self._number("<Q") for _ in range(dimensions))
+        block, size = _BLOCKS.get(self._number("<I"), (1, 0))
+        return self._number("<Q") + count // block * size
 
     def _skip(self, kind: int) -> None:
         if kind in _SIZES:
@@ -155,8 +170,13 @@ class _Reader:
         if of in _SIZES:
             self._bytes(_SIZES[of] * count)
             return
+        # Hundreds of thousands of words: no call more than is needed.
+        read, unpacked = self._stream.read, struct.Struct("<Q").unpack
         for _ in range(count):
-            self._bytes(self._length())
+            head = read(8)
+            length = unpacked(head)[0] if len(head) == 8 else _LONGEST_TEXT + 1
+            if length > _LONGEST_TEXT or len(read(length)) < length:
+                raise NotGguf("it ends in the middle of a list")
 
     def _text(self) -> str:
         return self._bytes(self._length())[:_LONGEST_KEPT].decode("utf-8", "replace")
