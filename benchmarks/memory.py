@@ -28,7 +28,7 @@ from typing import Any
 from memory_conversations import conversation_units
 from memory_gold import GoldVault, gold_vaults
 from memory_perfect import PerfectModel
-from memory_tables import figures, joined, print_lost, print_part
+from memory_tables import differences, figures, joined, print_lost, print_part
 from memory_trace import lost_by
 from memory_units import (
     beside,
@@ -183,18 +183,23 @@ class Benchmark:
         return rows
 
     def figures(self) -> dict[str, dict[tuple[str, str], dict[str, list[float]]]]:
-        """By part, and by design and vault."""
+        """By part, and by design and vault; every design also less the first one, paired."""
         found: dict[str, dict[tuple[str, str], dict[str, list[float]]]] = {}
-        for design, vaults in self.units.items():
-            for part in dict.fromkeys(each for own in vaults.values() for each in own):
-                if part == "lost" or part not in self.parts:
-                    continue
+        for part in self.parts:
+            table = found.setdefault(part, {})
+            first: tuple[str, list[str], Any] | None = None
+            for design, vaults in self.units.items():
                 own = {name: units[part] for name, units in vaults.items() if part in units}
-                table = found.setdefault(part, {})
-                for name, units in own.items():
-                    table[design, name] = figures(part, units)
+                table.update({(design, name): figures(part, each) for name, each in own.items()})
+                whole = joined(list(own.values()))
+                name = "all" if len(own) > 1 else "".join(own)
                 if len(own) > 1:
-                    table[design, "all"] = figures(part, joined(list(own.values())))
+                    table[design, name] = figures(part, whole)
+                if first is not None and first[1] == list(own):
+                    less = differences(part, whole, first[2])
+                    table[f"{design} less {first[0]}", name] = less
+                elif own and first is None:
+                    first = design, list(own), whole
         return found
 
     def lost(self, design: str) -> Mapping[str, Mapping[str, list[str]]]:

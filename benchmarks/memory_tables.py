@@ -118,6 +118,23 @@ def figures(part: str, units: Mapping[str, Rows]) -> dict[str, list[float]]:
     return found
 
 
+def differences(
+    part: str, units: Mapping[str, Rows], base: Mapping[str, Rows]
+) -> dict[str, list[float]]:
+    """Each figure less that of another design, unit by unit: value and 95% interval."""
+    found = {}
+    for title, name, measure in FIGURES[part]:
+        pairs = list(zip(units.get(name, []), base.get(name, []), strict=True))
+        # A row of the one and a row of the other are drawn together.
+        rows = [[*one, 1.0, *other, 1.0] for one, other in pairs]
+        found[title] = estimate(rows, _less(measure, len(rows[0]) // 2 if rows else 0))
+    return found
+
+
+def _less(measure: Measure, width: int) -> Measure:
+    return lambda sums: measure(sums[:width]) - measure(sums[width:])
+
+
 def _figure(rows: Rows, measure: Measure) -> list[float]:
     return estimate([[*row, 1.0] for row in rows], measure)
 
@@ -140,12 +157,12 @@ def print_part(part: str, table: Mapping[tuple[str, str], Mapping[str, Sequence[
     titles = list(
         dict.fromkeys(title for own in table.values() for title in own if ":" not in title)
     )
-    print(f"\n{part}\n{'':34}" + "".join(f"{title:>12}" for title in titles))
+    print(f"\n{part}\n{'':34}" + "".join(f"{title:>14}" for title in titles))
     for (design, vault), own in table.items():
-        cells = "".join(f"{_cell(title, own[title][0]):>12}" for title in titles)
+        cells = "".join(f"{_cell(title, own[title][0]):>14}" for title in titles)
         print(f"{f'{design}, {vault}':34}{cells}")
-        if vault == "all":
-            print(f"{'':34}" + "".join(f"{_span(title, own[title]):>12}" for title in titles))
+        if vault == "all" or " less " in design:
+            print(f"{'':34}" + "".join(f"{_span(title, own[title]):>14}" for title in titles))
             _print_requests(own)
 
 
@@ -164,7 +181,7 @@ def _cell(title: str, value: float) -> str:
 
 
 def _span(title: str, value: Sequence[float]) -> str:
-    return "" if math.isnan(value[1]) else f"{_cell(title, value[1])}-{_cell(title, value[2])}"
+    return "" if math.isnan(value[1]) else f"{_cell(title, value[1])}..{_cell(title, value[2])}"
 
 
 def print_lost(design: str, lost: Mapping[str, Mapping[str, Sequence[str]]], examples: int) -> None:
