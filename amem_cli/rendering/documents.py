@@ -69,6 +69,18 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
             }
             for link in outcome.links
         ],
+        "changed_links": [
+            {
+                "source": link.source,
+                "target": link.before.target,
+                "path": link.target,
+                "removed": link.after is None,
+                "relation": None if link.after is None else link.after.relation,
+                "strength": None if link.after is None else link.after.strength,
+                "reason": link.reason,
+            }
+            for link in outcome.changed_links
+        ],
         "evolved": [
             {"id": note.id, "path": note.path, "fields": list(note.fields)}
             for note in outcome.evolved

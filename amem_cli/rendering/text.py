@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
     from amem_cli.core.graph import Branch, Edge, Graph
     from amem_cli.core.index_port import NoteSummary
-    from amem_cli.core.journal import Change
+    from amem_cli.core.journal import Change, LinkRecord
+    from amem_cli.core.reweighing import LinkChange
     from amem_cli.rendering.console import Console
-    from amem_cli.services.outcome import Outcome
+    from amem_cli.services.outcome import ChangedLink, Outcome
     from amem_cli.services.query import Hit
     from amem_cli.services.stats import Stats
 
@@ -110,6 +111,8 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
             )
         )
         console.print(Styled("           ", link.reason))
+    for changed in outcome.changed_links:
+        _show_changed_link(console, changed)
     for note in outcome.evolved:
         console.print(Styled(("  evolved  ", "cyan"), (note.title, "bold"), f"  {note.reason}"))
         for change in note.changes:
@@ -122,6 +125,9 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
         )
         for text, style in change_lines(proposal.change):
             console.print(Styled(f"           {proposal.change.field}: ", (text, style)))
+        if proposal.link_change is not None and not proposal.link_change.removed:
+            told = f"{proposal.change.after[0]}  {_aim(proposal.link_change)}"
+            console.print(Styled(f"           links: {told}"))
     if outcome.proposed:
         console.print(
             Styled(("  waiting  ", "yellow"), "`amem review` decides on what is proposed")
@@ -130,6 +136,21 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
         console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
         console.print(Styled(("  pending  ", "yellow"), "`amem evolve` does the model's part"))
+
+
+def _show_changed_link(console: Console, changed: ChangedLink) -> None:
+    was = f"  {changed.before.relation.replace('_', ' ')}, {changed.before.strength:.2g}"
+    after = changed.after
+    new = "" if after is None else f" → {after.relation.replace('_', ' ')}, {after.strength:.2g}"
+    what = "unlinked " if after is None else "reweighed"
+    name = (f"  {what}", "cyan"), " ", (changed.title, "bold")
+    console.print(Styled(*name, (f"{was}{new}", "magenta")))
+    console.print(Styled("           ", changed.reason))
+
+
+def _aim(change: LinkChange) -> str:
+    parts = [change.relation or "", "" if change.strength is None else f"{change.strength:.2g}"]
+    return ", ".join(part for part in parts if part)
 
 
 def _condensed(problems: Sequence[str]) -> list[str]:
@@ -153,6 +174,12 @@ def change_lines(change: Change) -> list[tuple[str, str]]:
         return gone + [(f"+ {item}", "green") for item in after if item not in before]
     lines = [(f"- {change.before}", "red")] if change.before else []
     return lines + ([(f"+ {change.after}", "green")] if change.after else [])
+
+
+def link_words(link: LinkRecord) -> str:
+    """What is recorded of a link, behind its text."""
+    reason = f": {link.reason}" if link.reason else ""
+    return f"  {link.relation} {link.strength:.2g}{reason}"
 
 
 def show_stats(console: Console, stats: Stats, *, watcher: str) -> None:

@@ -63,7 +63,7 @@ class NoteView:
     note: Note
     raw: bytes
     links: tuple[LinkView, ...]
-    standing: Standing = Standing()
+    standing: Standing
 
 
 def read_note(ports: VaultPorts, name: str) -> NoteView:
