@@ -324,7 +324,8 @@ def open_model(
     )
     # A key is for the servers that its owner chose, and for no other on this machine either.
     key = api_key_for(host_of(url), environment) if chosen else None
-    model = OpenAIServerModel(url, settings.llm_model, api_key=key)
+    window = settings.llm_context_tokens if settings.llm_backend == "ollama" else 0
+    model = OpenAIServerModel(url, settings.llm_model, api_key=key, ollama_window=window)
     if model.is_remote and not chosen:
         raise SettingsError(
             f"this vault's settings would send notes to {model.name}",

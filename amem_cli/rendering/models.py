@@ -137,6 +137,7 @@ def report_document(report: ModelReport) -> dict[str, Any]:
     return {
         **document,
         "valid": report.verdict is not None and report.verdict.kind != "unfit",
+        "problem": next((each.fault for each in report.results if each.fault), ""),
         "verdict": verdict and verdict["kind"],
         "decided": verdict and verdict["decided"],
         "line": verdict["line"] if verdict else "",
