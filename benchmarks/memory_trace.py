@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from memory_gold import Case, GoldLink, GoldVault
 from memory_requests import CONSTRUCTION, LINKING, Exchange
 from memory_scores import key_of, matches, paired
-from memory_vault import MadeVault, OpenVault, Step
+from memory_vault import FURTHER, MadeVault, OpenVault, Step
 
 MADE = "made"
 REPLACED = re.compile(r"^(\w+): (.*); .* wrote it instead$")
@@ -82,7 +82,8 @@ class _Trace:
     def _unshown(self, step: Step, target: str) -> str:
         asked = [each for each in step.exchanges if each.step == LINKING]
         if target not in step.near:
-            return "not among the candidates"
+            further = "though" if target in step.further else "nor"
+            return f"not among the candidates, {further} among {FURTHER} times as many"
         if not asked:
             return "a candidate, too weak to link or to ask about"
         if max(len(each.shown) for each in asked) >= self._room:

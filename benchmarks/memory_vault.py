@@ -23,6 +23,8 @@ from amem_cli.services.query import search
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.wiring import Workspace
 
+# Candidates that would be asked for to tell how far off the one was that is missing.
+FURTHER = 3
 LABELS = ("keywords", "tags", "context")
 
 
@@ -62,6 +64,7 @@ class Step:
         exchanges: with the language model, in order.
         near: ids of the notes that the program holds against the note, the nearest first; told
             after the step, so with the metadata that it wrote.
+        further: the same, were FURTHER times as many candidates asked for.
         changed: by id of an older note, the fields before and after.
         contexts: of the targets of the gold cases of this trigger, before and after.
         seconds: wall time of the whole step, without the addition.
@@ -71,6 +74,7 @@ class Step:
     outcome: Outcome
     exchanges: tuple[Exchange, ...]
     near: tuple[str, ...]
+    further: tuple[str, ...]
     changed: Mapping[str, Mapping[str, tuple[Any, Any]]]
     contexts: Mapping[str, tuple[str, str]]
     seconds: float
@@ -138,15 +142,16 @@ class OpenVault:
         if self.observed is not None:
             self.observed.begin(note_id, self.known())
 
-    def near(self, note_id: str) -> tuple[str, ...]:
-        """Ids of the notes that the program holds against one, the nearest first."""
+    def near(self, note_id: str, times: int = 1) -> tuple[str, ...]:
+        """Ids of the notes that the program holds against one, the nearest first, where it asks
+        for so many times the candidates of the settings."""
         index, path = self.workspace.index, self.path_of[note_id]
         vector = index.note_vector(path)
         if vector is None:
             return ()
         note = self.workspace.vault.read(path)
         text = plain_text(note.raw.decode().split("\n---\n", 1)[-1])
-        limit = self.workspace.settings.evolution_candidates
+        limit = times * self.workspace.settings.evolution_candidates
         found = near_notes(index, path, text, vector, limit)
         return tuple(self.id_of[each.summary.path] for each in found)
 
@@ -191,7 +196,7 @@ def process(vault: OpenVault, note_id: str) -> Step:
     }
     exchanges = tuple(vault.observed.exchanges) if vault.observed else ()
     changed = {each: fields for each, fields in changed.items() if fields}
-    return Step(note_id, outcome, exchanges, (), changed, {}, seconds)
+    return Step(note_id, outcome, exchanges, (), (), changed, {}, seconds)
 
 
 def process_gold(vault: OpenVault, gold: GoldVault) -> MadeVault:
@@ -204,7 +209,8 @@ def process_gold(vault: OpenVault, gold: GoldVault) -> MadeVault:
         before = {case.target: _context(vault, case.target) for case in due}
         step = process(vault, note.id)
         contexts = {each: (text, _context(vault, each)) for each, text in before.items()}
-        steps.append(replace(step, near=vault.near(note.id), contexts=contexts))
+        near = vault.near(note.id), vault.near(note.id, FURTHER)
+        steps.append(replace(step, near=near[0], further=near[1], contexts=contexts))
     described = {
         each: replace(note, keywords=(), tags=(), context="") for each, note in gold.notes.items()
     }
