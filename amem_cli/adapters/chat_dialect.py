@@ -37,8 +37,9 @@ class JsonRequest(Enum):
 
     BOUNDED_SCHEMA = 0
     SCHEMA = 1
-    OBJECT = 2
-    WORDS = 3
+    OBJECT_OF_SCHEMA = 2
+    OBJECT = 3
+    WORDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class ChatDialect:
 
     def without_schema(self) -> ChatDialect:
         """The dialect for a server that takes a schema and answers as if there were none."""
-        return replace(self, json_request=JsonRequest.OBJECT)
+        return replace(self, json_request=JsonRequest.OBJECT_OF_SCHEMA)
 
     def _schema_in_words(self, schema: Mapping[str, Any]) -> str:
         return "" if asks_by_schema(self.json_request) else schema_in_words(schema)
@@ -110,6 +111,10 @@ class ChatDialect:
     def _response_format(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         if self.json_request is JsonRequest.WORDS:
             return {}
+        if self.json_request is JsonRequest.OBJECT_OF_SCHEMA:
+            # As llama-cpp-python's server and a few others take it; the rest may ignore it, so the
+            # model is told in words as well.
+            return {"response_format": {"type": "json_object", "schema": schema}}
         if self.json_request is JsonRequest.OBJECT:
             return {"response_format": {"type": "json_object"}}
         wanted = {"name": "answer", "strict": True, "schema": schema}

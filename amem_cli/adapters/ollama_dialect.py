@@ -26,6 +26,9 @@ from amem_cli.adapters.chat_reply import (
 from amem_cli.core.answer_schema import to_json_schema
 from amem_cli.core.ports import ModelAnswer, ModelRequest
 
+# No window is so small that so few words would be cut.
+LEAST_WORDS = 250
+
 
 @dataclass(frozen=True, slots=True)
 class OllamaDialect:
@@ -107,7 +110,10 @@ class OllamaDialect:
             return replace(self, think=False)
         if self.json_request is JsonRequest.WORDS:
             return ChatDialect()
-        return replace(self, json_request=JsonRequest(self.json_request.value + 1))
+        if self.json_request is JsonRequest.BOUNDED_SCHEMA:
+            return replace(self, json_request=JsonRequest.SCHEMA)
+        in_words = self.json_request is JsonRequest.OBJECT
+        return replace(self, json_request=JsonRequest.WORDS if in_words else JsonRequest.OBJECT)
 
 
 def is_cut(prompt_tokens: int, window: int, request: ModelRequest) -> bool:
@@ -117,4 +123,5 @@ def is_cut(prompt_tokens: int, window: int, request: ModelRequest) -> bool:
     otherwise. A prompt that fills the window to its end was cut to it.
     """
     words = len(request.instructions.split()) + len(request.text.split())
-    return 0 < prompt_tokens < words // 2 or prompt_tokens >= window > 0
+    too_few = words >= LEAST_WORDS and 0 < prompt_tokens < words // 2
+    return too_few or prompt_tokens >= window > 0

@@ -122,7 +122,8 @@ class OpenAIServerModel:
                     dialect = self._dialect = dialect.without_schema()
                     continue
                 return answer
-            complaint, refused = server_message(reply.body), reply.status in DIALECT_STATUSES
+            complaint = server_message(reply.body)
+            refused = reply.status in DIALECT_STATUSES or _refuses_format(reply)
             dialect = dialect.after(complaint, reply.status) if refused else None
         raise self._refused(reply)
 
@@ -130,7 +131,7 @@ class OpenAIServerModel:
         """Post with retries where the server is busy or not there."""
         for retry in range(RETRIES + 1):
             reply, fault = self._posted(url, body, until)
-            busy = fault.again if fault else reply is not None and reply.status in BUSY_STATUSES
+            busy = fault.again if fault else reply is not None and _is_busy(reply)
             wait = max(self._retry_delay * 2**retry, _seconds_asked(reply))
             if not busy or retry == RETRIES or time.monotonic() + wait >= until:
                 break
@@ -175,6 +176,18 @@ class OpenAIServerModel:
             f"{self._host} refused the request with status {reply.status}{said[:160]}",
             hint=_hint_of(reply.status, self._host),
         )
+
+
+def _is_busy(reply: Reply) -> bool:
+    return reply.status in BUSY_STATUSES and not _refuses_format(reply)
+
+
+def _refuses_format(reply: Reply) -> bool:
+    """True where a server calls a format that it does not know an error of its own."""
+    if reply.status not in (500, 501):
+        return False
+    message = server_message(reply.body)
+    return "response_format" in message or "json_schema" in message
 
 
 def _knows_no_schema(dialect: ChatDialect | OllamaDialect, answer: ModelAnswer) -> bool:
