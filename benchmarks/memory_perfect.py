@@ -112,7 +112,10 @@ def described(name: str, schema: Mapping[str, Any], note: GoldNote, text: str) -
 def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
     """A value with what the schema has no room for cut off."""
     if isinstance(value, list):
-        return [fitted(each, schema["items"]) for each in value[: schema["maxItems"]]]
+        # What is too short for the schema cannot be said by any model.
+        fewest = schema["items"].get("minLength", 0)
+        long_enough = [each for each in value if len(each) >= fewest]
+        return [fitted(each, schema["items"]) for each in long_enough[: schema["maxItems"]]]
     most = schema.get("maxLength")
     if isinstance(value, str) and most is not None and len(value) > most:
         return value[: most - 1].rsplit(" ", 1)[0] + "."
