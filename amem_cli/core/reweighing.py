@@ -21,6 +21,8 @@ FLOOR = USUAL_MINIMUM / 2
 # Strengths nearer to each other than this say the same.
 _CLEAR = 0.2
 _LEAST_STEP = 0.05
+# A link is as good as its evidence unless that is so many times less.
+_FAR_LESS = 3
 _NOT_BORNE_OUT = "the text as it is now does not bear the link out"
 _LESS_SAID = "the text as it is now says less for the link"
 _MORE_SAID = "the text as it is now says more for the link"
@@ -87,40 +89,44 @@ def changed_record(record: LinkRecord, change: LinkChange) -> LinkRecord | None:
 
 
 def judged_by_text(
-    source: str, record: LinkRecord, now: MemoryLink, at_best: float, *, by_analyzer: bool
+    source: str, record: LinkRecord, alone: MemoryLink, at_best: float, *, by_analyzer: bool
 ) -> LinkChange | None:
     """What a new text of the note that has the link changes in it; None where it stands.
 
     Args:
-        now: the link as the evidence of the new text would make it, without a model.
-        at_best: its strength if the two notes were each other's nearest. Which notes are nearest
-            changes with the vault, what a text bears out does not.
+        alone: the link as the two texts by themselves would make it, without a model.
+        at_best: its strength if the two notes were each other's nearest, among all that is near.
+            Which notes are nearest changes with the vault, what a text bears out does not: so a
+            link gets weaker only where all that could speak for it is too little, and stronger
+            only where the texts alone are enough.
         by_analyzer: the link's strength is the analyzer's own, so that it can be compared. A model
             may have seen more than words tell: its link is weakened before it goes.
     """
-    change = LinkChange(source, now.target)
+    change = LinkChange(source, alone.target)
     if at_best < FLOOR:
         if by_analyzer or record.strength < FLOOR:
             return replace(change, removed=True, reason=_NOT_BORNE_OUT)
         return replace(change, strength=round(at_best, 2), reason=_NOT_BORNE_OUT)
-    relation = _relation_by_text(record, now, by_analyzer=by_analyzer)
+    relation = _relation_by_text(record, alone, by_analyzer=by_analyzer)
     if relation is not None:
-        return replace(change, relation=relation, reason=now.reason)
-    if by_analyzer and 2 * at_best <= record.strength:
+        return replace(change, relation=relation, reason=alone.reason)
+    if by_analyzer and _FAR_LESS * at_best <= record.strength:
         return replace(change, strength=round(at_best, 2), reason=_LESS_SAID)
-    if by_analyzer and now.strength >= record.strength + _CLEAR:
-        return replace(change, strength=now.strength, reason=_MORE_SAID)
+    if by_analyzer and alone.strength >= record.strength + _CLEAR:
+        return replace(change, strength=alone.strength, reason=_MORE_SAID)
     return None
 
 
-def _relation_by_text(record: LinkRecord, now: MemoryLink, *, by_analyzer: bool) -> Relation | None:
+def _relation_by_text(
+    record: LinkRecord, alone: MemoryLink, *, by_analyzer: bool
+) -> Relation | None:
     """A relation that the text says in so many words, or says no longer."""
-    if record.relation == now.relation:
+    if record.relation == alone.relation:
         return None
-    if now.relation in OVERRULING and (by_analyzer or record.relation == "related"):
-        return now.relation
+    if alone.relation in OVERRULING and (by_analyzer or record.relation == "related"):
+        return alone.relation
     if by_analyzer and record.relation in OVERRULING:
-        return now.relation
+        return alone.relation
     return None
 
 

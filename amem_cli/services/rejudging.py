@@ -120,10 +120,10 @@ def _judged(
         each.path: each for each in at_best(index, [pair[0] for pair in linked.values()], vector)
     }
 
-    def links(candidates: Mapping[str, LinkCandidate]) -> dict[str, MemoryLink]:
+    def links(candidates: Sequence[LinkCandidate]) -> dict[str, MemoryLink]:
         found = link_suggestions(
             note,
-            list(candidates.values()),
+            candidates,
             document_frequency=index.document_frequency,
             total=index.count(),
             limit=len(candidates),
@@ -131,13 +131,13 @@ def _judged(
         )
         return {link.target: link for link in found}
 
-    far = {path: replace(each, rank=_COMPARED, reverse_rank=None) for path, each in best.items()}
-    now, at_most = links({**far, **near}), links({**near, **best})
+    at_most = links(list({**near, **best}.values()))
+    alone = {path: links([replace(each, reverse_rank=None)])[path] for path, each in best.items()}
     changes = (
         judged_by_text(
             note.path,
             record,
-            now[path],
+            alone[path],
             at_most[path].strength,
             by_analyzer=record.target in analyzers,
         )
