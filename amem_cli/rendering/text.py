@@ -182,8 +182,8 @@ def link_words(link: LinkRecord) -> str:
     return f"  {link.relation} {link.strength:.2g}{reason}"
 
 
-def show_stats(console: Console, stats: Stats, *, watcher: str) -> None:
-    """Figures of the vault, and what its watcher does."""
+def show_stats(console: Console, stats: Stats, *, watcher: str, today: str = "") -> None:
+    """Figures of the vault, what its watcher does, and what of a daily budget is spent."""
     rows = (
         ("notes", f"{stats.notes}"),
         ("links", f"{stats.links} ({stats.machine_links} by amem, {stats.broken_links} broken)"),
@@ -203,6 +203,7 @@ def show_stats(console: Console, stats: Stats, *, watcher: str) -> None:
             f"{stats.calls_per_note:.2f} calls, {stats.tokens_per_note:.0f} tokens,"
             f" {stats.seconds_per_note:.1f} s",
         ),
+        *([("today", today)] if today else []),
     )
     for name, value in rows:
         console.print(Styled((f"{name:<10}", "cyan"), value))
