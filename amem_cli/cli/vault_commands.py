@@ -173,7 +173,7 @@ def stats(context: typer.Context) -> None:
 
 
 def _tokens_today(workspace: Workspace) -> tuple[int, int]:
-    """What the model has spent of the day's tokens, and how many it has; 0 and 0 without a limit."""
+    """What of the day's tokens is spent, and how many there are; 0 and 0 without a limit."""
     limit = workspace.settings.llm_daily_tokens
     if not limit:
         return 0, 0

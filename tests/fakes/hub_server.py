@@ -190,6 +190,14 @@ class _HubHandler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.hub_state.stopped.wait(30)
 
+    def _stall(self, content: bytes) -> None:
+        """A part comes, and then nothing."""
+        self._begin(content, len(content))
+        self.close_connection = True
+        self.wfile.write(content[: self.hub_state.cut_at])
+        self.wfile.flush()
+        self.hub_state.stopped.wait(30)
+
     def _hang_up(self, content: bytes) -> None:
         self.close_connection = True
 
