@@ -68,6 +68,10 @@ class BoundedHttp:
             self.close()
         return attempt.result(seconds)
 
+    def prepare(self) -> None:
+        """Load what a request needs, where the time of the request itself is short."""
+        self._opened()
+
     def close(self) -> None:
         """Close the connections; a later post opens new ones."""
         client, self._client = self._client, None

@@ -297,8 +297,9 @@ class _Transfer:
                 if self._done + len(chunk) > most:
                     raise ModelError(f"{host_of(self._wanted.url)} sends more than it announced")
                 file.write(chunk)
+                # A thread that waits for a silent server is left behind with what it has not sent.
+                file.flush()
                 self._done += len(chunk)
-            file.flush()
             os.fsync(file.fileno())
         if self._total and self._done < self._total:
             raise _Cut(f"the connection was cut after {self._done} of {self._total} bytes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -81,9 +82,12 @@ def _is_any(host: str) -> bool:
 def servers_here(places: Sequence[Place], *, seconds: float = ALL_SECONDS) -> list[FoundServer]:
     """Ask all places at once; those that do not answer in time are not there."""
     found: dict[int, FoundServer] = {}
+    # All are late at the same moment, so that one may close the connections of all.
+    http = BoundedHttp(use_proxies=False)
+    http.prepare()
 
     def ask(place: Place) -> None:
-        server = _server_at(place, seconds)
+        server = _server_at(place, http, seconds)
         if server is not None:
             found[place.port] = server
 
@@ -91,24 +95,20 @@ def servers_here(places: Sequence[Place], *, seconds: float = ALL_SECONDS) -> li
         threading.Thread(target=ask, args=(place,), name="amem-discovery", daemon=True)
         for place in places
     ]
-    if workers:
-        # Imported once, and not by all of them at the same time within the little time they have.
-        import httpx  # noqa: F401
+    until = time.monotonic() + seconds
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(seconds)
+        worker.join(max(0.0, until - time.monotonic()))
+    http.close()
     return [found[place.port] for place in places if place.port in found]
 
 
-def _server_at(place: Place, seconds: float) -> FoundServer | None:
-    http = BoundedHttp(use_proxies=False)
+def _server_at(place: Place, http: BoundedHttp, seconds: float) -> FoundServer | None:
     try:
         reply = http.get(f"{place.url}/models", {"user-agent": "amem"}, seconds)
     except HttpFault:
         return None
-    finally:
-        http.close()
     entries = _entries(reply.body) if reply.status == 200 else None
     if entries is None:
         return None
