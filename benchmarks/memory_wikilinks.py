@@ -40,12 +40,14 @@ class LinkedNotes:
         texts: title and text without links, by id.
         pairs: linked ids without direction that touch an eligible source.
         eligible: ids whose links are scored.
+        described: ids of the notes that get metadata first.
     """
 
     name: str
     texts: Mapping[str, tuple[str, str]]
     pairs: frozenset[Pair]
     eligible: frozenset[str]
+    described: frozenset[str]
 
 
 def linked_notes(folder: Path, text: str, most: int) -> LinkedNotes:
@@ -53,7 +55,8 @@ def linked_notes(folder: Path, text: str, most: int) -> LinkedNotes:
 
     Args:
         text: `masked` also hides the words of the links, `unlinked` leaves them.
-        most: so many eligible sources at most, the same ones each time; 0 for all.
+        most: so many eligible sources at most, the same ones each time; then only these are
+            described, to save time. 0 for all.
     """
     notes = rows(folder / "notes.jsonl")
     gold = {paired(row["source"], row["target"]) for row in rows(folder / "links.jsonl")}
@@ -65,17 +68,18 @@ def linked_notes(folder: Path, text: str, most: int) -> LinkedNotes:
         if len(row["text_masked"] or "") >= FEWEST_CHARACTERS
         and 1 <= degree[row["id"]] <= MOST_LINKS_OF_A_SOURCE
     ]
+    described = frozenset(row["id"] for row in notes)
     if most and len(eligible) > most:
         eligible = random.Random(0).sample(eligible, most)
+        described = frozenset(eligible)
     texts = {row["id"]: (row["title"], row[TEXTS[text]] or "") for row in notes}
     chosen = frozenset(eligible)
     touching = frozenset(ends for ends in gold if not chosen.isdisjoint(ends))
-    return LinkedNotes(folder.name, texts, touching, chosen)
+    return LinkedNotes(folder.name, texts, touching, chosen, described)
 
 
 def described_vault(root: Path, source: LinkedNotes, encoder: Encoder) -> None:
-    """Make a vault of all notes, of one moment and without links; those that are scored get the
-    analyzer's metadata."""
+    """Make a vault of all notes, of one moment and without links, with the analyzer's metadata."""
     vault = OpenVault(root, Design("described", _DESCRIBED), encoder)
     for number, (note_id, (_, text)) in enumerate(source.texts.items(), 1):
         file = root / f"{note_id}.md"
@@ -83,7 +87,7 @@ def described_vault(root: Path, source: LinkedNotes, encoder: Encoder) -> None:
         file.write_text(HEADER.format(id=f"2024{number:010}") + text + "\n", encoding="utf-8")
     take_stock(vault.workspace.ports)
     embed_missing(vault.workspace.ports, vault.workspace.encoder)
-    for note_id in sorted(source.eligible):
+    for note_id in sorted(source.described):
         vault.workspace.process.run(f"{note_id}.md", asked=True)
     vault.close()
 
