@@ -217,8 +217,10 @@ def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
 
 def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
     if not alone:
-        shares = f"{figures.contexts} contexts were believed and {figures.right_links} links right"
-        return [f"nothing was right where it was asked for all at once; of little, {shares}"]
+        shares = [f"{figures.contexts} contexts believed"]
+        if figures.right_links.asked:
+            shares.append(f"{figures.right_links} links right")
+        return [f"nothing right when asked for all at once; for little, {', '.join(shares)}"]
     wanted = (
         ("answers of the asked form", figures.valid, LEAST_VALID),
         ("contexts that the note bears out", figures.contexts, LEAST_CONTEXTS),

@@ -31,7 +31,7 @@ CONTEXTS = {
 CHANGES = {
     "Ferry to Gozo no longer takes cash": (
         "Both are about paying for the Gozo ferry, which takes no coins any more.",
-        "The Gozo ferry takes cards and the app alone since May, no coins.",
+        "The Gozo ferry was paid in coins on the pier, and takes cards or the app since May.",
     ),
     "Dentist moved the check-up to June": (
         "Both are about the check-up with Dr. Amin, which moved to 12 June.",
