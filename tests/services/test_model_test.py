@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from amem_cli.adapters.llama_cpp_model import LlamaCppModel, bundled_model
 from amem_cli.core.errors import ModelClosed, ModelError
 from amem_cli.core.ports import ModelAnswer, ModelRequest
 from amem_cli.core.trial_cases import TRIAL_CASES, LinkCase
@@ -102,6 +103,17 @@ def test_a_model_that_cannot_be_had_is_unfit_after_three_tries() -> None:
     assert report.verdict.kind == "unfit"
     assert "no connection" in report.verdict.line
     assert len(model.requests) == 3
+
+
+@pytest.mark.models
+def test_the_bundled_model_is_usable_and_not_fit() -> None:
+    model = LlamaCppModel(bundled_model(), threads=2, context_tokens=4096, memory_limit_mb=6144)
+    try:
+        report = try_models(FakeEncoder(), model)
+    finally:
+        model.close()
+    assert report.verdict is not None
+    assert report.verdict.kind == "usable", report.verdict.line
 
 
 def test_without_a_model_only_the_encoder_is_tried() -> None:
