@@ -35,6 +35,7 @@ class Settings:
         llm_context_tokens: context window that the model is loaded with.
         llm_memory_mb: memory limit of the model's process.
         llm_deadline_seconds: longest time for one answer.
+        llm_daily_tokens: tokens, in and out, that this vault may spend a day; 0: any number.
         evolution_mode: `auto`, `review` (changes of older notes wait for a person) or `off`.
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
         evolution_max_links: most links that the machine adds to one note.
@@ -60,6 +61,7 @@ class Settings:
     llm_context_tokens: int = 4096
     llm_memory_mb: int = 6144
     llm_deadline_seconds: float = 90.0
+    llm_daily_tokens: int = 0
     evolution_mode: str = "auto"
     evolution_settle_seconds: float = 60.0
     evolution_max_links: int = 5
@@ -102,6 +104,7 @@ _BOUNDS = {
     "llm.context_tokens": (512, 1_000_000),
     "llm.memory_mb": (256, 1_000_000),
     "llm.deadline_seconds": (1, 3600),
+    "llm.daily_tokens": (0, 1_000_000_000),
     "evolution.settle_seconds": (0, 86_400),
     "evolution.max_links": (0, 20),
     "evolution.candidates": (1, 30),
@@ -284,3 +287,11 @@ def user_state_folder(environment: Mapping[str, str] | None = None) -> Path:
 
     override = (os.environ if environment is None else environment).get("AMEM_STATE_DIR")
     return Path(override) if override else user_state_path("amem", appauthor=False)
+
+
+def user_data_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where models that were fetched are kept."""
+    from platformdirs import user_data_path
+
+    override = (os.environ if environment is None else environment).get("AMEM_DATA_DIR")
+    return Path(override) if override else user_data_path("amem", appauthor=False)

@@ -245,7 +245,19 @@ class Workspace:
     @cached_property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None where there shall be none."""
-        return open_model(self.settings, self.root, self.origin, self.environment)
+        model = open_model(self.settings, self.root, self.origin, self.environment)
+        limit = self.settings.llm_daily_tokens
+        if model is None or not limit:
+            return model
+        from amem_cli.adapters.daily_budget import BudgetedModel, TokenLedger
+
+        return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
+
+    @property
+    def _model_is_trusted(self) -> bool:
+        from amem_cli.adapters.model_verdicts import is_trusted
+
+        return is_trusted(self.settings, server_url(self.settings), self.environment)
 
     @property
     def process(self) -> MemoryProcess:
@@ -269,8 +281,7 @@ class Workspace:
                 max_links=settings.evolution_max_links,
                 candidates=settings.evolution_candidates,
                 deadline=settings.llm_deadline_seconds,
-                # The bundled model is too small to overrule anything.
-                trusted=bool(settings.llm_model),
+                trusted=self._model_is_trusted,
             ),
         )
 
@@ -340,11 +351,12 @@ def open_model(
             memory_limit_mb=settings.llm_memory_mb,
             sha256=settings.llm_sha256 or None,
         )
+    from amem_cli.adapters.addresses import host_of
     from amem_cli.adapters.api_keys import api_key_for
     from amem_cli.adapters.model_consents import consent_subject, consented
-    from amem_cli.adapters.openai_server import OpenAIServerModel, host_of
+    from amem_cli.adapters.openai_server import OpenAIServerModel
 
-    url = settings.llm_base_url or default_url(settings.llm_backend)
+    url = server_url(settings)
     if not settings.llm_model:
         raise SettingsError(
             f"no model named for {url}", hint="amem model use NAME --backend openai"
@@ -354,13 +366,19 @@ def open_model(
     )
     # A key is for the servers that its owner chose, and for no other on this machine either.
     key = api_key_for(host_of(url), environment) if chosen else None
-    model = OpenAIServerModel(url, settings.llm_model, api_key=key)
+    window = settings.llm_context_tokens if settings.llm_backend == "ollama" else 0
+    model = OpenAIServerModel(url, settings.llm_model, api_key=key, ollama_window=window)
     if model.is_remote and not chosen:
         raise SettingsError(
             f"this vault's settings would send notes to {model.name}",
             hint="If you want that on this machine: amem model use, naming the model again.",
         )
     return model
+
+
+def server_url(settings: config.Settings) -> str:
+    """Address of the language model's server; of no meaning where it is a file."""
+    return settings.llm_base_url or default_url(settings.llm_backend)
 
 
 def default_url(backend: str) -> str:

@@ -35,6 +35,7 @@ def own_folders(
         monkeypatch.delenv(name)
     monkeypatch.setenv("AMEM_CONFIG_DIR", str(home / "config"))
     monkeypatch.setenv("AMEM_STATE_DIR", str(home / "state"))
+    monkeypatch.setenv("AMEM_DATA_DIR", str(home / "data"))
     monkeypatch.setenv("AMEM_CACHE_DIR", str(cache_folder))
     yield
 

@@ -1,4 +1,4 @@
-"""HTTP POST that is bounded in time and in bytes, follows no redirect and tells no secret."""
+"""HTTP that is bounded in time and in bytes, follows no redirect and tells no secret."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reply:
 
 
 class BoundedHttp:
-    """Posts to one server."""
+    """Asks one server."""
 
     def __init__(self, *, use_proxies: bool) -> None:
         """Prepare; proxies of the environment are used only if asked."""
@@ -49,7 +49,17 @@ class BoundedHttp:
         Raises:
             HttpFault: no connection, no complete reply in time, or more than 4 MiB of it.
         """
-        attempt = _Attempt(self._opened(), url, body, headers, seconds)
+        return self._asked(_Attempt(self._opened(), "POST", url, body, headers, seconds), seconds)
+
+    def get(self, url: str, headers: dict[str, str], seconds: float) -> Reply:
+        """Get a reply within the time in all.
+
+        Raises:
+            HttpFault: as `post`.
+        """
+        return self._asked(_Attempt(self._opened(), "GET", url, b"", headers, seconds), seconds)
+
+    def _asked(self, attempt: _Attempt, seconds: float) -> Reply:
         worker = threading.Thread(target=attempt.run, name="amem-http", daemon=True)
         worker.start()
         worker.join(seconds)
@@ -57,6 +67,10 @@ class BoundedHttp:
             # Takes the connection away from under a server that never stops talking.
             self.close()
         return attempt.result(seconds)
+
+    def prepare(self) -> None:
+        """Load what a request needs, where the time of the request itself is short."""
+        self._opened()
 
     def close(self) -> None:
         """Close the connections; a later post opens new ones."""
@@ -80,9 +94,16 @@ class _Attempt:
     """
 
     def __init__(
-        self, client: httpx.Client, url: str, body: bytes, headers: dict[str, str], seconds: float
+        self,
+        client: httpx.Client,
+        method: str,
+        url: str,
+        body: bytes,
+        headers: dict[str, str],
+        seconds: float,
     ) -> None:
         self._client = client
+        self._method = method
         self._url = url
         self._body = body
         self._headers = {"accept-encoding": "identity"} | headers
@@ -97,9 +118,9 @@ class _Attempt:
         answering = False
         try:
             with self._client.stream(
-                "POST",
+                self._method,
                 self._url,
-                content=self._body,
+                content=self._body or None,
                 headers=self._headers,
                 timeout=self._seconds,
             ) as response:

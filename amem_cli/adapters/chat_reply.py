@@ -24,7 +24,7 @@ def answer_from(body: bytes, seconds: float) -> ModelAnswer:
     Raises:
         ReplyUnusable: the reply is no chat completion.
     """
-    completion = _json_object(body)
+    completion = json_object(body)
     if completion is None:
         raise ReplyUnusable("the reply is not a JSON object")
     choices = completion.get("choices")
@@ -41,10 +41,10 @@ def answer_from(body: bytes, seconds: float) -> ModelAnswer:
         raise ReplyUnusable("the reply holds no text")
     usage = completion.get("usage")
     return ModelAnswer(
-        text=_bare_json(content),
+        text=bare_json(content),
         complete=reason in COMPLETE_REASONS and not refused,
-        prompt_tokens=_count(usage, "prompt_tokens"),
-        answer_tokens=_count(usage, "completion_tokens"),
+        prompt_tokens=count_of(usage, "prompt_tokens"),
+        answer_tokens=count_of(usage, "completion_tokens"),
         seconds=seconds,
         refused=refused,
     )
@@ -52,7 +52,7 @@ def answer_from(body: bytes, seconds: float) -> ModelAnswer:
 
 def server_message(body: bytes) -> str:
     """The reason that a server gave for a refusal, on one line, or an empty text."""
-    reply = _json_object(body) or {}
+    reply = json_object(body) or {}
     error = reply.get("error", reply.get("detail", ""))
     message = error.get("message", "") if isinstance(error, dict) else error
     text = message if isinstance(message, str) else json.dumps(message)
@@ -61,7 +61,8 @@ def server_message(body: bytes) -> str:
     return " ".join(printable.split())
 
 
-def _json_object(body: bytes) -> dict[str, Any] | None:
+def json_object(body: bytes) -> dict[str, Any] | None:
+    """The object that a reply is, or None where it is none."""
     try:
         value = json.loads(body.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -69,7 +70,7 @@ def _json_object(body: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _bare_json(content: str) -> str:
+def bare_json(content: str) -> str:
     """Take off thoughts before the answer and a code fence around it."""
     text = content.strip()
     if text.startswith("<think>"):
@@ -79,6 +80,7 @@ def _bare_json(content: str) -> str:
     return text
 
 
-def _count(usage: object, key: str) -> int:
+def count_of(usage: object, key: str) -> int:
+    """A count of tokens, 0 where there is none or it cannot be."""
     count = usage.get(key) if isinstance(usage, dict) else None
     return count if type(count) is int and 0 <= count <= MAX_TOKENS_COUNTED else 0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.adapters.index_connection import IndexConnection
+from amem_cli.adapters.index_overruled import OverruledTable
 from amem_cli.core.index_port import PendingNote
 
 if TYPE_CHECKING:
@@ -18,13 +18,17 @@ _SEEN = (
 _KNOWN = "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note = '')"
 
 
-class JournalTables(IndexConnection):
+class JournalTables(OverruledTable):
     """Mirrors the journal."""
 
     def store_events(self, journal: str, position: str, events: Sequence[Event]) -> None:
         """Mirror journal events; `position` says up to where the journal file is known."""
         for event in events:
             self._store_event(event)
+        for note in dict.fromkeys(
+            event.note or event.path for event in events if self.concerns_overruled(event)
+        ):
+            self._fold_overruled(note)
         self.rows("INSERT OR REPLACE INTO journals VALUES(?, ?)", (journal, position))
 
     def _store_event(self, event: Event) -> None:
@@ -51,9 +55,14 @@ class JournalTables(IndexConnection):
         for text_hash, note in marks:
             self.rows("INSERT OR IGNORE INTO processed VALUES(?, ?)", (text_hash, note))
 
+    def _fold_overruled(self, note: str) -> None:
+        from amem_cli.core.ownership import ownership
+
+        self.store_overruled(note, ownership(self.events(note)).links.values())
+
     def forget_events(self) -> None:
         """Forget the whole journal, as before it is mirrored anew."""
-        for table in ("events", "processed", "journals"):
+        for table in ("events", "processed", "overruled", "journals"):
             self.rows(f"DELETE FROM {table}")  # noqa: S608
 
     def journal_positions(self) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 # "amem" in the file's header.
 APPLICATION_ID = 0x616D656D
 
@@ -44,6 +44,9 @@ CREATE TABLE events(
   calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, answer_tokens INTEGER NOT NULL,
   seconds REAL NOT NULL) WITHOUT ROWID;
 CREATE INDEX events_by_note ON events(note, event);
+CREATE TABLE overruled(source TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL,
+  PRIMARY KEY(source, target)) WITHOUT ROWID;
+CREATE INDEX overruled_by_target ON overruled(target);
 CREATE TABLE processed(text_hash TEXT NOT NULL, note TEXT NOT NULL,
   PRIMARY KEY(text_hash, note)) WITHOUT ROWID;
 CREATE TABLE journals(name TEXT PRIMARY KEY, position TEXT NOT NULL) WITHOUT ROWID;

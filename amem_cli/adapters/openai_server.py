@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import threading
 import time
 from urllib.parse import urlsplit
 
+from amem_cli.adapters.addresses import is_loopback
 from amem_cli.adapters.bounded_http import BoundedHttp, HttpFault, Reply
-from amem_cli.adapters.chat_dialect import ChatDialect, dialect_after
-from amem_cli.adapters.chat_reply import ReplyUnusable, answer_from, server_message
+from amem_cli.adapters.chat_dialect import ChatDialect, asks_by_schema
+from amem_cli.adapters.chat_reply import ReplyUnusable, server_message
 from amem_cli.adapters.failure_breaker import FailureBreaker
+from amem_cli.adapters.ollama_dialect import OllamaDialect
 from amem_cli.core.errors import ModelError, SettingsError
 from amem_cli.core.ports import ModelAnswer, ModelRequest
 from amem_cli.core.redaction import BLOTTED, redacted
@@ -25,7 +26,7 @@ DIALECT_STATUSES = frozenset({400, 404, 422})
 
 
 class OpenAIServerModel:
-    """Asks `{base_url}/chat/completions`.
+    """Asks `{base_url}/chat/completions`, or Ollama in its own way.
 
     How the server wants to be asked for JSON is found out with the first request and remembered.
     After three failures in a row nothing is asked for a minute, or until `reset`.
@@ -37,6 +38,7 @@ class OpenAIServerModel:
         model: str,
         *,
         api_key: str | None = None,
+        ollama_window: int = 0,
         allow_http: bool = False,
         retry_delay: float = RETRY_DELAY,
         rest_seconds: float = REST_SECONDS,
@@ -47,6 +49,8 @@ class OpenAIServerModel:
             base_url: such as `https://api.openai.com/v1`.
             model: the server's name for the model.
             api_key: sent as a bearer token, and shown nowhere.
+            ollama_window: the server is an Ollama, to be asked with a window of so many tokens;
+                one that turns out not to be is asked as any other.
             allow_http: let texts and key travel unencrypted to another machine.
             retry_delay: seconds before the first of two retries, doubled for the second.
             rest_seconds: how long nothing is asked after three failures in a row.
@@ -54,13 +58,15 @@ class OpenAIServerModel:
         Raises:
             SettingsError: the address or the key cannot be used.
         """
-        self._host, self._url = _endpoint(base_url, allow_http)
+        self._host, self._base = _endpoint(base_url, allow_http)
         self._model = model
         self._key = _usable_key(api_key)
         self._retry_delay = retry_delay
-        self._http = BoundedHttp(use_proxies=not _is_loopback(self._host))
+        self._http = BoundedHttp(use_proxies=not is_loopback(self._host))
         self._breaker = FailureBreaker(FAILURES_IN_A_ROW, rest_seconds)
-        self._dialect = ChatDialect()
+        self._dialect: ChatDialect | OllamaDialect = (
+            OllamaDialect(ollama_window) if ollama_window else ChatDialect()
+        )
         self._lock = threading.Lock()
 
     @property
@@ -71,7 +77,7 @@ class OpenAIServerModel:
     @property
     def is_remote(self) -> bool:
         """True where the server is not this machine, or only passes the texts on."""
-        return not _is_loopback(self._host) or runs_elsewhere(self._model)
+        return not is_loopback(self._host) or runs_elsewhere(self._model)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once, within the request's deadline in all.
@@ -105,22 +111,27 @@ class OpenAIServerModel:
     def _ask(self, request: ModelRequest) -> ModelAnswer:
         started = time.monotonic()
         until = started + request.deadline
-        dialect: ChatDialect | None = self._dialect
+        dialect: ChatDialect | OllamaDialect | None = self._dialect
         while dialect is not None:
-            body = dialect.body(self._model, request)
-            reply = self._sent(json.dumps(body).encode("ascii"), until)
+            body = json.dumps(dialect.body(self._model, request)).encode("ascii")
+            reply = self._sent(dialect.url(self._base), body, until)
             if reply.status == 200:
                 self._dialect = dialect
-                return self._read(reply, time.monotonic() - started)
-            following = dialect_after(dialect, server_message(reply.body))
-            dialect = following if reply.status in DIALECT_STATUSES else None
+                answer = self._read(dialect, reply, time.monotonic() - started, request)
+                if _knows_no_schema(dialect, answer):
+                    dialect = self._dialect = dialect.without_schema()
+                    continue
+                return answer
+            complaint = server_message(reply.body)
+            refused = reply.status in DIALECT_STATUSES or _refuses_format(reply)
+            dialect = dialect.after(complaint, reply.status) if refused else None
         raise self._refused(reply)
 
-    def _sent(self, body: bytes, until: float) -> Reply:
+    def _sent(self, url: str, body: bytes, until: float) -> Reply:
         """Post with retries where the server is busy or not there."""
         for retry in range(RETRIES + 1):
-            reply, fault = self._posted(body, until)
-            busy = fault.again if fault else reply is not None and reply.status in BUSY_STATUSES
+            reply, fault = self._posted(url, body, until)
+            busy = fault.again if fault else reply is not None and _is_busy(reply)
             wait = max(self._retry_delay * 2**retry, _seconds_asked(reply))
             if not busy or retry == RETRIES or time.monotonic() + wait >= until:
                 break
@@ -129,10 +140,10 @@ class OpenAIServerModel:
             raise ModelError(f"{self._host}: {fault}", hint="Is the server running, and online?")
         return reply
 
-    def _posted(self, body: bytes, until: float) -> tuple[Reply | None, HttpFault | None]:
+    def _posted(self, url: str, body: bytes, until: float) -> tuple[Reply | None, HttpFault | None]:
         left = max(until - time.monotonic(), 0.001)
         try:
-            return self._http.post(self._url, body, self._headers(), left), None
+            return self._http.post(url, body, self._headers(), left), None
         except HttpFault as fault:
             return None, fault
 
@@ -140,9 +151,15 @@ class OpenAIServerModel:
         headers = {"content-type": "application/json", "user-agent": "amem"}
         return headers | ({"authorization": f"Bearer {self._key}"} if self._key else {})
 
-    def _read(self, reply: Reply, seconds: float) -> ModelAnswer:
+    def _read(
+        self,
+        dialect: ChatDialect | OllamaDialect,
+        reply: Reply,
+        seconds: float,
+        request: ModelRequest,
+    ) -> ModelAnswer:
         try:
-            return answer_from(reply.body, seconds)
+            return dialect.read(reply.body, seconds, request)
         except ReplyUnusable as error:
             raise ModelError(
                 f"{self._host} sent no usable answer: {error}",
@@ -161,19 +178,30 @@ class OpenAIServerModel:
         )
 
 
+def _is_busy(reply: Reply) -> bool:
+    return reply.status in BUSY_STATUSES and not _refuses_format(reply)
+
+
+def _refuses_format(reply: Reply) -> bool:
+    """True where a server calls a format that it does not know an error of its own."""
+    if reply.status not in (500, 501):
+        return False
+    message = server_message(reply.body)
+    return "response_format" in message or "json_schema" in message
+
+
+def _knows_no_schema(dialect: ChatDialect | OllamaDialect, answer: ModelAnswer) -> bool:
+    """True where a whole answer is prose, though the server was given a schema for it."""
+    said = answer.text.strip()
+    prose = bool(said) and not said.startswith("{")
+    return asks_by_schema(dialect.json_request) and answer.complete and prose
+
+
 def runs_elsewhere(model: str) -> bool:
     """Whether a model of a server on this machine is computed on another one, as Ollama's are
     whose tag is `cloud` or ends with `-cloud`."""
     tag = model.rpartition(":")[2].lower()
     return tag == "cloud" or tag.endswith("-cloud")
-
-
-def host_of(base_url: str) -> str:
-    """The host of an address, without a port; empty where it cannot be read."""
-    try:
-        return urlsplit(base_url.strip()).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
@@ -190,20 +218,11 @@ def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
             f"the address of {host} holds more than a host and a path",
             hint="Keys come from the environment: AMEM_API_KEY.",
         )
-    if parts.scheme == "http" and not _is_loopback(host) and not allow_http:
+    if parts.scheme == "http" and not is_loopback(host) and not allow_http:
         raise SettingsError(
             f"notes would travel unencrypted to {host}", hint="Use an https address."
         )
-    return host, f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}/chat/completions"
-
-
-def _is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host, f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 
 def _usable_key(api_key: str | None) -> str:

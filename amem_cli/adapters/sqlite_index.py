@@ -65,6 +65,7 @@ class SqliteIndex(EmbeddingTables, JournalTables, SearchTables):
             "words": self._dump_words(paths),
             "events": self.rows("SELECT event, note, kind, record FROM events").fetchall(),
             "processed": self.rows("SELECT text_hash, note FROM processed").fetchall(),
+            "overruled": self.rows("SELECT source, target, relation FROM overruled").fetchall(),
         }
         for table, columns in (
             ("names", "key, alias"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from amem_cli.cli import model_pull_command
 from amem_cli.cli.session import session_of
 from amem_cli.cli.settings_commands import AFTER_ENCODER
-from amem_cli.core.errors import UsageError
 
-BACKENDS = ("llama.cpp", "openai", "ollama", "none")
+if TYPE_CHECKING:
+    from amem_cli.services.model_test import ModelReport
+    from amem_cli.wiring import Workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -20,50 +23,68 @@ def register(app: typer.Typer) -> None:
         name="model", help="The language model and the encoder of a vault.", no_args_is_help=True
     )
     group.command("list")(list_models)
+    group.command("pull")(model_pull_command.pull)
     group.command("use")(use)
     group.command("test")(test)
+    group.command("rm")(model_pull_command.remove)
     app.add_typer(group)
 
 
-def list_models(context: typer.Context) -> None:
-    """The models of this vault and those that are at hand.
+def list_models(
+    context: typer.Context,
+    servers: Annotated[
+        bool, typer.Option("--servers/--no-servers", help="Look for servers on this machine.")
+    ] = True,
+) -> None:
+    """The models of this vault, those at hand, those of servers that run here, and some to try.
+
+    Servers are looked for on this machine alone: Ollama, llama-server, LM Studio and vLLM at their
+    usual ports, for a moment.
 
     Examples:
 
         amem model list
     """
     from amem_cli.adapters.model_shelf import models_at_hand
+    from amem_cli.adapters.server_discovery import places_of, servers_here
+    from amem_cli.rendering.models import models_document, models_text
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         settings = workspace.settings
-        shelf = models_at_hand(settings)
-    document = {
-        "language_model": {
+        shelf = models_at_hand(settings, os.environ)
+        verdict = _stored_verdict(workspace)
+    found = servers_here(places_of(os.environ)) if servers else []
+    document = models_document(
+        {
             "backend": settings.llm_backend,
             "model": settings.llm_model or None,
             "base_url": settings.llm_base_url or None,
+            "verdict": verdict or None,
         },
-        "encoder": settings.encoder_model,
-        "available": [
-            {"role": each.role, "name": each.name, "bytes": each.size, "in_use": each.in_use}
-            for each in shelf
-        ],
-    }
-    lines = [f"language model: {settings.llm_backend} {settings.llm_model or '(bundled)'}"]
-    lines.append(f"encoder:        {settings.encoder_model}")
-    for each in shelf:
-        mark = "*" if each.in_use else " "
-        size = f"{each.size / 1e6:.0f} MB" if each.size else ""
-        lines.append(f"{mark} {each.role:<15} {each.name}  {size}")
-    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
+        settings.encoder_model,
+        shelf,
+        found,
+    )
+    session.output.result(document, lambda _: session.output.plain(models_text(document)))
+
+
+def _stored_verdict(workspace: Workspace) -> str:
+    from amem_cli.adapters.model_verdicts import model_subject, stored_verdict
+    from amem_cli.wiring import server_url
+
+    settings = workspace.settings
+    found = stored_verdict(model_subject(settings, server_url(settings)), workspace.environment)
+    return f"{found.line} ({found.day})" if found is not None else ""
 
 
 def use(
     context: typer.Context,
     model: Annotated[
         str,
-        typer.Argument(help="A GGUF file, a model of a server, 'bundled' or 'none'."),
+        typer.Argument(
+            help="A fetched model, a GGUF file, a model of a server, 'bundled' or 'none'."
+        ),
     ],
     backend: Annotated[
         str | None, typer.Option(help="llama.cpp, openai, ollama or none; guessed if missing.")
@@ -76,9 +97,11 @@ def use(
     """Choose the language model (or encoder) of this vault.
 
     A server on another machine gets the texts of your notes; choosing it here allows that for
-    this vault on this machine.
+    this vault on this machine. A file's digest is remembered and checked before every use.
 
     Examples:
+
+        amem model use Qwen_Qwen3-4B-Q4_K_M
 
         amem model use ~/models/qwen3-4b-q4.gguf
 
@@ -89,53 +112,40 @@ def use(
         amem model use intfloat/multilingual-e5-small --encoder
     """
     from amem_cli.adapters.settings_file import write_value
+    from amem_cli.cli.model_choice import chosen_model, verdict_line, what_follows
+    from amem_cli.cli.transfer_progress import transfer_progress
     from amem_cli.config import checked
+    from amem_cli.wiring import default_url
 
     session = session_of(context)
-    if encoder:
-        changes: dict[str, str] = {"encoder.model": model}
-    else:
-        changes = _language_model(model, backend, base_url)
-    for key, value in changes.items():
-        checked(key, value)
     with session.workspace(sync=False) as workspace:
+        if encoder:
+            changes, follows = {"encoder.model": model}, []
+        else:
+            with transfer_progress(session.output) as progress:
+                choice = chosen_model(model, backend, base_url, progress)
+            changes = choice.settings
+            settings = workspace.settings
+            follows = what_follows(
+                choice,
+                choice.base_url or default_url(choice.backend),
+                verdict_line(changes),
+                settings.llm_memory_mb,
+                settings.llm_context_tokens,
+            )
+        for key, value in changes.items():
+            checked(key, value)
         _allow(workspace.root, changes)
         for key, value in changes.items():
             write_value(workspace.config_file, key, value)
     if encoder:
         session.output.notice(AFTER_ENCODER)
-    text = "\n".join(f"{key} = {value!r}" for key, value in changes.items())
-    session.output.result(changes, lambda _: session.output.plain(text))
-
-
-def _language_model(model: str, backend: str | None, base_url: str) -> dict[str, str]:
-    if backend is not None and backend not in BACKENDS:
-        raise UsageError(f"no backend {backend!r}", hint=f"One of: {', '.join(BACKENDS)}.")
-    if backend is None:
-        local = model.endswith(".gguf") or model == "bundled"
-        backend = "none" if model == "none" else "llama.cpp" if local else "openai"
-        if backend == "openai" and not base_url:
-            raise UsageError(
-                f"{model!r} is no GGUF file", hint="Name --backend ollama, or --base-url URL."
-            )
-    name = "" if model in ("bundled", "none") else model
-    if backend == "llama.cpp" and name:
-        path = Path(name).expanduser()
-        if not path.is_file():
-            raise UsageError(f"there is no file {name}", hint="Name a GGUF file.")
-        name = str(path.resolve())
-    # A checksum is of the model that was there before.
-    return {
-        "llm.backend": backend,
-        "llm.model": name,
-        "llm.base_url": base_url,
-        "llm.sha256": "",
-    }
+    lines = [*(f"{key} = {value!r}" for key, value in changes.items()), *follows]
+    document: dict[str, Any] = {**changes, "next": follows}
+    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
 
 
 def _allow(root: Path, changes: dict[str, str]) -> None:
-    import os
-
     from amem_cli.adapters.model_consents import consent_subject, encoder_subject, give_consent
     from amem_cli.wiring import default_url
 
@@ -147,33 +157,57 @@ def _allow(root: Path, changes: dict[str, str]) -> None:
         give_consent(root, consent_subject(url, changes["llm.model"]), os.environ)
 
 
-def test(context: typer.Context) -> None:
-    """Ask the language model and the encoder for one small piece of work each.
+def test(
+    context: typer.Context,
+    seconds: Annotated[
+        float,
+        typer.Option(min=5, max=3600, help="Time for the language model, with loading it."),
+    ] = 60.0,
+) -> None:
+    """Try the models, and tell whether the language model is fit for this work.
+
+    It is asked for the metadata and links of a few made-up notes, just as it is for yours, and what
+    it says is judged by the same checks. The verdict is remembered: a model that is fit judges
+    links and changes by itself from then on; any other only where the analyzer agrees.
 
     Examples:
 
         amem model test
+
+        amem model test --seconds 300
     """
+    from amem_cli.rendering.models import report_document, report_text
     from amem_cli.services.model_test import test_models
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
-        report = test_models(workspace.encoder, workspace.model)
-    lines = [
-        f"encoder         {report.encoder}  {report.dimension} dimensions,"
-        f" first text after {report.encoder_seconds:.1f} s"
-    ]
-    if report.model:
-        verdict = "answers as asked" if report.valid else f"unfit: {report.problem}"
-        lines.append(
-            f"language model  {report.model}  {verdict}; {report.first_seconds:.1f} s, then"
-            f" {report.model_seconds:.1f} s a note, {report.tokens} tokens"
-        )
-        lines.append(f"                it wrote: {report.sample}")
-    else:
-        lines.append("language model  none: amem's own analyzer does the work")
-    from dataclasses import asdict
-
-    session.output.result(asdict(report), lambda _: session.output.plain("\n".join(lines)))
-    if report.model and not report.valid:
+        encoder, model = workspace.encoder, workspace.model
+        with session.output.progress("asking the models", once_told=True) as progress:
+            report = test_models(
+                encoder,
+                model,
+                seconds=seconds,
+                answer_seconds=workspace.settings.llm_deadline_seconds,
+                progress=progress,
+            )
+        _store_verdict(workspace, report)
+    text = report_text(report)
+    session.output.result(report_document(report), lambda _: session.output.plain(text))
+    if report.verdict is not None and report.verdict.kind == "unfit":
         raise typer.Exit(1)
+
+
+def _store_verdict(workspace: Workspace, report: ModelReport) -> None:
+    """Remember a verdict that says something of the model, and not of the moment."""
+    from datetime import date
+
+    from amem_cli.adapters.model_verdicts import StoredVerdict, model_subject, store_verdict
+    from amem_cli.wiring import server_url
+
+    answered = any(one.prompt_tokens or one.valid for one in report.results)
+    if report.verdict is None or not report.verdict.decided or not answered:
+        return
+    settings = workspace.settings
+    verdict = StoredVerdict(report.verdict.kind, report.verdict.line, date.today().isoformat())
+    subject = model_subject(settings, server_url(settings))
+    store_verdict(subject, verdict, workspace.environment)

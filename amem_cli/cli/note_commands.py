@@ -143,9 +143,7 @@ def show(
             return
         count_hits(workspace, [view.summary.key])
         usage = workspace.index.usage(view.summary.key)
-        document = note_document(
-            view.summary, view.note, [link.document() for link in view.links], usage
-        )
+        document = note_document(view, usage)
         session.output.result(document, lambda console: show_note(console, view))
 
 
@@ -177,6 +175,7 @@ def list_notes(
     """
     from amem_cli.services.listing import SORTS, listed
     from amem_cli.services.query import Filters, day_of
+    from amem_cli.services.standing import Standing, standings
 
     if sort not in SORTS:
         raise UsageError(f"cannot sort by {sort!r}", hint=f"One of: {', '.join(SORTS)}.")
@@ -193,15 +192,18 @@ def list_notes(
             reverse=reverse,
             limit=limit,
         )
+        known = standings(workspace.index)
     if session.output.as_json:
-        from amem_cli.rendering.documents import summary_document
+        from amem_cli.rendering.documents import listed_document
 
-        session.output.json_line([summary_document(note) for note in notes], indent=2)
+        rows = [listed_document(note, known.get(note.path, Standing())) for note in notes]
+        session.output.json_line(rows, indent=2)
         return
     for note in notes:
         when = day_of(note)
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
-        row = f"{note.id or '-':<16}  {when}  {note.title}{tags}"
+        mark = "  (superseded)" if note.path in known and known[note.path].superseded_by else ""
+        row = f"{note.id or '-':<16}  {when}  {note.title}{mark}{tags}"
         session.output.plain(row.replace("\n", " "))
 
 

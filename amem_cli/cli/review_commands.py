@@ -172,6 +172,9 @@ def _edited(session: Session, ports: VaultPorts, step: Waiting) -> Decisions:
     from amem_cli.services.review import Decisions, accept
 
     assert step.change is not None
+    if step.proposal.link_change is not None:
+        session.output.notice("the change of a link is accepted or turned down; it still waits")
+        return Decisions()
     value = step.change.after
     text = value if isinstance(value, str) else "\n".join(value)
     try:

@@ -160,10 +160,27 @@ def stats(context: typer.Context) -> None:
     with session.workspace() as workspace:
         figures = count(workspace.ports)
         watcher = _watcher(workspace)
+        spent, limit = _tokens_today(workspace)
+    document = {
+        **stats_document(figures),
+        "watcher": watcher or None,
+        "tokens_today": spent if limit else None,
+        "daily_tokens": limit,
+    }
+    today = f"{spent} of {limit} tokens" if limit else ""
     session.output.result(
-        {**stats_document(figures), "watcher": watcher or None},
-        lambda console: show_stats(console, figures, watcher=watcher),
+        document, lambda console: show_stats(console, figures, watcher=watcher, today=today)
     )
+
+
+def _tokens_today(workspace: Workspace) -> tuple[int, int]:
+    """What of the day's tokens is spent, and how many there are; 0 and 0 without a limit."""
+    limit = workspace.settings.llm_daily_tokens
+    if not limit:
+        return 0, 0
+    from amem_cli.adapters.daily_budget import TokenLedger
+
+    return TokenLedger(workspace.root, workspace.environment).used(), limit
 
 
 def _watcher(workspace: Workspace) -> str:

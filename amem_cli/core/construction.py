@@ -153,6 +153,7 @@ def check_construction(
     candidates: Sequence[str],
     vocabulary: Sequence[str],
     similarity: Similarity | None,
+    trusted: bool = False,
 ) -> Checked:
     """Keep of an answer what the note bears out.
 
@@ -161,6 +162,8 @@ def check_construction(
         missing, candidates, vocabulary: as in the request; tags are spelt as the vocabulary does,
             also beyond the tags that were shown.
         similarity: cosine of two texts, or None where there is no encoder.
+        trusted: the model has shown that it can judge, so it may name what the note only means,
+            and choosing the first of what is shown is no sign of weakness.
     """
     source = Source(title, text)
     parts: dict[str, tuple[str, ...]] = {}
@@ -174,13 +177,17 @@ def check_construction(
     if "keywords" in missing:
         picked, counted = _picked(answer.get("phrases"), "k", candidates[:MOST_PHRASES])
         own = texts_of(answer.get("keywords"))
-        keywords, refused = checked_keywords([*picked, *own], source, similarity)
+        counted = [] if trusted else counted
+        keywords, refused = checked_keywords([*picked, *own], source, similarity, trusted=trusted)
         parts["keywords"] = () if counted else keywords
         faults["keywords"] = [*counted, *refused]
     if "tags" in missing:
         picked, counted = _picked(answer.get("tags"), "t", vocabulary[:MOST_VOCABULARY])
         new = texts_of(answer.get("new_tags"))
-        tags, refused = checked_tags([*picked, *new], source, vocabulary, similarity)
+        counted = [] if trusted else counted
+        tags, refused = checked_tags(
+            [*picked, *new], source, vocabulary, similarity, trusted=trusted
+        )
         parts["tags"] = () if counted else tags
         faults["tags"] = [*counted, *refused]
     return _verdict(parts, faults)

@@ -76,6 +76,10 @@ class ModelClosed(ModelError):
     """The model was closed in the middle of an answer; nothing is wrong with it."""
 
 
+class BudgetSpent(ModelError):
+    """The day's tokens are spent, so that the model was not asked; nothing is wrong with it."""
+
+
 class IndexFault(AmemError):
     """The index cannot be opened or is not of this vault."""
 

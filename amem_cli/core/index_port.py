@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from amem_cli.core.ports import Vectors
 
 LinkKind = Literal["wikilink", "property"]
+# Relations that say of two notes which of them holds.
+OVERRULING = ("supersedes", "contradicts")
 
 
 class KnownFile(NamedTuple):
@@ -113,6 +115,20 @@ class NoteOutline(Protocol):
         """Tags without `#`."""
 
 
+class Overruling(NamedTuple):
+    """A link of one note that says something of another note's standing.
+
+    Attributes:
+        older: path of the note that is superseded or contradicted.
+        newer: path of the note that has the link.
+        relation: `supersedes` or `contradicts`.
+    """
+
+    older: str
+    newer: str
+    relation: str
+
+
 @dataclass(frozen=True, slots=True)
 class PassageJob:
     """A passage that has no vector yet."""
@@ -187,6 +203,10 @@ class MemoryIndex(NoteNames, Protocol):
 
     def link_records(self, path: str | None = None) -> Mapping[tuple[str, str], LinkRecord]:
         """Why links were made, by (source path, target id or path), of one note or all."""
+
+    def overruling(self, paths: Sequence[str] | None = None) -> list[Overruling]:
+        """Links by which notes at these paths (None: all) are superseded or contradicted, where
+        they still stand."""
 
     def use_encoder(self, model_id: str, dimension: int) -> bool:
         """Prepare for vectors of this model; True where a search still uses another model's."""

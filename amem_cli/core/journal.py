@@ -73,6 +73,9 @@ class Event:
         sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
         known: text hashes that need no process (`baseline`).
+        links: records of links as the event left them.
+        links_before: records, as they were before, of links that the event weighed anew or removed
+            because they are no longer borne out; of a rejected proposal the link in question.
         seconds: wall time of the model calls behind the event.
         review: `accepted` or `edited` where a person decided on a proposal.
         proposed: what a rejected proposal would have changed.
@@ -89,6 +92,7 @@ class Event:
     reason: str = ""
     changes: tuple[Change, ...] = ()
     links: tuple[LinkRecord, ...] = ()
+    links_before: tuple[LinkRecord, ...] = ()
     splice: Splice | None = None
     model: str = ""
     prompt: str = ""
@@ -141,7 +145,8 @@ def from_record(record: Mapping[str, Any]) -> Event:
                 raise ValueError(f"{name} is not a number")
         for name in ("changes", "proposed"):
             values[name] = tuple(change_from_record(item) for item in values.get(name, ()))
-        values["links"] = tuple(_link_record(item) for item in values.get("links", ()))
+        for name in ("links", "links_before"):
+            values[name] = tuple(_link_record(item) for item in values.get(name, ()))
         if values.get("splice") is not None:
             values["splice"] = _splice(values["splice"])
         for name in ("problems", "known"):

@@ -176,6 +176,7 @@ def check_linking(
     similarity: Similarity | None,
     vocabulary: Sequence[str] = (),
     max_links: int = MOST_LINKS,
+    trusted: bool = False,
 ) -> LinkingPlan:
     """Keep of an answer what the notes bear out.
 
@@ -185,6 +186,7 @@ def check_linking(
         floors: by a candidate's path, the least similarity at which a link to it is believed.
         similarity: cosine of two texts, or None where there is no encoder.
         vocabulary: the vault's tags, whose spelling is used.
+        trusted: the model has shown that it can judge.
     """
     shown = {f"n{at}": one for at, one in enumerate(_shown_of(note, candidates), 1)}
     found, faults = _links(answer.get("links"), note, shown)
@@ -208,6 +210,7 @@ def check_linking(
         asked=_INSTRUCTIONS + _CHANGING,
         vocabulary=(*vocabulary, *note.tags),
         similarity=similarity,
+        trusted=trusted,
     )
     return LinkingPlan(tuple(kept), tuple(evolutions), (*faults, *refused))
 

@@ -54,6 +54,7 @@ def checked_changes(
     asked: str,
     vocabulary: Sequence[str],
     similarity: Similarity | None,
+    trusted: bool = False,
 ) -> tuple[list[Evolution], list[str]]:
     """The changes that may be proposed, one a note, and what was refused and why.
 
@@ -62,6 +63,7 @@ def checked_changes(
         note: the new note.
         shown: the linked older notes by the names under which they were shown.
         asked: the instructions.
+        trusted: the model has shown that it can judge.
     """
     found: dict[str, Evolution] = {}
     faults: list[str] = []
@@ -71,7 +73,7 @@ def checked_changes(
         if older is None or older.path in found:
             faults.append("changes: a note that is not linked, or twice")
             continue
-        change, refused = _change(entry, note, older, asked, vocabulary, similarity)
+        change, refused = _change(entry, note, older, asked, vocabulary, similarity, trusted)
         faults += [f"changes: {older.path}: {fault}" for fault in refused]
         if change is not None:
             found[older.path] = change
@@ -85,12 +87,17 @@ def _change(
     asked: str,
     vocabulary: Sequence[str],
     similarity: Similarity | None,
+    trusted: bool,
 ) -> tuple[Evolution | None, list[str]]:
     context, fault = _new_context(entry.get("context"), note, older, asked, similarity)
     both = Source(older.title, f"{older.text}\n{_told_by(note)}")
     known = (*older.tags, *vocabulary)
-    keywords, no_keywords = checked_keywords(texts_of(entry.get("keywords")), both, similarity)
-    tags, no_tags = checked_tags(texts_of(entry.get("tags")), both, known, similarity)
+    keywords, no_keywords = checked_keywords(
+        texts_of(entry.get("keywords")), both, similarity, trusted=trusted
+    )
+    tags, no_tags = checked_tags(
+        texts_of(entry.get("tags")), both, known, similarity, trusted=trusted
+    )
     held_keywords = {fold(keyword) for keyword in older.keywords}
     held_tags = {tag_key(tag) for tag in older.tags}
     new_keywords = tuple(one for one in keywords if fold(one) not in held_keywords)

@@ -18,9 +18,10 @@ _LONGEST_KEYWORD = 48
 _MOST_KEYWORD_WORDS = 5
 _LONGEST_TAG = 36
 _MOST_TAG_WORDS = 4
-_PARTIAL_SIMILARITY = 0.2
-_KEYWORD_SIMILARITY = 0.3
-_TAG_SIMILARITY = 0.15
+# Least cosine to the note of a keyword with some of its words, of one with none, and of a new tag.
+_LEAST_SIMILARITIES = (0.2, 0.3, 0.15)
+# The same for a model that is trusted to judge: "decision" and "people" stand in few notes.
+_LEAST_FROM_THE_TRUSTED = (0.1, 0.2, -1.0)
 _TAG_WORDS = re.compile(r"[-_/]+")
 _KEYWORD_JUNK = frozenset('()[]{}|\\^~=;"?!')
 _NUMBERED = re.compile(r"[kt]\d{1,2}\b")
@@ -53,7 +54,11 @@ def room_for_more(held: Sequence[str], most: int) -> int:
 
 
 def checked_keywords(
-    proposed: Sequence[str], source: Source, similarity: Similarity | None
+    proposed: Sequence[str],
+    source: Source,
+    similarity: Similarity | None,
+    *,
+    trusted: bool = False,
 ) -> tuple[tuple[str, ...], list[str]]:
     """The keywords that the note bears out, at most 6, and what was refused and why."""
     kept: dict[str, str] = {}
@@ -64,7 +69,7 @@ def checked_keywords(
         keyword = clean_line(text, _LONGEST_KEYWORD)
         fault = "not a phrase" if keyword is None else _keyword_fault(keyword, speaker, source)
         keyword = (keyword or "").strip(" .,:;#-–—'\"")
-        if not fault and not is_borne_out(keyword, source, similarity):
+        if not fault and not is_borne_out(keyword, source, similarity, trusted=trusted):
             fault = "not in the note"
         if fault:
             faults.append(f"{_quoted(text)} is {fault}")
@@ -100,7 +105,9 @@ def is_number_of_choice(text: str, source: Source) -> bool:
     return found is not None and found.group() not in words(source.whole)
 
 
-def is_borne_out(keyword: str, source: Source, similarity: Similarity | None) -> bool:
+def is_borne_out(
+    keyword: str, source: Source, similarity: Similarity | None, *, trusted: bool = False
+) -> bool:
     """Whether the note holds the keyword's words, or is close to it in meaning."""
     shared = source.shares(keyword)
     codes = [word for word in words(keyword) if "_" in word or any(map(str.isdigit, word))]
@@ -110,8 +117,8 @@ def is_borne_out(keyword: str, source: Source, similarity: Similarity | None) ->
         return True
     if similarity is None:
         return shared >= 0.5
-    least = _PARTIAL_SIMILARITY if shared > 0 else _KEYWORD_SIMILARITY
-    return similarity(keyword, source.whole) >= least
+    some, none, _ = _LEAST_FROM_THE_TRUSTED if trusted else _LEAST_SIMILARITIES
+    return similarity(keyword, source.whole) >= (some if shared > 0 else none)
 
 
 def checked_tags(
@@ -119,10 +126,13 @@ def checked_tags(
     source: Source,
     vocabulary: Sequence[str],
     similarity: Similarity | None,
+    *,
+    trusted: bool = False,
 ) -> tuple[tuple[str, ...], list[str]]:
     """Valid tags in the vocabulary's spelling, at most 4, and what was refused and why.
 
-    A tag of the vocabulary is believed; a new one must be in the note, or close to it.
+    A tag of the vocabulary is believed; a new one must be in the note, or close to it, unless a
+    trusted model names it.
     """
     spelling = {tag_key(tag): tag for tag in vocabulary}
     kept: dict[str, str] = {}
@@ -131,7 +141,7 @@ def checked_tags(
         line = clean_line(text, _LONGEST_TAG)
         tag = normalise_tag(line) if line else None
         known = spelling.get(tag_key(tag)) if tag else None
-        fault = "" if known else _tag_fault(tag, source, similarity)
+        fault = "" if known else _tag_fault(tag, source, similarity, trusted)
         if fault or tag is None:
             faults.append(f"{_quoted(text)} is {fault}")
         elif len(kept) < MOST_TAGS:
@@ -139,7 +149,9 @@ def checked_tags(
     return tuple(kept.values()), faults
 
 
-def _tag_fault(tag: str | None, source: Source, similarity: Similarity | None) -> str:
+def _tag_fault(
+    tag: str | None, source: Source, similarity: Similarity | None, trusted: bool
+) -> str:
     if tag is None:
         return "not a tag"
     spoken = [part for part in _TAG_WORDS.split(fold(tag)) if part]
@@ -154,7 +166,8 @@ def _tag_fault(tag: str | None, source: Source, similarity: Similarity | None) -
     phrase = " ".join(spoken)
     if source.shares(phrase) > 0:
         return ""
-    if similarity is None or similarity(phrase, source.whole) < _TAG_SIMILARITY:
+    least = (_LEAST_FROM_THE_TRUSTED if trusted else _LEAST_SIMILARITIES)[2]
+    if similarity is None or similarity(phrase, source.whole) < least:
         return "not in the note"
     return ""
 

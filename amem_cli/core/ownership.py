@@ -19,6 +19,8 @@ class Ownership:
             `LinkRecord.by`); a link's text may have been rewritten by a rename, so the target
             decides.
         declined: targets of links that the machine made and a person removed.
+        kept: targets of links that a person wants as they are: a change was taken back or turned
+            down.
         context: the machine's last context, or None.
     """
 
@@ -26,6 +28,7 @@ class Ownership:
     tags: frozenset[str] = frozenset()
     links: Mapping[str, LinkRecord] = field(default_factory=dict)
     declined: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
     context: str | None = None
 
     def may_replace_context(self, current: str) -> bool:
@@ -55,8 +58,10 @@ def ownership(events: Iterable[Event]) -> Ownership:
     owned: dict[str, set[str]] = {"keywords": set(), "tags": set()}
     links: dict[str, LinkRecord] = {}
     declined: set[str] = set()
+    kept: set[str] = set()
     context: str | None = None
-    for event in _without_redone(list(events)):
+    counting = _without_redone(list(events))
+    for event in counting:
         writes = event.by == "machine" and event.kind != "release"
         for change in event.changes:
             if change.field in owned:
@@ -76,9 +81,29 @@ def ownership(events: Iterable[Event]) -> Ownership:
         for link in event.links:
             links[link.target] = link
             declined.discard(link.target)
+        kept |= _wanted_as_they_were(event, counting)
     return Ownership(
-        frozenset(owned["keywords"]), frozenset(owned["tags"]), links, frozenset(declined), context
+        keywords=frozenset(owned["keywords"]),
+        tags=frozenset(owned["tags"]),
+        links=links,
+        declined=frozenset(declined),
+        kept=frozenset(kept),
+        context=context,
     )
+
+
+def _wanted_as_they_were(event: Event, events: Iterable[Event]) -> set[str]:
+    """Targets of links of which a person took back, or turned down, a change by the machine."""
+    if event.kind == "reject":
+        return {link.target for link in event.links_before}
+    if event.kind != "undo":
+        return set()
+    return {
+        link.target
+        for taken_back in events
+        if taken_back.id == event.cause and taken_back.by == "machine"
+        for link in taken_back.links_before
+    }
 
 
 def _without_redone(events: list[Event]) -> list[Event]:

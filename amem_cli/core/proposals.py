@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.journal import Change, Event, change_from_record
 from amem_cli.core.note import METADATA_FIELDS, Note
+from amem_cli.core.reweighing import LinkChange, link_change_from_record
 
 if TYPE_CHECKING:
     from amem_cli.core.ownership import Ownership
@@ -26,6 +27,8 @@ class Proposal:
         cause: id of the `process` event.
         change: the field as it was, and as it would be.
         text_hash: of the note's text; tells a note without id that was renamed since.
+        link_change: what would become of one of the machine's links; `change` then holds the text
+            of that link alone.
     """
 
     id: str
@@ -39,6 +42,7 @@ class Proposal:
     model: str = ""
     prompt: str = ""
     text_hash: str = ""
+    link_change: LinkChange | None = None
 
     @property
     def key(self) -> str:
@@ -48,7 +52,10 @@ class Proposal:
 
 def proposal_record(proposal: Proposal) -> dict[str, Any]:
     """The JSON object of a proposal."""
-    return asdict(proposal)
+    record = asdict(proposal)
+    if proposal.link_change is None:
+        del record["link_change"]
+    return record
 
 
 def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
@@ -60,14 +67,18 @@ def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
     try:
         values = {item.name: record.get(item.name, "") for item in fields(Proposal)}
         values["change"] = change_from_record(record["change"])
+        said = record.get("link_change")
+        values["link_change"] = None if said is None else link_change_from_record(said)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a proposal: {error}") from None
-    if not all(isinstance(value, str) for name, value in values.items() if name != "change"):
+    texts = {name: value for name, value in values.items() if not name.endswith("change")}
+    if not all(isinstance(value, str) for value in texts.values()):
         raise ValueError("a field is not text")
     proposal = Proposal(**values)
     if not (proposal.id.isascii() and proposal.id.isalnum()):
         raise ValueError("the id is not plain")
-    if proposal.change.field not in METADATA_FIELDS:
+    fitting = METADATA_FIELDS if proposal.link_change is None else ("links",)
+    if proposal.change.field not in fitting:
         raise ValueError(f"{proposal.change.field!r} cannot be proposed")
     return proposal
 

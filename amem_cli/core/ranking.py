@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 # Share of the cosine in the fused score; a convex fusion of normalised scores loses less than
 # rank fusion where one of the two legs knows nothing (Bruch et al. 2023, arXiv 2210.11934).
@@ -52,6 +52,8 @@ TEXT_LINK_SHARE = 0.5
 PROPERTY_LINK_SHARE = 0.3
 # A note that links to more notes than this says less about each of them.
 SELECTIVE_LINKS = 8
+# Of a note's history of newer versions so many, the newest, are brought in where it is found.
+MOST_BROUGHT_IN = 3
 
 
 def normalised(scores: Mapping[str, float]) -> dict[str, float]:
@@ -196,3 +198,66 @@ def with_gains(scores: Mapping[str, float], *gains: Mapping[str, float]) -> dict
             total[key] = total.get(key, 0.0) + amount
     best = max(1.0, *total.values()) if total else 1.0
     return ranked({key: score / best for key, score in total.items()})
+
+
+def current_first(
+    order: Sequence[str], newer: Mapping[str, Sequence[str]], enters: Callable[[str], bool]
+) -> list[tuple[str, str | None]]:
+    """Puts the notes that supersede another one right before it.
+
+    Notes that supersede one another in a circle stay as they are: none of them is the current one.
+
+    Args:
+        order: the notes found, best first.
+        newer: for a note the ones that supersede it, the newest first.
+        enters: whether a note that was not found may be brought in.
+
+    Returns:
+        The notes found, and those brought in, each with the note that it was brought in for, else
+        None. Of a long history only the newest notes come in, `MOST_BROUGHT_IN` for each hit.
+    """
+    found = set(order)
+    later = {key: _all_later(key, newer) for key in newer}
+    placed: dict[str, None] = {}
+    older: dict[str, str] = {}
+    seen: set[str] = set()
+
+    def place(key: str) -> int:
+        """Place a note behind its newer ones; returns how many came in."""
+        seen.add(key)
+        came = 0
+        for other in newer.get(key, ()):
+            if other not in seen and key not in later.get(other, ()):
+                older[other] = key
+                came += place(other)
+        if key in found:
+            placed[key] = None
+        elif came < MOST_BROUGHT_IN and enters(key):
+            placed[key] = None
+            came += 1
+        return came
+
+    for each in order:
+        if each not in seen:
+            place(each)
+    return [(key, None if key in found else _first_in(key, older, placed)) for key in placed]
+
+
+def _first_in(key: str, older: Mapping[str, str], placed: Mapping[str, None]) -> str:
+    """The nearest note behind a newer one that is shown."""
+    before = older[key]
+    while before not in placed:
+        before = older[before]
+    return before
+
+
+def _all_later(key: str, newer: Mapping[str, Sequence[str]]) -> set[str]:
+    """All notes that supersede a note, at whatever distance; itself too where they go round."""
+    reached: set[str] = set()
+    waiting = list(newer.get(key, ()))
+    while waiting:
+        other = waiting.pop()
+        if other not in reached:
+            reached.add(other)
+            waiting += newer.get(other, ())
+    return reached

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from amem_cli.core.index_port import NoteSummary
-from amem_cli.core.journal import Change, Event
+from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.note import LIST_FIELDS
-from amem_cli.core.ownership import undone_events
+from amem_cli.core.ownership import ownership, undone_events
 from amem_cli.core.wikilinks import parse_link
 
 IDENTITY = ("id", "created")
@@ -134,6 +134,63 @@ def without(
     have = {same(item) for item in kept}
     gone = [item for item in change.before if same(item) not in after and same(item) not in have]
     return [*kept, *gone]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What taking back an event makes of the records of links that it weighed anew.
+
+    Attributes:
+        now, then: records as they are and as they were, of the links that nothing stands against.
+        built_on: a later event of the machine's that changed one of the links again.
+        is_edited: a person changed or removed one of the links since.
+    """
+
+    now: tuple[LinkRecord, ...] = ()
+    then: tuple[LinkRecord, ...] = ()
+    built_on: Event | None = None
+    is_edited: bool = False
+
+
+def weights_before(
+    event: Event, history: Sequence[Event], chosen: Collection[str], links: Collection[str]
+) -> Weights:
+    """What the journal said of links before an event that changed no byte.
+
+    Args:
+        history: all events of the same note, oldest first, with those that are being recorded.
+        chosen: ids of the events that are taken back together.
+        links: texts of the links that stand in the note.
+    """
+    void = {*undone_events(history), *chosen}
+    present = ownership(history).links
+    before = {link.target: link for link in event.links_before}
+    found = Weights()
+    for after in event.links:
+        link = present.get(after.target)
+        former = before.get(after.target)
+        if former and link and link.text in links and _says_the_same(link, after):
+            then = replace(former, path=link.path, text=link.text)
+            found = replace(found, now=(*found.now, link), then=(*found.then, then))
+            continue
+        later = [
+            each
+            for each in history
+            if each.id > event.id
+            and each.id not in void
+            and each.by == "machine"
+            and any(one.target == after.target for one in (*each.links, *each.links_before))
+        ]
+        if later:
+            return replace(found, built_on=later[-1])
+        found = replace(found, is_edited=True)
+    return found
+
+
+def _says_the_same(one: LinkRecord, other: LinkRecord) -> bool:
+    """Whether two records of a link agree, wherever its note is now."""
+    said = (one.relation, one.strength, one.reason, one.by)
+    return said == (other.relation, other.strength, other.reason, other.by)
 
 
 def reversed_change(change: Change) -> Change:

@@ -44,12 +44,14 @@ class Excerpt:
         place: number of the passage within its note.
         text: as a reader sees it, without markup.
         value: how much it promises for the question; higher is better.
+        rank: place of its note among the hits, which decides between equals.
     """
 
     path: str
     place: int
     text: str
     value: float
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
     chosen: list[Excerpt] = []
     told: set[str] = set()
     left = budget
-    for excerpt in sorted(excerpts, key=lambda each: (-each.value, each.path, each.place)):
+    for excerpt in sorted(excerpts, key=_by_promise):
         head = 0 if excerpt.path in told else _LEAST_TOKENS
         cost = estimated_tokens(excerpt.text) + head
         if cost > left and not chosen:
@@ -146,6 +148,10 @@ def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
         if left < _LEAST_TOKENS:
             break
     return chosen
+
+
+def _by_promise(excerpt: Excerpt) -> tuple[float, int, str, int]:
+    return -excerpt.value, excerpt.rank, excerpt.path, excerpt.place
 
 
 def heading(source: Source, labels: dict[str, str]) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from amem_cli.core.graph import Graph
     from amem_cli.core.index_port import NoteSummary
-    from amem_cli.core.note import Note
     from amem_cli.services.outcome import Outcome
     from amem_cli.services.query import Hit
+    from amem_cli.services.show import NoteView
+    from amem_cli.services.standing import Standing
     from amem_cli.services.stats import Stats
 
 
@@ -29,7 +30,19 @@ def hit_document(hit: Hit) -> dict[str, Any]:
         "context": note.context,
         "snippet": hit.snippet,
         "via": hit.via,
+        **_standing(hit),
     }
+
+
+def _standing(found: Hit | Standing) -> dict[str, Any]:
+    return {
+        "superseded_by": [_named(each) for each in found.superseded_by],
+        "contradicted_by": [_named(each) for each in found.contradicted_by],
+    }
+
+
+def _named(note: NoteSummary) -> dict[str, Any]:
+    return {"id": note.id, "path": note.path, "title": note.title}
 
 
 def search_document(query: str, mode: str, hits: Sequence[Hit]) -> dict[str, Any]:
@@ -56,6 +69,18 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
             }
             for link in outcome.links
         ],
+        "changed_links": [
+            {
+                "source": link.source,
+                "target": link.before.target,
+                "path": link.target,
+                "removed": link.after is None,
+                "relation": None if link.after is None else link.after.relation,
+                "strength": None if link.after is None else link.after.strength,
+                "reason": link.reason,
+            }
+            for link in outcome.changed_links
+        ],
         "evolved": [
             {"id": note.id, "path": note.path, "fields": list(note.fields)}
             for note in outcome.evolved
@@ -75,8 +100,12 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def summary_document(note: NoteSummary) -> dict[str, Any]:
+def listed_document(note: NoteSummary, standing: Standing) -> dict[str, Any]:
     """One row of `list`."""
+    return {**_summary_document(note), **_standing(standing)}
+
+
+def _summary_document(note: NoteSummary) -> dict[str, Any]:
     return {
         "id": note.id,
         "path": note.path,
@@ -89,16 +118,15 @@ def summary_document(note: NoteSummary) -> dict[str, Any]:
     }
 
 
-def note_document(
-    summary: NoteSummary, note: Note, links: Sequence[dict[str, Any]], usage: tuple[int, str]
-) -> dict[str, Any]:
+def note_document(view: NoteView, usage: tuple[int, str]) -> dict[str, Any]:
     """A whole note, with its links in both directions."""
+    summary = view.summary
     return {
-        **summary_document(summary),
+        **listed_document(summary, view.standing),
         "aliases": list(summary.aliases),
         "private": summary.private,
-        "content": note.body,
-        "links": list(links),
+        "content": view.note.body,
+        "links": [link.document() for link in view.links],
         "retrieval_count": usage[0],
         "last_accessed": usage[1],
         "problem": summary.refused or None,

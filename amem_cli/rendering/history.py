@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.journal import Event, to_record
 from amem_cli.rendering.console import Styled
-from amem_cli.rendering.text import change_lines
+from amem_cli.rendering.text import change_lines, link_words
 from amem_cli.services.history import Entry
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ def _sentence(entry: Entry, one_note: bool) -> str:
 
 def _deed(event: Event, note: str) -> str:
     fields = [each.field for each in event.changes if each.field not in _IDENTITY]
-    what = _listing(fields) or "text"
+    what = _listing(fields) or ("links" if event.links_before else "text")
     deeds = {
         "add": f"added {note}",
         "process": f"read {note}",
         "construct": f"wrote {what} of {note}",
-        "link": f"linked {note}" if event.links else f"changed links of {note}",
+        "link": f"changed links of {note}" if _is_no_new_link(event) else f"linked {note}",
         "evolve": f"changed {what} of {note}",
         "edit": f"changed {what} of {note}",
         "remove": f"removed {note}",
@@ -87,6 +87,10 @@ def _deed(event: Event, note: str) -> str:
         "baseline": f"made a vault of {len(event.known)} known texts",
     }
     return deeds.get(event.kind, f"{event.kind} {note}")
+
+
+def _is_no_new_link(event: Event) -> bool:
+    return bool(event.links_before) or not event.links
 
 
 def _details(event: Event) -> Iterator[tuple[str, str]]:
@@ -99,12 +103,7 @@ def _details(event: Event) -> Iterator[tuple[str, str]]:
         if change.field not in _IDENTITY and change.field != "links":
             for text, style in change_lines(change):
                 yield f"{change.field:<9}{text}", style
-    reasons = {link.text: link for link in event.links}
-    for change in event.changes:
-        for text, style in change_lines(change) if change.field == "links" else []:
-            link = reasons.get(text[2:])
-            why = f"  {link.relation} {link.strength:.1f}: {link.reason}" if link else ""
-            yield f"{'links':<9}{text}{why}", style
+    yield from _links(event)
     if not event.changes and event.splice is not None:
         yield from _text_diff(event.splice.removed, event.splice.inserted)
     for change in event.proposed:
@@ -112,6 +111,20 @@ def _details(event: Event) -> Iterator[tuple[str, str]]:
             yield f"{change.field:<9}{text}", "dim"
     for problem in event.problems:
         yield f"! {problem}", "yellow"
+
+
+def _links(event: Event) -> Iterator[tuple[str, str]]:
+    reasons = {link.text: link for link in (*event.links_before, *event.links)}
+    for change in event.changes:
+        for text, style in change_lines(change) if change.field == "links" else []:
+            link = reasons.get(text[2:])
+            yield f"{'links':<9}{text}{link_words(link) if link else ''}", style
+    if not event.changes and event.kind != "reject":
+        after = {link.target: link for link in event.links}
+        for link in event.links_before:
+            yield f"{'links':<9}- {link.text}{link_words(link)}", "red"
+            if link.target in after:
+                yield f"{'links':<9}+ {link.text}{link_words(after[link.target])}", "green"
 
 
 def _cost(event: Event) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from amem_cli.rendering.console import Styled
+from amem_cli.rendering.text import show_standing
 
 if TYPE_CHECKING:
     from amem_cli.rendering.console import Console
@@ -17,6 +18,7 @@ def show_note(console: Console, view: NoteView) -> None:
     console.print(Styled((summary.title, "bold")))
     place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
     console.print(Styled((place, "dim")))
+    show_standing(console, view.standing.superseded_by, view.standing.contradicted_by)
     if summary.context:
         console.print(Styled((summary.context, "italic")))
     if summary.keywords:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.rendering.console import Styled
-from amem_cli.rendering.text import change_lines
+from amem_cli.rendering.text import change_lines, link_words
 from amem_cli.services.review import Decisions, Waiting
 
 if TYPE_CHECKING:
+    from amem_cli.core.journal import LinkRecord
     from amem_cli.rendering.console import Console
 
 
@@ -26,12 +27,22 @@ def waiting_document(waiting: Waiting) -> dict[str, Any]:
         "field": change.field,
         "before": change.before,
         "after": change.after,
+        **_link(waiting.link_before, waiting.link_after),
         "reason": proposal.reason,
         "because": {"note": proposal.trigger, "title": waiting.because},
         "model": proposal.model,
         "outdated": waiting.outdated or None,
         "blocked": waiting.blocked or None,
     }
+
+
+def _link(before: LinkRecord | None, after: LinkRecord | None) -> dict[str, Any]:
+    """What a proposal about a link would do to it."""
+    if before is None:
+        return {}
+    was = {"relation": before.relation, "strength": before.strength}
+    new = None if after is None else {"relation": after.relation, "strength": after.strength}
+    return {"link": {"path": before.path, "before": was, "after": new}}
 
 
 def review_document(left: Sequence[Waiting], decisions: Decisions) -> dict[str, Any]:
@@ -62,8 +73,19 @@ def show_waiting(console: Console, waiting: Waiting) -> None:
         why = "cannot be done now: " if waiting.blocked else "no longer fits: "
         console.print(Styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
         return
+    if waiting.link_before is not None:
+        _show_link(console, waiting.link_before, waiting.link_after)
+        return
     for text, style in change_lines(waiting.change):
         console.print(Styled(f"  {waiting.change.field:<9}", (text, style)))
+
+
+def _show_link(console: Console, before: LinkRecord, after: LinkRecord | None) -> None:
+    gone = f"- {before.text}{link_words(before)}"
+    console.print(Styled(f"  {'links':<9}", (gone, "red")))
+    if after is not None:
+        new = f"+ {after.text}{link_words(after)}"
+        console.print(Styled(f"  {'links':<9}", (new, "green")))
 
 
 def show_all_waiting(console: Console, waiting: Sequence[Waiting]) -> None:

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from amem_cli.core.graph import Branch, Edge, Graph
-    from amem_cli.core.journal import Change
+    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.journal import Change, LinkRecord
+    from amem_cli.core.reweighing import LinkChange
     from amem_cli.rendering.console import Console
-    from amem_cli.services.outcome import Outcome
+    from amem_cli.services.outcome import ChangedLink, Outcome
     from amem_cli.services.query import Hit
     from amem_cli.services.stats import Stats
 
@@ -38,14 +40,38 @@ def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
                 )
             )
             console.print(
-                Styled(f"      linked with “{titles.get(hit.via, hit.via)}”"), style="cyan"
+                Styled(f"      {_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"),
+                style="cyan",
             )
+        show_standing(console, hit.superseded_by, hit.contradicted_by, indent="      ")
         if hit.snippet:
             console.print(Styled("      ", *_marked(hit)))
         if hit.note.tags:
             console.print(
                 Styled("      ", " ".join(f"#{tag}" for tag in hit.note.tags)), style="dim"
             )
+
+
+def _why_shown(hit: Hit, hits: Sequence[Hit]) -> str:
+    older = next((each for each in hits if each.note.key == hit.via), None)
+    newer = () if older is None else older.superseded_by
+    return "supersedes" if any(each.path == hit.note.path for each in newer) else "linked with"
+
+
+def show_standing(
+    console: Console,
+    superseded_by: Sequence[NoteSummary],
+    contradicted_by: Sequence[NoteSummary],
+    *,
+    indent: str = "",
+) -> None:
+    """By which notes another one is superseded and contradicted, a line each."""
+    for note in superseded_by:
+        since = f" since {note.created[:10]}" if note.created else ""
+        name = f"“{note.title}”"
+        console.print(Styled((f"{indent}superseded by ", "yellow"), name, (since, "yellow")))
+    for note in contradicted_by:
+        console.print(Styled((f"{indent}contradicted by ", "yellow"), f"“{note.title}”"))
 
 
 def _marked(hit: Hit) -> list[str | tuple[str, str]]:
@@ -85,6 +111,8 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
             )
         )
         console.print(Styled("           ", link.reason))
+    for changed in outcome.changed_links:
+        _show_changed_link(console, changed)
     for note in outcome.evolved:
         console.print(Styled(("  evolved  ", "cyan"), (note.title, "bold"), f"  {note.reason}"))
         for change in note.changes:
@@ -97,6 +125,9 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
         )
         for text, style in change_lines(proposal.change):
             console.print(Styled(f"           {proposal.change.field}: ", (text, style)))
+        if proposal.link_change is not None and not proposal.link_change.removed:
+            told = f"{proposal.change.after[0]}  {_aim(proposal.link_change)}"
+            console.print(Styled(f"           links: {told}"))
     if outcome.proposed:
         console.print(
             Styled(("  waiting  ", "yellow"), "`amem review` decides on what is proposed")
@@ -105,6 +136,21 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
         console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
         console.print(Styled(("  pending  ", "yellow"), "`amem evolve` does the model's part"))
+
+
+def _show_changed_link(console: Console, changed: ChangedLink) -> None:
+    was = f"  {changed.before.relation.replace('_', ' ')}, {changed.before.strength:.2g}"
+    after = changed.after
+    new = "" if after is None else f" → {after.relation.replace('_', ' ')}, {after.strength:.2g}"
+    what = "unlinked " if after is None else "reweighed"
+    name = (f"  {what}", "cyan"), " ", (changed.title, "bold")
+    console.print(Styled(*name, (f"{was}{new}", "magenta")))
+    console.print(Styled("           ", changed.reason))
+
+
+def _aim(change: LinkChange) -> str:
+    parts = [change.relation or "", "" if change.strength is None else f"{change.strength:.2g}"]
+    return ", ".join(part for part in parts if part)
 
 
 def _condensed(problems: Sequence[str]) -> list[str]:
@@ -130,8 +176,14 @@ def change_lines(change: Change) -> list[tuple[str, str]]:
     return lines + ([(f"+ {change.after}", "green")] if change.after else [])
 
 
-def show_stats(console: Console, stats: Stats, *, watcher: str) -> None:
-    """Figures of the vault, and what its watcher does."""
+def link_words(link: LinkRecord) -> str:
+    """What is recorded of a link, behind its text."""
+    reason = f": {link.reason}" if link.reason else ""
+    return f"  {link.relation} {link.strength:.2g}{reason}"
+
+
+def show_stats(console: Console, stats: Stats, *, watcher: str, today: str = "") -> None:
+    """Figures of the vault, what its watcher does, and what of a daily budget is spent."""
     rows = (
         ("notes", f"{stats.notes}"),
         ("links", f"{stats.links} ({stats.machine_links} by amem, {stats.broken_links} broken)"),
@@ -151,6 +203,7 @@ def show_stats(console: Console, stats: Stats, *, watcher: str) -> None:
             f"{stats.calls_per_note:.2f} calls, {stats.tokens_per_note:.0f} tokens,"
             f" {stats.seconds_per_note:.1f} s",
         ),
+        *([("today", today)] if today else []),
     )
     for name, value in rows:
         console.print(Styled((f"{name:<10}", "cyan"), value))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
+from amem_cli.core.index_port import OVERRULING, MemoryIndex, NoteSummary
 from amem_cli.core.ports import Encoder
 from amem_cli.core.resolution import resolve
 from amem_cli.core.sources import Excerpt, Source, Tie, chosen_excerpts, labelled
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 MOST_PASSAGES = 8
 MOST_TIES = 3
 MOST_TERMS = 64
-# A link with one of these says that a note is not the last word.
-_TELLING = ("supersedes", "contradicts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,11 @@ def find_sources(
     hits = search(index, question, encoder=encoder, mode=mode, limit=limit, filters=filters)
     vector = None if encoder is None else encoder.encode([question], query=True)[0]
     terms = understood(index, question)
-    excerpts = [each for hit in hits for each in _excerpts(index, hit, terms, encoder, vector)]
+    excerpts = [
+        replace(each, rank=rank)
+        for rank, hit in enumerate(hits)
+        for each in _excerpts(index, hit, terms, encoder, vector)
+    ]
     chosen = chosen_excerpts(excerpts, budget)
     return Found(tuple(hits), tuple(_sources(index, hits, chosen)), tuple(terms), vector)
 
@@ -158,4 +160,4 @@ def _ties(index: MemoryIndex, notes: Sequence[NoteSummary]) -> dict[str, tuple[T
 
 
 def _is_telling(tie: Tie) -> bool:
-    return tie.relation in _TELLING
+    return tie.relation in OVERRULING

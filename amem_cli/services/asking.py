@@ -116,6 +116,7 @@ def ask_for_metadata(
             candidates=candidates,
             vocabulary=vocabulary,
             similarity=similar,
+            trusted=trusted,
         )
         metadata = _joined(metadata, checked.metadata)
         for name in wanted:
@@ -224,6 +225,7 @@ def ask_for_links(
                 similarity=similar,
                 vocabulary=sorted(vocabulary),
                 max_links=max_links,
+                trusted=trusted,
             )
             problems = (fault, *plan.problems) if fault else plan.problems
             if not plan.believed:

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from amem_cli.core.errors import AmemError, HeaderRefused, ModelClosed, ModelError, WriteConflict
+from amem_cli.core.errors import (
+    AmemError,
+    BudgetSpent,
+    HeaderRefused,
+    ModelClosed,
+    ModelError,
+    WriteConflict,
+)
 from amem_cli.core.index_port import Progress
 from amem_cli.core.note import Metadata, Note, Relation
 from amem_cli.core.note_file import parse_note
@@ -15,6 +22,7 @@ from amem_cli.core.vault_port import FileContent
 from amem_cli.services.outcome import MadeLink, Outcome
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
+from amem_cli.services.rejudging import with_links_rejudged
 from amem_cli.services.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.services.thinking import Thinker, Thought
 from amem_cli.services.vault_ports import VaultPorts
@@ -52,6 +60,7 @@ class MemoryProcess:
 
         Raises:
             NotFoundError: the note is gone.
+            BudgetSpent: the model may not be asked any more today; the note is pending as before.
         """
         with self.ports.changes.working(self.settings.deadline if asked or not only_pending else 0):
             return self._rounds(path, asked=asked, dry_run=dry_run, only_pending=only_pending)
@@ -83,12 +92,13 @@ class MemoryProcess:
                 trusted=self.settings.trusted,
             )
             try:
-                thought = thinker.think(
-                    note, owned_by_machine(self.ports.index, note.id or note.path)
-                )
+                thought = self._think(thinker, content, note)
                 outcome = self._carry_out(content, thought, dry_run=dry_run)
             except ModelClosed:
                 return waiting_outcome(self.ports, path, ("the work was stopped",))
+            except BudgetSpent:
+                # That is no attempt: the note is as ready tomorrow as it is now.
+                raise
             except ModelError as error:
                 self._postpone(path, error.message)
                 told = (error.message, error.hint)
@@ -103,6 +113,21 @@ class MemoryProcess:
             return outcome
         self._postpone(path, "kept changing")
         return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
+
+    def _think(self, thinker: Thinker, content: FileContent, note: Note) -> Thought:
+        owned = owned_by_machine(self.ports.index, note.id or note.path)
+        thought = thinker.think(note, owned)
+        if not self.settings.evolve:
+            return thought
+        return with_links_rejudged(
+            self.ports.index,
+            self.encoder,
+            note,
+            text_hash(content.raw),
+            owned,
+            thought,
+            trusted=self.settings.trusted,
+        )
 
     def seconds_to_settle(self, path: str) -> float:
         """How long a note is still to be left in peace; 0 for one that is ready.
@@ -196,12 +221,19 @@ def evolve_many(
     """Process notes one by one; one bad note stops nothing, a dead model stops the rest."""
     outcomes: list[Outcome] = []
     failures = 0
+    spent: tuple[str, ...] = ()
     for number, path in enumerate(paths, 1):
+        if spent:
+            outcomes.append(waiting_outcome(process.ports, path, spent))
+            continue
         if failures >= BREAKER_AFTER:
             outcomes.append(waiting_outcome(process.ports, path, ("the model does not answer",)))
             continue
         try:
             outcome = process.run(path, asked=asked, dry_run=dry_run)
+        except BudgetSpent as error:
+            spent = (error.message, error.hint)
+            outcome = waiting_outcome(process.ports, path, spent)
         except AmemError as error:
             outcome = waiting_outcome(process.ports, path, (error.message, error.hint))
         outcomes.append(outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,20 @@ def near_notes(
             reverse = _reverse_rank(index, other, path, similarity) if rank < limit else None
             found.append(NearNote(summary, _evidence(index, summary, similarity, rank, reverse)))
     return found
+
+
+def at_best(
+    index: MemoryIndex, summaries: Sequence[NoteSummary], vector: Vectors
+) -> list[LinkCandidate]:
+    """Notes with what speaks for a link to each, as if it and the other were the nearest to each
+    other; which notes are that depends on the rest of the vault.
+
+    Args:
+        vector: the other note's enhanced embedding, shape (dimension,).
+    """
+    paths = [summary.path for summary in summaries]
+    near = index.vector_scores(vector, len(paths), paths)
+    return [_evidence(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
 
 
 def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) -> int | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amem_cli.core.note import Metadata, Relation
 
 if TYPE_CHECKING:
-    from amem_cli.core.journal import Change
+    from amem_cli.core.journal import Change, LinkRecord
     from amem_cli.core.proposals import Proposal
 
 
@@ -45,6 +45,24 @@ class EvolvedNote:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedLink:
+    """A link of the machine's that was weighed anew, or removed.
+
+    Attributes:
+        source, target: paths of the note that has the link and of the one it leads to.
+        title: of the target.
+        after: None where the link is gone.
+    """
+
+    source: str
+    target: str
+    title: str
+    before: LinkRecord
+    after: LinkRecord | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ModelUse:
     """What the model's part cost."""
 
@@ -69,6 +87,7 @@ class Outcome:
     Attributes:
         metadata: as it stands in the note now.
         written: names of the fields that the machine filled.
+        changed_links: links made earlier that are weighed anew, or removed.
         proposed: changes of older notes that wait for a person.
         pending: the model's part is still to be done.
         failed: the model gave no answer.
@@ -81,6 +100,7 @@ class Outcome:
     metadata: Metadata = field(default_factory=Metadata)
     written: tuple[str, ...] = ()
     links: tuple[MadeLink, ...] = ()
+    changed_links: tuple[ChangedLink, ...] = ()
     evolved: tuple[EvolvedNote, ...] = ()
     proposed: tuple[Proposal, ...] = ()
     pending: bool = False

@@ -20,7 +20,7 @@ def owned_by_machine(index: MemoryIndex, key: str, later: Iterable[Event] = ()) 
         later: events of the same note that are not in the journal yet.
     """
     owned = ownership([*index.events(key), *later])
-    return Ownership(declined=owned.declined) if is_shared(index, key) else owned
+    return Ownership(declined=owned.declined, kept=owned.kept) if is_shared(index, key) else owned
 
 
 def is_shared(index: MemoryIndex, key: str) -> bool:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
 from amem_cli.core.changes import event_id
 from amem_cli.core.errors import AmemError
-from amem_cli.core.journal import Event, LinkRecord
+from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.linking import Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.core.ownership import Ownership
 from amem_cli.core.proposals import Proposal, without_rejected
 from amem_cli.core.resolution import resolve, shortest_target
+from amem_cli.core.reweighing import LinkChange
 from amem_cli.core.vault_port import FileContent
 from amem_cli.core.wikilinks import format_link, parse_link
-from amem_cli.services.outcome import EvolvedNote, MadeLink, Outcome
+from amem_cli.services.link_plan import draft_link_changes, weighed
+from amem_cli.services.outcome import ChangedLink, EvolvedNote, MadeLink, ModelUse, Outcome
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import FieldValue, NoteDraft, change_of, new_event
 from amem_cli.services.sync import text_hash
@@ -100,7 +103,10 @@ class ProcessPlan:
         """Draft every step; returns what it comes to."""
         written = self._construct()
         links = self._link()
-        evolved = self._evolve(links)
+        changed = [*self._reweigh_own()]
+        turned = {each.target for each in changed if _has_turned(each)}
+        evolved = self._evolve({link.path for link in links} | turned)
+        changed += self._reweigh_neighbours()
         note = self.note.note
         return Outcome(
             path=note.path,
@@ -109,6 +115,7 @@ class ProcessPlan:
             metadata=Metadata(note.keywords, note.tags, note.context),
             written=written,
             links=tuple(links),
+            changed_links=tuple(changed),
             evolved=tuple(evolved),
             proposed=tuple(self.proposed),
             problems=self._thought.problems,
@@ -173,8 +180,70 @@ class ProcessPlan:
         parsed = parse_link(text)
         return resolve(parsed.target, self.note.path, self._ports.index) if parsed else None
 
-    def _evolve(self, links: Sequence[MadeLink]) -> list[EvolvedNote]:
-        linked = {link.path for link in links}
+    def _reweigh_own(self) -> list[ChangedLink]:
+        path, thought = self.note.path, self._thought
+        said = [each for each in thought.linking.link_changes if each.source == path]
+        return [
+            *self._reweigh(self.note, "link", said, thought.linking.step),
+            *self._reweigh(self.note, "link", thought.rejudged, Step()),
+        ]
+
+    def _reweigh_neighbours(self) -> list[ChangedLink]:
+        """Changes of links of the notes that this one is linked with."""
+        said = self._thought.linking.link_changes
+        linked = {self._leads_to(text) for text in self.note.note.links} - {self.note.path}
+        changed = []
+        for source in dict.fromkeys(each.source for each in said if each.source in linked):
+            changes = [each for each in said if each.source == source]
+            try:
+                draft = self._draft_of(source)
+                if draft is None:
+                    continue
+                changed += self._reweigh(draft, "evolve", changes, self._thought.linking.step)
+            except AmemError:
+                continue
+            if draft.events and draft not in self.drafts:
+                self.drafts.append(draft)
+        return changed
+
+    def _draft_of(self, path: str) -> NoteDraft | None:
+        """The draft of an older note; None where somebody may be editing it."""
+        for draft in self.drafts:
+            if draft.path == path:
+                return draft
+        draft = NoteDraft(self._ports, self._ports.vault.read(path))
+        free = self._settings.review or self._settled(draft.content, draft.note)
+        return draft if free else None
+
+    def _reweigh(
+        self, draft: NoteDraft, kind: str, changes: Sequence[LinkChange], step: Step
+    ) -> list[ChangedLink]:
+        if not (changes and self._settings.evolve):
+            return []
+        index = self._ports.index
+        if self._settings.review:
+            note = draft.note
+            owned = owned_by_machine(index, note.id or note.path, draft.events)
+            for change, before, _ in weighed(index, note, owned, changes):
+                self._propose_link_change(note, change, before.text, step)
+            return []
+        # What the run's own steps cost is told by their own events.
+        free = replace(step, use=ModelUse())
+        return draft_link_changes(draft, index, changes, partial(self._event, kind, free))
+
+    def _propose_link_change(self, note: Note, change: LinkChange, text: str, step: Step) -> None:
+        waiting = (
+            each.link_change.target
+            for each in self._ports.changes.waiting()
+            if each.link_change is not None and each.key in (note.id, note.path)
+        )
+        if change.target in waiting:
+            return
+        change_of_list = Change("links", [text], [] if change.removed else [text])
+        proposal = self._proposal(note, change_of_list, change.reason, step)
+        self.proposed.append(replace(proposal, link_change=change))
+
+    def _evolve(self, linked: Set[str]) -> list[EvolvedNote]:
         evolved = []
         for change in self._thought.linking.evolutions:
             if change.path in linked and self._settings.evolve:
@@ -217,7 +286,6 @@ class ProcessPlan:
 
     def _propose(self, note: Note, evolution: Evolution, fields: Mapping[str, FieldValue]) -> None:
         step = self._thought.linking.step
-        known = self._ports.index.summary(note.path)
         waiting = [
             each.change
             for each in self._ports.changes.waiting()
@@ -227,21 +295,28 @@ class ProcessPlan:
             change = change_of(note, name, value)
             if change in waiting:
                 continue
-            self.proposed.append(
-                Proposal(
-                    id=event_id(self._ports.clock, self._ports.index.newest_event()),
-                    time=self._ports.clock.now().isoformat(timespec="seconds"),
-                    note=note.id or "",
-                    path=note.path,
-                    trigger=self._trigger,
-                    cause=self._root.id,
-                    change=change,
-                    text_hash=known.text_hash if known is not None else "",
-                    reason=evolution.reason,
-                    model=step.model,
-                    prompt=step.prompt,
-                )
-            )
+            self.proposed.append(self._proposal(note, change, evolution.reason, step))
+
+    def _proposal(self, note: Note, change: Change, reason: str, step: Step) -> Proposal:
+        known = self._ports.index.summary(note.path)
+        return Proposal(
+            id=event_id(self._ports.clock, self._ports.index.newest_event()),
+            time=self._ports.clock.now().isoformat(timespec="seconds"),
+            note=note.id or "",
+            path=note.path,
+            trigger=self._trigger,
+            cause=self._root.id,
+            change=change,
+            text_hash=known.text_hash if known is not None else "",
+            reason=reason,
+            model=step.model,
+            prompt=step.prompt,
+        )
+
+
+def _has_turned(link: ChangedLink) -> bool:
+    """Whether a link says something else than before, so that its target may evolve."""
+    return link.after is not None and link.after.relation != link.before.relation
 
 
 def evolved_fields(note: Note, change: Evolution, owned: Ownership) -> dict[str, FieldValue]:

@@ -94,6 +94,7 @@ class Hit:
             one with the most words of the query, where several have as many the nearest of them.
         via: None, or the id (path, where it has none) of the hit whose link brought this one in.
         marks: starts and ends of the query's words in the snippet.
+        superseded_by, contradicted_by: notes whose links say so, the newest first.
     """
 
     note: NoteSummary
@@ -101,6 +102,8 @@ class Hit:
     snippet: str
     via: str | None = None
     marks: tuple[tuple[int, int], ...] = ()
+    superseded_by: tuple[NoteSummary, ...] = ()
+    contradicted_by: tuple[NoteSummary, ...] = ()
 
 
 def search(
@@ -116,6 +119,9 @@ def search(
 ) -> list[Hit]:
     """The best notes for a query, then notes linked to them.
 
+    A note that supersedes another one comes right before it, whatever its own score, and is
+    brought in where it was not found; it does not count as one of the `limit`.
+
     Args:
         encoder: not needed for `keyword`.
         limit: how many direct hits; at most as many neighbours follow them.
@@ -129,6 +135,7 @@ def search(
     if mode != "keyword" and encoder is None:
         raise UsageError(f"{mode} search needs an encoder")
     from amem_cli.services.question import Question
+    from amem_cli.services.standing import with_current_first
 
     limit = max(1, min(limit, MAX_HITS))
     allowed = _allowed(index, filters)
@@ -152,7 +159,7 @@ def search(
     found = [hit for hit in hits if hit is not None]
     if neighbors:
         found.extend(_neighbors(index, shown, found, scores, limit, allowed))
-    return found
+    return with_current_first(index, found, shown.hit, allowed)
 
 
 def _allowed(index: MemoryIndex, filters: Filters) -> set[str] | None:

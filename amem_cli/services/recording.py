@@ -102,6 +102,10 @@ class NoteDraft:
         self.events.append(replace(event, note=self.note.id or "", path=self.path, splice=splice))
         return True
 
+    def note_down(self, event: Event) -> None:
+        """Record what changes no byte of the note, as the strength of a link."""
+        self.events.append(replace(event, note=self.note.id or "", path=self.path))
+
     def restore(self, raw: bytes, event: Event, changes: tuple[Change, ...]) -> None:
         """Put earlier bytes back."""
         splice = splice_between(self.raw, raw, _sha(self.raw), _sha(raw))

@@ -21,6 +21,7 @@ from amem_cli.core.reversal import (
     meant,
     obstacles,
     reversed_change,
+    weights_before,
     without,
 )
 from amem_cli.core.wikilinks import format_link, parse_link
@@ -114,6 +115,8 @@ class Reversal:
         blocked = {each.field: each for each in found}
         if not blocked and self._exactly(draft, event, record):
             pass
+        elif event.links_before and not event.changes:
+            self._weigh_back(draft, event, record, history)
         elif not event.changes:
             if not self._text(draft, event, record, history):
                 raise SettingsError(
@@ -183,6 +186,22 @@ class Reversal:
             return False
         return draft.replace_body(body_bytes(before), record)
 
+    def _weigh_back(
+        self, draft: NoteDraft, event: Event, record: Event, history: Sequence[Event]
+    ) -> None:
+        """Put back what the journal said of links before an event that changed no byte."""
+        ids = {each.id for each in self.chosen}
+        back = weights_before(event, [*history, *draft.events], ids, draft.note.links)
+        if back.built_on is not None:
+            self.built_on[back.built_on.id] = back.built_on
+            raise _changed_again("a link", draft.path, back.built_on)
+        if back.is_edited and not self.keep_edits:
+            raise _edited_since("a link", draft.path)
+        if back.is_edited:
+            self.kept.append(f"a link of {draft.path} stays as you edited it")
+        if back.then:
+            draft.note_down(replace(record, links=back.then, links_before=back.now))
+
     def _fields(
         self,
         draft: NoteDraft,
@@ -201,15 +220,9 @@ class Reversal:
             if obstacle is not None and obstacle.event:
                 later = next(each for each in history if each.id == obstacle.event)
                 self.built_on[later.id] = later
-                raise SettingsError(
-                    f"{change.field} of {draft.path} was changed again by event {later.id}",
-                    hint="--cascade takes that back as well.",
-                )
+                raise _changed_again(change.field, draft.path, later)
             if obstacle is not None and not self.keep_edits:
-                raise SettingsError(
-                    f"{change.field} of {draft.path} was edited since",
-                    hint="--keep-edits takes back the rest and leaves your edits.",
-                )
+                raise _edited_since(change.field, draft.path)
             if change.field in LIST_FIELDS:
                 # What the person deleted and typed again looks like the event's, and is theirs.
                 edited = obstacle is not None and event.by == "machine"
@@ -236,6 +249,20 @@ class Reversal:
             return ()
         known = ownership(each for each in history if each.id < event.id).links.values()
         return tuple(record for record in known if record.text in gone)
+
+
+def _changed_again(what: str, path: str, later: Event) -> SettingsError:
+    return SettingsError(
+        f"{what} of {path} was changed again by event {later.id}",
+        hint="--cascade takes that back as well.",
+    )
+
+
+def _edited_since(what: str, path: str) -> SettingsError:
+    return SettingsError(
+        f"{what} of {path} was edited since",
+        hint="--keep-edits takes back the rest and leaves your edits.",
+    )
 
 
 def _own_items(history: Sequence[Event], name: str) -> frozenset[str]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from amem_cli.core.errors import AmemError, NotFoundError, Problem, UsageError
 from amem_cli.core.index_port import NoteSummary
-from amem_cli.core.journal import Change, Event
+from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.model_text import clean_line
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.proposals import Proposal, value_today
 from amem_cli.core.reversal import meant
+from amem_cli.core.reweighing import LinkChange
 from amem_cli.core.tags import normalise_tag
+from amem_cli.services.link_plan import draft_link_changes, weighed
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import FieldValue, NoteDraft, change_of, new_event
 from amem_cli.services.sync import refresh
@@ -32,6 +35,8 @@ class Waiting:
         change: what accepting would do today; None where the proposal no longer fits.
         outdated: why it no longer fits, or empty.
         because: title of the note that gave rise to it.
+        link_before, link_after: of a proposal about a link, what the journal says of it today, and
+            what it would say; None after where the link would go.
         blocked: why nobody can tell at the moment; it waits until the note can be read again.
     """
 
@@ -42,6 +47,8 @@ class Waiting:
     change: Change | None
     outdated: str = ""
     blocked: str = ""
+    link_before: LinkRecord | None = None
+    link_after: LinkRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +203,6 @@ def _carry_out(
     ports: VaultPorts, draft: NoteDraft, proposal: Proposal, value: FieldValue | None
 ) -> bool:
     change = proposal.change
-    owned = owned_by_machine(ports.index, draft.note.id or draft.path, draft.events)
-    today = value_today(change, draft.note, owned) if value is None else value
-    if today is None:
-        return False
     event = new_event(
         ports,
         "evolve",
@@ -211,6 +214,15 @@ def _carry_out(
         prompt=proposal.prompt,
         review="accepted" if value is None else "edited",
     )
+    if proposal.link_change is not None:
+        made = draft_link_changes(
+            draft, ports.index, [proposal.link_change], partial(replace, event)
+        )
+        return bool(made)
+    owned = owned_by_machine(ports.index, draft.note.id or draft.path, draft.events)
+    today = value_today(change, draft.note, owned) if value is None else value
+    if today is None:
+        return False
     return draft.change({change.field: today}, event)
 
 
@@ -228,6 +240,7 @@ def _rejection(ports: VaultPorts, each: Waiting, reason: str) -> Event:
         model=proposal.model,
         prompt=proposal.prompt,
         proposed=(proposal.change,),
+        links_before=() if each.link_before is None else (each.link_before,),
     )
 
 
@@ -261,6 +274,8 @@ def _renamed(ports: VaultPorts, text_hash: str) -> NoteSummary | None:
 
 def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
     change = found.proposal.change
+    if found.proposal.link_change is not None:
+        return _fitted_link(ports, found, note, found.proposal.link_change)
     try:
         _checked(change, change.after)
     except UsageError as error:
@@ -273,6 +288,19 @@ def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
         why = "you wrote its context since" if same else "nothing in it is new"
         return replace(found, outdated=why)
     return replace(found, change=change_of(note, change.field, value))
+
+
+def _fitted_link(ports: VaultPorts, found: Waiting, note: Note, change: LinkChange) -> Waiting:
+    owned = owned_by_machine(ports.index, note.id or note.path)
+    fitting = list(weighed(ports.index, note, owned, [change]))
+    if not fitting:
+        return replace(found, outdated="the link is gone, is yours, or says that already")
+    if change.reason and clean_line(change.reason, LONGEST_CONTEXT) is None:
+        return replace(found, outdated="its reason cannot stand in one line")
+    _, before, after = fitting[0]
+    texts = [before.text] if after is not None else []
+    today = Change("links", [before.text], texts)
+    return replace(found, change=today, link_before=before, link_after=after)
 
 
 def _title(ports: VaultPorts, key: str) -> str:
@@ -288,6 +316,11 @@ def _checked(change: Change, value: FieldValue) -> FieldValue:
     Raises:
         UsageError: it may not.
     """
+    if change.field == "links":
+        raise UsageError(
+            "what becomes of a link cannot be written by hand",
+            hint="Accept it or turn it down; `amem link` and `amem unlink` are yours.",
+        )
     if change.field == "context":
         line = clean_line(value, LONGEST_CONTEXT) if isinstance(value, str) else None
         if line is None:

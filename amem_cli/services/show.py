@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.resolution import resolve
 from amem_cli.services.lookup import note_named
+from amem_cli.services.standing import Standing, standings
 
 if TYPE_CHECKING:
     from amem_cli.core.index_port import NoteSummary
@@ -55,12 +56,14 @@ class NoteView:
 
     Attributes:
         raw: the file's bytes.
+        standing: which notes supersede or contradict it.
     """
 
     summary: NoteSummary
     note: Note
     raw: bytes
     links: tuple[LinkView, ...]
+    standing: Standing
 
 
 def read_note(ports: VaultPorts, name: str) -> NoteView:
@@ -72,7 +75,8 @@ def read_note(ports: VaultPorts, name: str) -> NoteView:
     summary = note_named(ports.index, name)
     raw = ports.vault.read(summary.path).raw
     note = parse_note(summary.path, raw, ports.names)
-    return NoteView(summary, note, raw, tuple(_links(ports, summary)))
+    standing = standings(ports.index, [summary.path]).get(summary.path, Standing())
+    return NoteView(summary, note, raw, tuple(_links(ports, summary)), standing)
 
 
 def _links(ports: VaultPorts, note: NoteSummary) -> list[LinkView]:

@@ -32,6 +32,7 @@ from amem_cli.core.ownership import Ownership
 from amem_cli.core.passages import split_passages
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.resolution import is_linkable
+from amem_cli.core.reweighing import LinkChange
 from amem_cli.core.wikilinks import plain_text
 from amem_cli.services.asking import Shown, ask_for_links, ask_for_metadata
 from amem_cli.services.near_notes import NearNote, near_notes, older
@@ -74,21 +75,32 @@ class Construction:
 
 @dataclass(frozen=True, slots=True)
 class Linking:
-    """Links from the note, and changes of the older notes that they lead to."""
+    """Links from the note, and changes of the older notes that they lead to.
+
+    Attributes:
+        link_changes: changes of links that the machine made earlier, from this note or from one
+            that it is linked with.
+    """
 
     links: tuple[MemoryLink, ...] = ()
     evolutions: tuple[Evolution, ...] = ()
     step: Step = field(default_factory=Step)
     problems: tuple[str, ...] = ()
+    link_changes: tuple[LinkChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """All that the machine has to say about one version of a note."""
+    """All that the machine has to say about one version of a note.
+
+    Attributes:
+        rejudged: changes of the note's own links that its new text calls for, by the analyzer.
+    """
 
     construction: Construction
     linking: Linking
     model: str
+    rejudged: tuple[LinkChange, ...] = ()
 
     @property
     def use(self) -> ModelUse:

@@ -70,7 +70,7 @@ def undo(
             )
         chosen = [event, *caused]
         chosen = [each for each in chosen if each.kind in (*REVERSIBLE, "remove")]
-        if not any(each.changes or each.splice or each.kind == "remove" for each in chosen):
+        if not any(_did_something(each) for each in chosen):
             raise SettingsError(
                 f"event {event.id} changed nothing", hint=_HINTS.get(event.kind, "")
             )
@@ -99,7 +99,7 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
             if first(event)
             and event.by == "machine"
             and event.kind in ("construct", "link", "evolve")
-            and event.changes
+            and (event.changes or event.links_before)
             and event.id not in undone
             and event.cause not in removals
         ]
@@ -148,6 +148,10 @@ def _event(ports: VaultPorts, prefix: str) -> Event:
     return (exact or found)[0]
 
 
+def _did_something(event: Event) -> bool:
+    return bool(event.changes or event.splice or event.links_before or event.kind == "remove")
+
+
 def _consequences(ports: VaultPorts, event: Event) -> list[Event]:
     """What a process or a removal did, without what was taken back already."""
     found = []
@@ -184,5 +188,5 @@ def _take_back(
         raise SettingsError("nothing is left to take back", hint=hint)
     ports.changes.apply(writes, records)
     refresh(ports, [write.path for write in writes])
-    paths = tuple(dict.fromkeys(write.path for write in writes))
+    paths = tuple(dict.fromkeys(record.path for record in records))
     return Undone(tuple(plan.reversed), paths, tuple(plan.kept))

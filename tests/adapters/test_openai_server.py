@@ -101,8 +101,8 @@ def formats(server: ChatServer) -> list[str]:
     found = []
     for request in server.requests:
         asked = request.body.get("response_format", {})
-        bounded = "maxItems" in json.dumps(asked)
-        found.append(asked.get("type", "words") + (" bounded" if bounded else ""))
+        bounded = " bounded" if "maxItems" in json.dumps(asked) else ""
+        found.append(asked.get("type", "words") + bounded)
     return found
 
 
@@ -110,7 +110,7 @@ def formats(server: ChatServer) -> list[str]:
 def test_it_finds_out_how_the_server_wants_to_be_asked_and_remembers(
     server: ChatServer, model: OpenAIServerModel, status: str
 ) -> None:
-    server.faults = [status, status, status, ""]
+    server.faults = [status, status, status, status, ""]
     server.content = GOOD
     assert_answers(model, request_about("Rye bread."))
     assert_answers(model, request_about("Oat bread."))
@@ -118,12 +118,108 @@ def test_it_finds_out_how_the_server_wants_to_be_asked_and_remembers(
     assert formats(server) == [
         "json_schema bounded",
         "json_schema",
+        "json_object bounded",
         "json_object",
         "words",
         "words",
     ]
     for request in server.requests[2:]:
         assert '"keywords"' in request.body["messages"][0]["content"]
+
+
+def test_a_server_that_calls_an_unknown_format_its_own_error_is_asked_otherwise(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.faults = ["500", "500", ""]
+    server.complaint = "1 validation error: response_format should be 'text' or 'json_object'"
+    server.content = GOOD
+    assert_answers(model, request_about("Rye bread."))
+    assert_answers(model, request_about("Oat bread."))
+    assert formats(server) == [
+        "json_schema bounded",
+        "json_schema",
+        "json_object bounded",
+        "json_object bounded",
+    ]
+
+
+def test_a_server_that_takes_a_schema_and_answers_in_prose_is_told_of_it_in_words(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.content = lambda body: GOOD if "schema" in str(body["messages"][0]) else "Rye is fine."
+    assert_answers(model, request_about("Rye bread."))
+    assert_answers(model, request_about("Oat bread."))
+    assert len(server.requests) == 3
+
+
+def test_prose_in_spite_of_all_is_given_back_as_it_is(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.content = "Rye is fine."
+    assert model.answer(request_about("Rye bread.")).text == "Rye is fine."
+    assert model.answer(request_about("Rye bread.")).text == "Rye is fine."
+    assert len(server.requests) == 3
+
+
+def ollama(server: ChatServer, window: int = 4096) -> OpenAIServerModel:
+    return model_of(server, ollama_window=window)
+
+
+def test_ollama_is_asked_in_its_own_way_with_the_window_of_the_settings(server: ChatServer) -> None:
+    server.is_ollama = True
+    model = ollama(server)
+    answer = assert_answers(model, request_about("Rye bread."))
+    model.close()
+    (sent,) = server.requests
+    assert sent.path == "/api/chat"
+    assert sent.body["options"] == {"num_ctx": 4096, "num_predict": 120, "temperature": 0}
+    assert (sent.body["think"], sent.body["format"]) == (False, to_json_schema(SCHEMA))
+    assert (answer.prompt_tokens, answer.answer_tokens, answer.truncated) == (7, 3, False)
+
+
+def test_a_prompt_that_ollama_cut_is_noticed(server: ChatServer) -> None:
+    server.is_ollama, server.content = True, GOOD
+    model = ollama(server, 100)
+    long = request_about("Rye bread keeps. " * 100)
+    assert model.answer(long).truncated
+    server.usage = {"prompt_tokens": 240, "completion_tokens": 3}
+    assert model.answer(long).truncated
+    model.close()
+    wide = ollama(server)
+    assert not wide.answer(long).truncated
+    server.usage = {}
+    assert not wide.answer(long).truncated
+    wide.close()
+
+
+def test_an_old_ollama_is_asked_without_what_it_does_not_know(server: ChatServer) -> None:
+    server.is_ollama, server.content = True, GOOD
+    model = ollama(server)
+    server.faults, server.complaint = ["400", ""], '"test-model" does not support thinking'
+    assert_answers(model, request_about("Rye bread."))
+    server.faults, server.complaint = ["400", "400", ""], "invalid format"
+    assert_answers(model, request_about("Rye bread."))
+    assert "think" not in server.requests[-1].body
+    assert server.requests[-1].body["format"] == "json"
+    assert '"keywords"' in server.requests[-1].body["messages"][0]["content"]
+    model.close()
+
+
+def test_a_server_that_is_no_ollama_is_asked_as_any_other(server: ChatServer) -> None:
+    model = ollama(server)
+    assert_answers(model, request_about("Rye bread."))
+    assert_answers(model, request_about("Oat bread."))
+    model.close()
+    paths = [request.path for request in server.requests]
+    assert paths == ["/api/chat", "/v1/chat/completions", "/v1/chat/completions"]
+
+
+def test_a_model_that_ollama_has_not_is_named(server: ChatServer) -> None:
+    server.is_ollama, server.faults = True, ["404"]
+    server.complaint = "model 'test-model' not found"
+    with pytest.raises(ModelError, match="'test-model' not found"):
+        ollama(server).answer(request_about("Rye bread."))
+    assert len(server.requests) == 1
 
 
 def test_a_refusal_of_every_way_is_an_error_with_the_servers_reason(
@@ -134,10 +230,10 @@ def test_a_refusal_of_every_way_is_an_error_with_the_servers_reason(
     error = failure(model)
 
     assert "404: model 'x' not found for Bearer ***" in error.message
-    assert len(server.requests) == 4
+    assert len(server.requests) == 5
     server.faults = [""]
     model.answer(request_about("Rye bread."))
-    assert formats(server)[4] == "json_schema bounded"
+    assert formats(server)[5] == "json_schema bounded"
 
 
 def test_parameters_that_a_server_does_not_know_are_left_out(

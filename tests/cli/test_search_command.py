@@ -165,3 +165,54 @@ def test_a_missing_file_of_queries_is_told_with_what_to_do(vault: Program) -> No
     ]
     assert vault("search", "walrus", "--queries", "nowhere.txt").code == 2
     assert "walrus" in vault("search", "--mode", "keyword", "--queries", "-", stdin="walrus").out
+
+
+@pytest.fixture
+def rules(amem: Program) -> Program:
+    """An old rule, a new one that supersedes it, and one that contradicts it."""
+    assert amem("init", ".").code == 0
+    for title, day, text in (
+        ("Old rule", 1, "Deploys go out on Friday."),
+        ("New rule", 9, "Monday it is."),
+        ("Doubt", 5, "Nobody deploys then."),
+    ):
+        note = f"---\ncreated: 2026-03-0{day}T15:00:00\n---\n{text}\n"
+        (amem.folder / f"{title}.md").write_text(note)
+    for newer, relation in (("New rule", "supersedes"), ("Doubt", "contradicts")):
+        assert amem("link", newer, "Old rule", "--relation", relation).code == 0
+    return amem
+
+
+def test_a_superseded_note_is_shown_behind_the_current_one_and_says_so(rules: Program) -> None:
+    answer = rules("search", "deploys friday", "--mode", "keyword", "-k", "1", "--no-neighbors")
+    lines = [line.strip() for line in answer.out.splitlines()]
+    assert lines[0].endswith("↳ New rule  New rule.md")
+    assert lines[1] == "supersedes “Old rule”"
+    at = next(i for i, line in enumerate(lines) if line.endswith("Old rule  Old rule.md"))
+    assert lines[at + 1 : at + 3] == [
+        "superseded by “New rule” since 2026-03-09",
+        "contradicted by “Doubt”",
+    ]
+
+
+def test_a_script_reads_which_note_holds(rules: Program) -> None:
+    found = rules("search", "deploys friday", "--mode", "keyword", "-k", "1", "--json").json["hits"]
+    newer, older = found[:2]
+    assert (newer["title"], older["title"]) == ("New rule", "Old rule")
+    named = {key: newer[key] for key in ("id", "path", "title")}
+    assert older["superseded_by"] == [named]
+    assert [each["title"] for each in older["contradicted_by"]] == ["Doubt"]
+    assert newer["superseded_by"] == newer["contradicted_by"] == []
+    shown = rules("show", "Old rule", "--json").json
+    assert shown["superseded_by"] == [named]
+    listed = {note["title"]: note for note in rules("list", "--json").json}
+    assert listed["Old rule"]["superseded_by"] == [named]
+    assert listed["Doubt"]["contradicted_by"] == []
+
+
+def test_show_and_list_say_at_once_that_a_note_is_superseded(rules: Program) -> None:
+    shown = rules("show", "Old rule").out.splitlines()
+    assert shown[2:4] == ["superseded by “New rule” since 2026-03-09", "contradicted by “Doubt”"]
+    assert "superseded" not in "\n".join(rules("show", "New rule").out.splitlines()[:3])
+    (row,) = [line for line in rules("list").out.splitlines() if "Old rule" in line]
+    assert row.endswith("Old rule  (superseded)")

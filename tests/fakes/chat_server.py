@@ -35,6 +35,8 @@ class ChatServer:
         complaint: text of the refusals 400, 401 and 404.
         requests: what was received, in order.
         finish_reason, usage, message: parts of the reply.
+        is_ollama: it answers at Ollama's own address as well.
+        models: names that it lists.
     """
 
     def __init__(self, certificate: Path | None = None) -> None:
@@ -48,6 +50,8 @@ class ChatServer:
         self.finish_reason: str | None = "stop"
         self.usage: object = {"prompt_tokens": 7, "completion_tokens": 3}
         self.message: dict[str, Any] = {}
+        self.is_ollama = False
+        self.models: list[str] = ["test-model"]
         self.stopped = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -87,6 +91,18 @@ class ChatServer:
         choice = {"index": 0, "finish_reason": self.finish_reason, "message": message}
         return {"id": "x", "object": "chat.completion", "choices": [choice], "usage": self.usage}
 
+    def native_completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        """As Ollama answers at `/api/chat`."""
+        usage = self.usage if isinstance(self.usage, dict) else {}
+        return {
+            "model": body["model"],
+            "message": {"role": "assistant", "content": self._said(body)} | self.message,
+            "done": True,
+            "done_reason": self.finish_reason,
+            "prompt_eval_count": usage.get("prompt_tokens"),
+            "eval_count": usage.get("completion_tokens"),
+        }
+
     def next_fault(self) -> str:
         return self.faults.pop(0) if len(self.faults) > 1 else self.faults[0]
 
@@ -95,7 +111,8 @@ class ChatServer:
             return self.content(body)
         if self.content is not None:
             return self.content
-        schema = body["response_format"]["json_schema"]["schema"]
+        asked = body.get("response_format", {})
+        schema = body.get("format") or asked.get("schema") or asked["json_schema"]["schema"]
         return json.dumps(random_value(schema, random.Random(len(self.requests))))
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -116,13 +133,27 @@ class _ChatHandler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         key = self.headers.get("authorization", "")
         state.requests.append(Received(self.path, key, body))
+        if self.path == "/api/chat" and not state.is_ollama:
+            self._send(404, b"404 page not found", "text/plain")
+            return
         fault = state.next_fault()
-        if not fault:
+        if not fault and self.path == "/api/chat":
+            self._send(200, json.dumps(state.native_completion(body)).encode())
+        elif not fault:
             self._send(200, json.dumps(state.completion(body)).encode())
         elif fault.isdigit():
             self._refuse(int(fault), key)
         else:
             getattr(self, f"_{fault}")()
+
+    def do_GET(self) -> None:
+        state = self.server_state
+        if self.path != "/v1/models":
+            self._send(404, b"{}")
+            return
+        owner = "library" if state.is_ollama else "somebody"
+        data = [{"id": name, "object": "model", "owned_by": owner} for name in state.models]
+        self._send(200, json.dumps({"object": "list", "data": data}).encode())
 
     def log_message(self, format: str, *arguments: Any) -> None:
         pass

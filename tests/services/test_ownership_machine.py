@@ -8,6 +8,7 @@ end the index equals one that is built from nothing.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 from dataclasses import dataclass, field
@@ -26,8 +27,9 @@ from hypothesis.stateful import (
 from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.core.errors import AmemError
 from amem_cli.core.linking import Evolution
-from amem_cli.core.note import MemoryLink, Metadata, Note, PropertyNames
+from amem_cli.core.note import RELATIONS, MemoryLink, Metadata, Note, PropertyNames
 from amem_cli.core.note_file import body_bytes, edit_header, parse_note
+from amem_cli.core.reweighing import LinkChange
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import FieldEdits, link, remove, unlink, update
 from amem_cli.services.evolve import MemoryProcess
@@ -364,7 +366,13 @@ class Ownership(RuleBasedStateMachine):
             )
         links = tuple(MemoryLink(other, "related", "alike", 0.5) for other in others[:3])
         metadata = Metadata(("mk0", "mk1"), ("mt0",), f"mc{self._number()}")
-        thought = Thought(Construction(metadata), Linking(links, tuple(evolutions)), "hostile")
+        changes = tuple(
+            LinkChange(source, target, len(numbers) / 4, relation, len(numbers) % 3 == 2, "because")
+            for source in (path, *others)
+            for target, relation in zip(others, itertools.cycle(RELATIONS))
+        )
+        linking = Linking(links, tuple(evolutions), link_changes=changes)
+        thought = Thought(Construction(metadata), linking, "hostile")
         with ports.changes.locked():
             plan = ProcessPlan(
                 ports,

@@ -1,0 +1,197 @@
+"""Reads what a GGUF file says of itself, within bounds, before native code sees it."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import BinaryIO
+
+MAGIC = b"GGUF"
+_VERSIONS = frozenset({2, 3})
+_MOST_ENTRIES = 100_000
+_MOST_ITEMS = 20_000_000
+_LONGEST_TEXT = 16 * 2**20
+_LONGEST_KEPT = 256
+_MOST_DIMENSIONS = 8
+_BLOCK = 2**20
+# Sizes of the plain kinds of values; 8 is a text and 9 is a list.
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+_NUMBERS = {4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
+_TEXT, _LIST = 8, 9
+# Kinds of tensors as ggml.h numbers them: numbers a block, bytes a block.
+_KINDS = (
+    "0:1/4 1:1/2 2:32/18 3:32/20 6:32/22 7:32/24 8:32/34 9:32/36 10:256/84 11:256/110 "
+    "12:256/144 13:256/176 14:256/210 15:256/292 16:256/66 17:256/74 18:256/98 19:256/50 "
+    "20:32/18 21:256/110 22:256/82 23:256/136 24:1/1 25:1/2 26:1/4 27:1/8 28:1/8 29:256/56 "
+    "30:1/2 "
+)
+_BLOCKS = {
+    int(kind): (int(block), int(size))
+    for kind, _, rest in (each.partition(":") for each in _KINDS.split())
+    for block, _, size in (rest.partition("/"),)
+}
+# What llama.cpp computes in beside weights and window.
+_WORKSPACE = 300 * 2**20
+
+
+class NotGguf(ValueError):
+    """The file is no whole GGUF model; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """A model's account of itself.
+
+    Attributes:
+        numbers, texts: its values by key; lists and fractions are left out.
+        tensors: how many.
+        least_size: bytes that the file must have at least.
+    """
+
+    tensors: int
+    least_size: int
+    numbers: dict[str, int] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def architecture(self) -> str:
+        """Such as `llama` or `qwen3`."""
+        return self.texts.get("general.architecture", "")
+
+    def window_bytes(self, tokens: int) -> int:
+        """Memory of the context window in 16 bits; 0 where the model does not say enough."""
+        layers = self._number("block_count")
+        heads = self._number("attention.head_count")
+        if not (layers and heads):
+            return 0
+        width = self._number("embedding_length") // heads
+        key = self._number("attention.key_length") or width
+        value = self._number("attention.value_length") or width
+        shared = self._number("attention.head_count_kv") or heads
+        return 2 * tokens * layers * shared * (key + value)
+
+    def _number(self, name: str) -> int:
+        return self.numbers.get(f"{self.architecture}.{name}", 0)
+
+
+def read_header(path: Path) -> GgufHeader:
+    """Read the header of a model, and compare the file's size with it.
+
+    Raises:
+        NotGguf: it is no GGUF file, of another version, damaged or cut off.
+        OSError: it cannot be read.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        header = _Reader(stream).header()
+    if size < header.least_size:
+        raise NotGguf(f"it is cut off: {size} bytes of at least {header.least_size}")
+    return header
+
+
+def memory_needed(path: Path, context_tokens: int) -> int:
+    """Bytes of memory that a model takes with a context window of so many tokens, roughly.
+
+    Raises:
+        NotGguf, OSError: as `read_header`.
+    """
+    return path.stat().st_size + read_header(path).window_bytes(context_tokens) + _WORKSPACE
+
+
+def sha256_of(path: Path, progress: Callable[[int, int], None] | None = None) -> str:
+    """The digest of a file, hexadecimal.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest, done, size = hashlib.sha256(), 0, path.stat().st_size
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+            done += len(block)
+            if progress is not None:
+                progress(done, size)
+    return digest.hexdigest()
+
+
+class _Reader:
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def header(self) -> GgufHeader:
+        if self._bytes(4) != MAGIC:
+            raise NotGguf("it does not begin as a GGUF file does")
+        version = self._number("<I")
+        if version not in _VERSIONS:
+            raise NotGguf(f"it is GGUF of version {version}, which is not known")
+        tensors, entries = self._number("<Q"), self._number("<Q")
+        if not 0 < tensors <= _MOST_ENTRIES or entries > _MOST_ENTRIES:
+            raise NotGguf(f"it claims {tensors} tensors and {entries} entries")
+        numbers: dict[str, int] = {}
+        texts: dict[str, str] = {}
+        for _ in range(entries):
+            key, kind = self._text(), self._number("<I")
+            if kind in _NUMBERS:
+                numbers[key] = self._number(_NUMBERS[kind])
+            elif kind == _TEXT:
+                texts[key] = self._text()
+            else:
+                self._skip(kind)
+        furthest = max(self._tensor_end() for _ in range(tensors))
+        alignment = numbers.get("general.alignment", 32)
+        if not 0 < alignment <= _BLOCK:
+            raise NotGguf("its tensors are aligned in an impossible way")
+        start = -(-self._stream.tell() // alignment) * alignment
+        return GgufHeader(tensors, start + furthest, numbers, texts)
+
+    def _tensor_end(self) -> int:
+        """Where a tensor ends at least, from the beginning of all tensors."""
+        self._text()
+        dimensions = self._number("<I")
+        if dimensions > _MOST_DIMENSIONS:
+            raise NotGguf(f"it claims a tensor of {dimensions} dimensions")
+        count = prod(self._number("<Q") for _ in range(dimensions))
+        block, size = _BLOCKS.get(self._number("<I"), (1, 0))
+        return self._number("<Q") + count // block * size
+
+    def _skip(self, kind: int) -> None:
+        if kind in _SIZES:
+            self._bytes(_SIZES[kind])
+            return
+        if kind != _LIST:
+            raise NotGguf(f"it holds a value of the unknown kind {kind}")
+        of, count = self._number("<I"), self._number("<Q")
+        if count > _MOST_ITEMS or (of != _TEXT and of not in _SIZES):
+            raise NotGguf("it holds an impossible list")
+        if of in _SIZES:
+            self._bytes(_SIZES[of] * count)
+            return
+        # Hundreds of thousands of words: no call more than is needed.
+        read, unpacked = self._stream.read, struct.Struct("<Q").unpack
+        for _ in range(count):
+            head = read(8)
+            length = unpacked(head)[0] if len(head) == 8 else _LONGEST_TEXT + 1
+            if length > _LONGEST_TEXT or len(read(length)) < length:
+                raise NotGguf("it ends in the middle of a list")
+
+    def _text(self) -> str:
+        return self._bytes(self._length())[:_LONGEST_KEPT].decode("utf-8", "replace")
+
+    def _length(self) -> int:
+        length = self._number("<Q")
+        if length > _LONGEST_TEXT:
+            raise NotGguf("it holds an impossibly long text")
+        return length
+
+    def _number(self, form: str) -> int:
+        return int(struct.unpack(form, self._bytes(struct.calcsize(form)))[0])
+
+    def _bytes(self, count: int) -> bytes:
+        data = self._stream.read(count)
+        if len(data) < count:
+            raise NotGguf("it ends in the middle of its header")
+        return data

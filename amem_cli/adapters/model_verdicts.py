@@ -1,0 +1,102 @@
+"""What `amem model test` found of each language model, in the user's state folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from amem_cli import config
+from amem_cli.core.construction import CONSTRUCTION_PROMPT
+from amem_cli.core.linking import LINKING_PROMPT
+from amem_cli.core.trial_cases import TRIAL
+
+VERDICTS_FILE = "model-verdicts.json"
+MOST_KEPT = 200
+# A verdict is of these cases and prompts; with others the model may do better or worse.
+ASKED_WITH = f"{TRIAL} {CONSTRUCTION_PROMPT} {LINKING_PROMPT}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVerdict:
+    """A verdict that still holds.
+
+    Attributes:
+        kind: `fit`, `usable` or `unfit`.
+        day: when the test was made, ISO 8601.
+    """
+
+    kind: str
+    line: str
+    day: str
+
+
+def model_subject(settings: config.Settings, url: str) -> str:
+    """What a verdict is about: a file by its digest (or size and time), or a server's model.
+
+    Args:
+        url: address of the server, where the model is a server's.
+    """
+    if settings.llm_backend == "none":
+        return ""
+    if settings.llm_backend != "llama.cpp":
+        return f"server {url} {settings.llm_model}"
+    if not settings.llm_model:
+        return "bundled"
+    if settings.llm_sha256:
+        return f"sha256 {settings.llm_sha256.lower()}"
+    path = Path(settings.llm_model).expanduser()
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    return f"file {path.resolve()} {status.st_size} {status.st_mtime_ns}"
+
+
+def stored_verdict(subject: str, environment: Mapping[str, str]) -> StoredVerdict | None:
+    """The verdict on a model, or None where it was not tested, or with other prompts."""
+    found = _verdicts(environment).get(subject)
+    if not isinstance(found, dict) or found.get("asked_with") != ASKED_WITH:
+        return None
+    return StoredVerdict(
+        str(found.get("kind", "")), str(found.get("line", "")), str(found.get("day", ""))
+    )
+
+
+def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str, str]) -> None:
+    """Remember a verdict."""
+    if not subject:
+        return
+    verdicts = {key: each for key, each in _verdicts(environment).items() if key != subject}
+    kept = dict(list(verdicts.items())[-(MOST_KEPT - 1) :])
+    kept[subject] = {
+        "kind": verdict.kind,
+        "line": verdict.line,
+        "day": verdict.day,
+        "asked_with": ASKED_WITH,
+    }
+    folder = config.user_state_folder(environment)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / VERDICTS_FILE
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    temporary.replace(path)
+
+
+def is_trusted(settings: config.Settings, url: str, environment: Mapping[str, str]) -> bool:
+    """Whether the language model of the settings may judge by itself.
+
+    Where it was tested, the test decides; otherwise any model but the bundled one may.
+    """
+    verdict = stored_verdict(model_subject(settings, url), environment)
+    return verdict.kind == "fit" if verdict is not None else bool(settings.llm_model)
+
+
+def _verdicts(environment: Mapping[str, str]) -> dict[str, object]:
+    path = config.user_state_folder(environment) / VERDICTS_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,242 @@
+"""Whether a language model is fit for the memory process, by how it did in a few small cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+VerdictKind = Literal["fit", "usable", "unfit"]
+
+# A model is left to judge by itself only where it reaches all of these.
+LEAST_VALID = 0.9
+LEAST_CONTEXTS = 0.75
+LEAST_KEYWORDS = 0.75
+LEAST_RIGHT_LINKS = 0.75
+LEAST_REFUSED = 0.9
+LEAST_CHANGES = 0.5
+LEAST_KEPT = 0.9
+# Below this the analyzer would do nearly all of the work anyway.
+LEAST_VALID_OF_ALL = 0.5
+# Cases that must have been asked before a model can be called fit.
+FEWEST_METADATA = 2
+FEWEST_LINKS = 3
+FEWEST_BEFORE_UNFIT = 3
+_ADVICE_FOR_THE_WEAK = (
+    "What it says is believed where the analyzer agrees. A larger model may do more: amem model"
+    " list."
+)
+_ADVICE_FOR_THE_USELESS = (
+    "The analyzer does the work; amem model use none saves the time. A larger model may do more:"
+    " amem model list."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """How a model did in one case; None where the case does not ask for it, or no answer was valid.
+
+    Attributes:
+        alone: it was asked as a model that judges by itself; otherwise for a context alone and for
+            links alone, as a weak one is.
+        fault: why an answer was not valid, or could not be had.
+        about: what it wrote holds words of the note, whether it is believed or not.
+        context: it wrote a context that is believed.
+        keywords: its believed keywords are about the note's matter.
+        right_link: it linked the note that belongs with the new one.
+        refused: of the notes that only look alike, how many it did not link; `lookalikes`: of how
+            many.
+        change_found: it told what the new note changes in the older one.
+        kept: it changed nothing where nothing changed.
+        seconds: of the answer, without loading the model.
+    """
+
+    title: str
+    kind: Literal["metadata", "links"]
+    valid: bool
+    alone: bool = True
+    fault: str = ""
+    about: bool | None = None
+    context: bool | None = None
+    keywords: bool | None = None
+    right_link: bool | None = None
+    refused: int = 0
+    lookalikes: int = 0
+    change_found: bool | None = None
+    kept: bool | None = None
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many of so many."""
+
+    hits: int
+    asked: int
+
+    @property
+    def value(self) -> float:
+        """The share, 0..1; 0 where nothing was asked."""
+        return self.hits / self.asked if self.asked else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.hits} of {self.asked}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the cases add up to.
+
+    Attributes:
+        tokens_per_second: of the answers, reading the prompts included in the time.
+        seconds_per_note, tokens_per_note: one question for metadata and one for links.
+    """
+
+    valid: Share
+    about: Share
+    contexts: Share
+    keywords: Share
+    right_links: Share
+    refused: Share
+    changes_found: Share
+    kept: Share
+    metadata_asked: int
+    links_asked: int
+    tokens_per_second: float
+    seconds_per_note: float
+    tokens_per_note: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be thought of a model.
+
+    Attributes:
+        decided: enough cases were asked; otherwise another run may say something else.
+        line: the verdict and its reason on one line.
+        advice: what to do.
+    """
+
+    kind: VerdictKind
+    decided: bool
+    line: str
+    advice: str
+
+
+def is_hopeless(results: Sequence[CaseResult]) -> bool:
+    """True where not one answer was of use, so that the model need not be asked so much at once."""
+    return not any(one.context or one.keywords or one.right_link for one in results)
+
+
+def figures_of(results: Sequence[CaseResult]) -> Figures:
+    """Add up the cases that were asked; as a weak model, where it was asked so in the end."""
+    weak = [one for one in results if not one.alone]
+    results = weak or results
+    metadata = [one for one in results if one.kind == "metadata"]
+    links = [one for one in results if one.kind == "links"]
+    seconds = sum(one.seconds for one in results)
+    answered = sum(one.answer_tokens for one in results)
+    return Figures(
+        valid=Share(sum(one.valid for one in results), len(results)),
+        about=_share(one.about for one in metadata),
+        contexts=_share(one.context for one in metadata),
+        keywords=_share(one.keywords for one in metadata),
+        right_links=_share(one.right_link for one in links),
+        refused=Share(sum(one.refused for one in links), sum(one.lookalikes for one in links)),
+        changes_found=_share(one.change_found for one in links),
+        kept=_share(one.kept for one in links),
+        metadata_asked=len(metadata),
+        links_asked=len(links),
+        tokens_per_second=answered / seconds if seconds > 0 else 0.0,
+        seconds_per_note=_mean(metadata, "seconds") + _mean(links, "seconds"),
+        tokens_per_note=sum(
+            _mean(group, name)
+            for group in (metadata, links)
+            for name in ("prompt_tokens", "answer_tokens")
+        ),
+    )
+
+
+def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> Verdict:
+    """Judge a model.
+
+    Args:
+        results: the questions that were asked, in order.
+        cases: how many there would be in all.
+        seconds: time that was given.
+    """
+    figures = figures_of(results)
+    useless = _uselessness(results, figures)
+    if useless:
+        return Verdict(
+            "unfit",
+            True,
+            f"unfit: {useless}",
+            "Choose another model (amem model list), or none: the analyzer does the work alone.",
+        )
+    alone = all(one.alone for one in results)
+    enough = figures.metadata_asked >= FEWEST_METADATA and (
+        not alone or figures.links_asked >= FEWEST_LINKS
+    )
+    short = _shortcomings(figures, alone=alone)
+    if enough and not short:
+        return Verdict(
+            "fit",
+            True,
+            "fit: it may judge links and changes by itself",
+            "Nothing to do. It is trusted from now on.",
+        )
+    if enough:
+        return Verdict(
+            "usable",
+            True,
+            f"usable with the analyzer's checks: {'; '.join(short)}",
+            _ADVICE_FOR_THE_USELESS if is_hopeless(results) else _ADVICE_FOR_THE_WEAK,
+        )
+    return Verdict(
+        "usable",
+        False,
+        f"usable with the analyzer's checks: only {len(results)} of {cases} questions in"
+        f" {seconds:.0f} s, which decides nothing more",
+        f"Give it more time: amem model test --seconds {max(300, round(seconds * 5))}",
+    )
+
+
+def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
+    faults = [one.fault for one in results if one.fault]
+    if figures.valid.asked < FEWEST_BEFORE_UNFIT:
+        # Few answers decide only where none could be had at all.
+        return faults[0] if faults and not any(one.prompt_tokens for one in results) else ""
+    if figures.valid.value < LEAST_VALID_OF_ALL:
+        return f"only {figures.valid} answers had the asked form ({faults[-1]})"
+    spoke = figures.about.hits or figures.right_links.hits
+    return "" if spoke else "nothing that it said was about the notes"
+
+
+def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
+    if not alone:
+        shares = [f"{figures.contexts} contexts believed"]
+        if figures.right_links.asked:
+            shares.append(f"{figures.right_links} links right")
+        return [f"nothing right when asked for all at once; for little, {', '.join(shares)}"]
+    wanted = (
+        ("answers of the asked form", figures.valid, LEAST_VALID),
+        ("contexts that the note bears out", figures.contexts, LEAST_CONTEXTS),
+        ("keywords about the text", figures.keywords, LEAST_KEYWORDS),
+        ("right links", figures.right_links, LEAST_RIGHT_LINKS),
+        ("look-alikes refused", figures.refused, LEAST_REFUSED),
+        ("changes found", figures.changes_found, LEAST_CHANGES),
+        ("notes left alone where nothing changed", figures.kept, LEAST_KEPT),
+    )
+    return [f"{share} {name}" for name, share, least in wanted if share.value < least]
+
+
+def _share(values: Iterable[bool | None]) -> Share:
+    asked = [value for value in values if value is not None]
+    return Share(sum(asked), len(asked))
+
+
+def _mean(results: Sequence[CaseResult], name: str) -> float:
+    return sum(getattr(one, name) for one in results) / len(results) if results else 0.0

@@ -1,0 +1,155 @@
+"""Judges a note's links anew when its text has changed.
+
+Only links that the machine made are judged, and only by what the journal does not call the
+machine's own: a keyword that was made from the old text says nothing for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from amem_cli.core.embedding_text import embedded_text
+from amem_cli.core.index_port import MemoryIndex, NoteSummary
+from amem_cli.core.journal import Event, LinkRecord
+from amem_cli.core.link_choice import link_suggestions
+from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.note import MemoryLink, Note
+from amem_cli.core.ownership import Ownership
+from amem_cli.core.passages import split_passages
+from amem_cli.core.ports import Encoder
+from amem_cli.core.reversal import meant
+from amem_cli.core.reweighing import LinkChange, judged_by_text, restated
+from amem_cli.core.wikilinks import plain_text
+from amem_cli.services.near_notes import at_best, near_notes
+from amem_cli.services.thinking import ANALYZER, Thought
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
+
+# Notes beside the linked ones among which the evidence tells what is usual.
+_COMPARED = 8
+
+
+def with_links_rejudged(
+    index: MemoryIndex,
+    encoder: Encoder,
+    note: Note,
+    text_hash: str,
+    owned: Ownership,
+    thought: Thought,
+    *,
+    trusted: bool,
+) -> Thought:
+    """The thought with the changes of the note's own links that its new text calls for.
+
+    Nothing changes for a text that went through the process before.
+
+    Args:
+        text_hash: of the note's text.
+        trusted: what the model says of a link that is there already counts.
+    """
+    events = index.events(note.id or note.path)
+    linked = {
+        summary.path: (summary, record)
+        for record in owned.links.values()
+        if record.by == "machine" and record.target not in owned.kept
+        for summary in meant(index.find(record.target), record.target)[:1]
+        if summary.path != note.path
+    }
+    if not linked or not _is_changed(events, text_hash):
+        return thought
+    said = {link.target: link for link in thought.linking.links}
+    by_model = trusted and thought.linking.step.model != ANALYZER
+    changes = [
+        restated(note.path, record, said[path])
+        for path, (_, record) in linked.items()
+        if by_model and path in said
+    ]
+    judged = {path: pair for path, pair in linked.items() if not (by_model and path in said)}
+    rejudged = _judged(index, encoder, _by_the_person(note, owned), judged, _analyzers(events))
+    told = (*thought.linking.link_changes, *(each for each in changes if each is not None))
+    decided = {(each.source, each.target) for each in told}
+    return replace(
+        thought,
+        linking=replace(thought.linking, link_changes=told),
+        rejudged=tuple(each for each in rejudged if (each.source, each.target) not in decided),
+    )
+
+
+def _is_changed(events: Sequence[Event], text_hash: str) -> bool:
+    """Whether the note went through the process before, last with another text."""
+    done = [event.text_hash for event in events if event.kind == "process" and event.text_hash]
+    return bool(done) and done[-1] != text_hash
+
+
+def _analyzers(events: Sequence[Event]) -> set[str]:
+    """Targets of the links whose strength is the analyzer's own."""
+    last = {link.target: event.model for event in events for link in event.links}
+    return {target for target, model in last.items() if model == ANALYZER}
+
+
+def _by_the_person(note: Note, owned: Ownership) -> Note:
+    """The note without what the machine wrote of an earlier text."""
+    own_context = bool(note.context) and note.context == owned.context
+    return replace(
+        note,
+        keywords=tuple(each for each in note.keywords if each not in owned.keywords),
+        tags=tuple(each for each in note.tags if each not in owned.tags),
+        context="" if own_context else note.context,
+    )
+
+
+def _judged(
+    index: MemoryIndex,
+    encoder: Encoder,
+    note: Note,
+    linked: Mapping[str, tuple[NoteSummary, LinkRecord]],
+    analyzers: set[str],
+) -> list[LinkChange]:
+    if not linked:
+        return []
+    text = plain_text(note.body)
+    vector = _vector(encoder, note)
+    near = {
+        each.summary.path: each.evidence
+        for each in near_notes(index, note.path, text, vector, _COMPARED)
+    }
+    best = {
+        each.path: each for each in at_best(index, [pair[0] for pair in linked.values()], vector)
+    }
+
+    def links(candidates: Sequence[LinkCandidate]) -> dict[str, MemoryLink]:
+        found = link_suggestions(
+            note,
+            candidates,
+            document_frequency=index.document_frequency,
+            total=index.count(),
+            limit=len(candidates),
+            minimum=0.0,
+        )
+        return {link.target: link for link in found}
+
+    at_most = links(list({**near, **best}.values()))
+    alone = {path: links([replace(each, reverse_rank=None)])[path] for path, each in best.items()}
+    changes = (
+        judged_by_text(
+            note.path,
+            record,
+            alone[path],
+            at_most[path].strength,
+            by_analyzer=record.target in analyzers,
+        )
+        for path, (_, record) in linked.items()
+    )
+    return [change for change in changes if change is not None]
+
+
+def _vector(encoder: Encoder, note: Note) -> Vectors:
+    passages = split_passages(note.body)
+    texts = [embedded_text(note, passage.text) for passage in passages] or [note.title]
+    mean: Vectors = encoder.encode(texts).mean(axis=0)
+    length = float((mean @ mean) ** 0.5)
+    unit: Vectors = mean / length if length > 0 else mean
+    return unit

@@ -1,0 +1,287 @@
+"""How good is the memory process, and what does it cost?
+
+    python benchmarks/memory.py DATA_FOLDER
+    python benchmarks/memory.py DATA_FOLDER --sets engineer --parts links,evolution --models none
+    python benchmarks/memory.py DATA_FOLDER --models none,perfect
+    python benchmarks/memory.py DATA_FOLDER --models FILE.gguf --output figures.json --resume
+    python benchmarks/memory.py DATA_FOLDER --models none,qwen3:4b \\
+        --base-url http://127.0.0.1:11434/v1 --without linking,evolution
+
+DATA_FOLDER holds `gold/VAULT/` (hand-written vaults with gold metadata, links, changes and
+questions), `links/SOURCE/` (people's own wikilinks, taken out of their notes) and
+`retrieval/locomo/` (conversations); what is missing is left out. docs/memory.md tells what is
+measured. Figures come with the 95% interval of 2,000 bootstrap samples of notes, pairs, questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from memory_conversations import conversation_units
+from memory_gold import GoldVault, gold_vaults
+from memory_perfect import PerfectModel
+from memory_tables import differences, figures, joined, print_lost, print_part
+from memory_trace import lost_by
+from memory_units import (
+    beside,
+    cost_units,
+    evolution_units,
+    link_units,
+    metadata_units,
+    question_rows,
+)
+from memory_vault import Design, MadeVault, OpenVault, describe, process_gold
+from memory_wikilinks import described_vault, link_rows, linked_notes
+from remembered_vectors import RememberingEncoder
+from retrieval_data import Group, conversations
+
+from amem_cli.wiring import Workspace
+
+GOLD_PARTS = ("links", "metadata", "evolution", "questions", "cost")
+PARTS = (*GOLD_PARTS, "wikilinks", "conversations")
+WITHOUT: dict[str, dict[str, Any]] = {
+    "linking": {"evolution_max_links": 0},
+    "evolution": {"evolution_mode": "off"},
+}
+BARE = Design("bare", {"llm_backend": "none"})
+
+
+def designs(options: argparse.Namespace, vaults: list[GoldVault]) -> Iterator[Design]:
+    """The models that were named, each with its ablations."""
+    for name in options.models.split(","):
+        whole = _design(name, options.base_url, vaults)
+        yield whole
+        for step in [each for each in options.without.split(",") if each]:
+            overrides = {**whole.overrides, **WITHOUT[step]}
+            yield Design(f"{whole.name} without {step}", overrides, whole.model)
+
+
+def _design(name: str, base_url: str, vaults: list[GoldVault]) -> Design:
+    if name == "none":
+        return Design("none", {"llm_backend": "none"})
+    if name == "bundled":
+        return Design("bundled", {"llm_backend": "llama.cpp", "llm_model": ""})
+    if name == "perfect":
+        # A model that a user named is trusted.
+        named = {"llm_backend": "llama.cpp", "llm_model": "perfect"}
+        return Design("perfect", named, PerfectModel(vaults) if vaults else None)
+    if base_url:
+        server = {"llm_backend": "openai", "llm_model": name, "llm_base_url": base_url}
+        return Design(name, server)
+    return Design(Path(name).stem, {"llm_backend": "llama.cpp", "llm_model": name})
+
+
+class Benchmark:
+    """Runs designs over vaults and keeps what was counted, in a file where one is named."""
+
+    def __init__(self, options: argparse.Namespace, encoder: RememberingEncoder) -> None:
+        self.options = options
+        self.encoder = encoder
+        self.parts: list[str] = options.parts.split(",")
+        self.units: dict[str, Any] = {}
+        self._bare: dict[str, list[Any]] = {}
+        if options.resume and options.output and options.output.exists():
+            self.units = json.loads(options.output.read_text(encoding="utf-8"))["units"]
+
+    def gold(self, design: Design, gold: GoldVault) -> None:
+        """Count everything of one design in one vault, unless an earlier run did."""
+        counted = self._counted(design.name, gold.name)
+        missing = [part for part in GOLD_PARTS if part in self.parts and part not in counted]
+        if not missing:
+            return
+        print(f"{design.name}, {gold.name} …", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            vault = OpenVault(Path(folder) / "vault", design, self.encoder)
+            made = process_gold(vault, gold)
+            if "links" in missing:
+                counted["links"] = link_units(gold, made)
+            if "metadata" in missing:
+                counted["metadata"] = metadata_units(gold, made, self.encoder)
+            if "evolution" in missing:
+                counted["evolution"] = evolution_units(gold, made, self.encoder)
+            if "cost" in missing:
+                counted["cost"] = cost_units(made.steps)
+            counted["lost"] = lost_by(gold, made, vault)
+            if "questions" in missing:
+                rows = [self._states(gold, made), question_rows(gold, vault), self._ceiling(gold)]
+                counted["questions"] = {"asked": beside(*rows)}
+            vault.close()
+        self.encoder.save()
+        self.save()
+
+    def wikilinks(self, folder: Path, chosen: Sequence[Design]) -> None:
+        """Count how people's own links of one source are found again by each design."""
+        options = self.options
+        name = f"{folder.name} {options.text}"
+        due = [each for each in chosen if "wikilinks" not in self._counted(each.name, name)]
+        if not due:
+            return
+        source = linked_notes(folder, options.text, options.most)
+        with tempfile.TemporaryDirectory() as place:
+            template = Path(place) / "described"
+            print(f"{name}: {len(source.texts)} notes …", file=sys.stderr)
+            described_vault(template, source, self.encoder)
+            for design in due:
+                print(f"{design.name}, {name} …", file=sys.stderr)
+                made = Path(place) / "linked"
+                rows = link_rows(made, template, source, design, self.encoder)
+                self._counted(design.name, name)["wikilinks"] = rows
+                shutil.rmtree(made)
+                self.encoder.save()
+                self.save()
+
+    def conversation(self, design: Design, group: Group) -> None:
+        """Count what one conversation costs."""
+        counted = self._counted(design.name, group.name)
+        if "conversations" in counted:
+            return
+        print(f"{design.name}, {group.name} …", file=sys.stderr)
+        with tempfile.TemporaryDirectory() as place:
+            vault = OpenVault(Path(place) / "vault", design, self.encoder)
+            counted["conversations"] = conversation_units(vault, group, self.options.most)
+            vault.close()
+        self.save()
+
+    def _counted(self, design: str, vault: str) -> dict[str, Any]:
+        own: dict[str, Any] = self.units.setdefault(design, {}).setdefault(vault, {})
+        return own
+
+    def _states(self, gold: GoldVault, made: MadeVault) -> Any:
+        """Questions of the bare notes and of those that the process described, without links."""
+        return beside(self._remembered(gold)[0], self._described(gold, made.described.values()))
+
+    def _ceiling(self, gold: GoldVault) -> Any:
+        return beside(*self._remembered(gold)[1:])
+
+    def _remembered(self, gold: GoldVault) -> list[Any]:
+        """Questions of bare notes, of gold metadata, and of that with gold links."""
+        if gold.name not in self._bare:
+            notes = list(gold.notes.values())
+            plain = [_bare(note) for note in notes]
+            links = [(link.source, link.target) for link in gold.links]
+            self._bare[gold.name] = [
+                self._described(gold, plain),
+                self._described(gold, notes),
+                self._described(gold, notes, links),
+            ]
+        return self._bare[gold.name]
+
+    def _described(self, gold: GoldVault, notes: Any, links: Any = ()) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            vault = OpenVault(Path(folder) / "vault", BARE, self.encoder)
+            describe(vault, list(notes), links)
+            rows = question_rows(gold, vault)
+            vault.close()
+        return rows
+
+    def figures(self) -> dict[str, dict[tuple[str, str], dict[str, list[float]]]]:
+        """By part, and by design and vault; every design also less the first one, paired."""
+        found: dict[str, dict[tuple[str, str], dict[str, list[float]]]] = {}
+        for part in self.parts:
+            table = found.setdefault(part, {})
+            first: tuple[str, list[str], Any] | None = None
+            for design, vaults in self.units.items():
+                own = {name: units[part] for name, units in vaults.items() if part in units}
+                table.update({(design, name): figures(part, each) for name, each in own.items()})
+                whole = joined(list(own.values()))
+                name = "all" if len(own) > 1 else "".join(own)
+                if len(own) > 1:
+                    table[design, name] = figures(part, whole)
+                if first is not None and first[1] == list(own):
+                    less = differences(part, whole, first[2])
+                    table[f"{design} less {first[0]}", name] = less
+                elif own and first is None:
+                    first = design, list(own), whole
+        return found
+
+    def lost(self, design: str) -> Mapping[str, Mapping[str, list[str]]]:
+        """Where the gold answers of all vaults were lost, with each of them."""
+        total: dict[str, dict[str, list[str]]] = {}
+        for units in self.units[design].values():
+            for name, verdicts in units.get("lost", {}).items():
+                own = total.setdefault(name, {})
+                for verdict, examples in verdicts.items():
+                    own[verdict] = [*own.get(verdict, []), *examples]
+        return total
+
+    def save(self) -> None:
+        """Write what was counted and the figures made of it."""
+        if self.options.output is None:
+            return
+        told = {
+            part: {f"{design}, {vault}": each for (design, vault), each in table.items()}
+            for part, table in self.figures().items()
+        }
+        document = {"command": sys.argv[1:], "figures": told, "units": self.units}
+        text = json.dumps(document, ensure_ascii=False)
+        self.options.output.write_text(text + "\n", encoding="utf-8")
+
+
+def _bare(note: Any) -> Any:
+    return replace(note, keywords=(), tags=(), context="")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--sets", default="", help="gold vaults by commas; all where missing")
+    parser.add_argument("--parts", default=",".join(GOLD_PARTS), help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--sources", default="", help="people's links, by commas")
+    parser.add_argument("--text", choices=("masked", "unlinked"), default="masked",
+                        help="notes without the words of their links, or with")  # fmt: skip
+    parser.add_argument("--groups", type=int, default=1, help="so many conversations; 0 for all")
+    parser.add_argument("--most", type=int, default=200,
+                        help="notes of a source or conversation; 0 for all")  # fmt: skip
+    parser.add_argument("--models", default="none,bundled",
+                        help="none, bundled, perfect, GGUF files, names of --base-url")  # fmt: skip
+    parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
+    parser.add_argument("--without", default="", help="ablations: linking, evolution")
+    parser.add_argument("--examples", type=int, default=0, help="so many of each loss")
+    parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
+    parser.add_argument("--output", type=Path, help="file for all that was counted, as JSON")
+    parser.add_argument("--resume", action="store_true", help="keep what --output has already")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        encoder = RememberingEncoder(Workspace(Path(folder)).encoder, options.vectors)
+    vaults = gold_vaults(options.data / "gold", [each for each in options.sets.split(",") if each])
+    benchmark = Benchmark(options, encoder)
+    run(benchmark, vaults)
+    benchmark.save()
+    for part, table in benchmark.figures().items():
+        print_part(part, table)
+    for name in benchmark.units:
+        if benchmark.lost(name):
+            print_lost(name, benchmark.lost(name), options.examples)
+
+
+def run(benchmark: Benchmark, vaults: list[GoldVault]) -> None:
+    """Run every part that was asked for."""
+    options, parts = benchmark.options, benchmark.parts
+    chosen = list(designs(options, vaults))
+    # The perfect model knows the gold vaults only.
+    real = [each for each in chosen if each.model is None]
+    if set(GOLD_PARTS) & set(parts):
+        for design in chosen:
+            for gold in vaults:
+                benchmark.gold(design, gold)
+    if "wikilinks" in parts:
+        for notes in sorted((options.data / "links").glob("*/notes.jsonl")):
+            if not options.sources or notes.parent.name in options.sources.split(","):
+                benchmark.wikilinks(notes.parent, real)
+    if "conversations" in parts:
+        groups = conversations(options.data / "retrieval" / "locomo")[: options.groups or None]
+        for design in real:
+            for group in groups:
+                benchmark.conversation(design, group)
+
+
+if __name__ == "__main__":
+    main()

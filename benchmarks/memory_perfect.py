@@ -1,0 +1,122 @@
+"""A scripted model that answers from the gold files, through the program's own requests.
+
+What it loses is lost by the program: a note that was not shown, an answer without room, a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memory_gold import Case, GoldLink, GoldNote, GoldVault
+from memory_requests import LINKING, as_answer, numbered, shown_notes, step_of
+from memory_scores import key_of, likeness
+
+from amem_cli.core.ports import ModelAnswer, ModelRequest
+
+STRENGTH = {True: 0.9, False: 0.4}
+
+
+class PerfectModel:
+    """An ideal model of a user's own choice (trusted).
+
+    Args:
+        vaults: those that it will be asked about.
+    """
+
+    name = "perfect"
+    is_remote = False
+
+    def __init__(self, vaults: Sequence[GoldVault]) -> None:
+        self._vaults = vaults
+        self._known: Mapping[str, tuple[str, str]] = {}
+        self._vault, self._note = vaults[0], next(iter(vaults[0].notes.values()))
+
+    def begin(self, note_id: str, known: Mapping[str, tuple[str, str]]) -> None:
+        """The next requests are about this note."""
+        self._known = known
+        self._vault = next(each for each in self._vaults if note_id in each.notes)
+        self._note = self._vault.notes[note_id]
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        properties = request.schema["properties"]
+        if step_of(request) == LINKING:
+            shown = shown_notes(request.text, self._known)
+            said = {name: self._listed(name, each, shown) for name, each in properties.items()}
+        else:
+            said = {name: described(name, each, self._note, request.text)
+                    for name, each in properties.items()}  # fmt: skip
+        return as_answer(said, request)
+
+    def close(self) -> None:
+        pass
+
+    def _listed(self, name: str, schema: Mapping[str, Any], shown: Mapping[str, str]) -> Any:
+        item = schema["items"]["properties"]
+        entries: list[dict[str, Any]] = []
+        links = self._vault.links_of(self._note.id)
+        order = sorted(shown, key=lambda label: not _is_strong(links.get(shown[label])))
+        for label in order:
+            link, case = links.get(shown[label]), self._vault.case(self._note.id, shown[label])
+            values = None
+            if name == "links" and link is not None:
+                values = _link_values(label, link)
+            if name == "changes" and case is not None:
+                values = _case_values(label, case)
+            if values is not None:
+                entries.append({key: fitted(values[key], part) for key, part in item.items()})
+        return entries[: schema["maxItems"]]
+
+
+def _is_strong(link: GoldLink | None) -> bool:
+    return link is not None and link.strong
+
+
+def _link_values(label: str, link: GoldLink) -> dict[str, Any]:
+    strength = STRENGTH[link.strong]
+    return {"note": label, "reason": link.reason, "relation": link.relation, "strength": strength}
+
+
+def _case_values(label: str, case: Case) -> dict[str, Any]:
+    return {
+        "note": label,
+        "why": case.why,
+        "context": case.context,
+        "keywords": list(case.keywords_add),
+        "tags": list(case.tags_add),
+        "drop": list(case.tags_drop),
+    }
+
+
+def described(name: str, schema: Mapping[str, Any], note: GoldNote, text: str) -> Any:
+    """A part of the metadata as it is asked for: in words, or by the numbers of what is shown."""
+    if name == "context":
+        return fitted(note.context, schema)
+    gold = note.keywords if name in ("phrases", "keywords") else note.tags
+    shown = numbered(text, "Phrases" if name in ("phrases", "keywords") else "Tags")
+    same = [
+        number for label in gold for number, item in shown.items() if key_of(item) == key_of(label)
+    ]
+    if "enum" in schema["items"]:
+        fewest = schema.get("minItems", 0)
+        # Where something must be chosen, that which is likest to the gold.
+        rest = sorted(
+            (number for number in shown if number not in same),
+            key=lambda number: -max(likeness(shown[number], label) for label in gold),
+        )
+        return (same + rest[: max(0, fewest - len(same))])[: schema["maxItems"]]
+    told = {key_of(shown[number]) for number in same}
+    return fitted([label for label in gold if key_of(label) not in told], schema)
+
+
+def fitted(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A value with what the schema has no room for cut off."""
+    if isinstance(value, list):
+        # What is too short for the schema cannot be said by any model.
+        fewest = schema["items"].get("minLength", 0)
+        long_enough = [each for each in value if len(each) >= fewest]
+        return [fitted(each, schema["items"]) for each in long_enough[: schema["maxItems"]]]
+    most = schema.get("maxLength")
+    if isinstance(value, str) and most is not None and len(value) > most:
+        return value[: most - 1].rsplit(" ", 1)[0] + "."
+    return value

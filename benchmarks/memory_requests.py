@@ -1,0 +1,159 @@
+"""What a request of the memory process shows and what an answer to it says, read from outside.
+
+A request is known by the names in its schema, a shown note by the line that begins with its label.
+If the prompts take another form, this is the place to follow them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from amem_cli.core.answer_schema import AnswerRejected, read_answer
+from amem_cli.core.model_text import quote_line
+from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
+
+LINKING, CONSTRUCTION = "linking", "construction"
+_LABELLED = re.compile(r"^(n\d+) (.*)$", re.M)
+_LONGEST_TITLE = 160
+
+
+def step_of(request: ModelRequest) -> str:
+    """The step of the memory process that asks, else the first thing that is asked for."""
+    names = list(request.schema.get("properties", {}))
+    if "links" in names or "changes" in names:
+        return LINKING
+    return CONSTRUCTION if {"context", "keywords", "new_tags"} & set(names) else str(names[:1])
+
+
+def shown_notes(text: str, known: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Ids of the notes in a text by their labels.
+
+    Args:
+        known: title and day of creation by id.
+    """
+    shown: dict[str, str] = {}
+    titles = {note_id: quote_line(title, _LONGEST_TITLE) for note_id, (title, _) in known.items()}
+    for label, line in _LABELLED.findall(text):
+        named = [each for each, title in titles.items() if _begins_with(line, title)]
+        # Of notes that begin alike the longest title; of namesakes the one of that day.
+        named.sort(key=lambda each: (f"({known[each][1]})" in line, len(titles[each])))
+        if named:
+            shown.setdefault(label, named[-1])
+    return shown
+
+
+def _begins_with(line: str, title: str) -> bool:
+    rest = line[len(title) :]
+    return line.startswith(title) and (not rest or rest.startswith((" (", ":", " |")))
+
+
+def numbered(text: str, name: str) -> dict[str, str]:
+    """The items of a line such as `Phrases: k1 …; k2 …` by their numbers."""
+    found = re.search(rf"^{name}: ([a-z]1 .*)$", text, re.M)
+    parts = re.split(r"(?:^|; )([a-z]\d+) ", found.group(1)) if found else []
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request with its answer.
+
+    Attributes:
+        shown: ids of the older notes that were shown, by label.
+        said: the answer where it has the asked shape, else None.
+        most: how many links and changes the answer had room for.
+    """
+
+    step: str
+    request: ModelRequest
+    shown: Mapping[str, str]
+    said: Mapping[str, Any] | None
+    most: Mapping[str, int]
+    tokens: int
+    seconds: float
+
+    def named(self, name: str) -> list[str]:
+        """Ids of the notes that a list of the answer names."""
+        items = (self.said or {}).get(name, [])
+        labels = [str(item.get("note")) for item in items if isinstance(item, dict)]
+        return [self.shown[label] for label in labels if label in self.shown]
+
+    def labels(self, field_name: str) -> list[str]:
+        """The keywords or tags of an answer, the chosen ones in full."""
+        said = self.said or {}
+        chosen, shown = (
+            (said.get("phrases", []), numbered(self.request.text, "Phrases"))
+            if field_name == "keywords"
+            else (said.get("tags", []), numbered(self.request.text, "Tags"))
+        )
+        own = said.get("keywords" if field_name == "keywords" else "new_tags", [])
+        return [*(shown.get(each, each) for each in chosen), *own]
+
+
+@dataclass
+class ObservedModel:
+    """A model that remembers what it was asked and what it said.
+
+    Attributes:
+        known: title and day by id, of the vault in hand.
+        exchanges: since `begin`.
+    """
+
+    model: LanguageModel
+    known: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    exchanges: list[Exchange] = field(default_factory=list)
+
+    def begin(self, note_id: str, known: Mapping[str, tuple[str, str]]) -> None:
+        """The next requests are about this note of a vault with those notes."""
+        self.known, self.exchanges = known, []
+        told = getattr(self.model, "begin", None)
+        if told is not None:
+            told(note_id, known)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def is_remote(self) -> bool:
+        return self.model.is_remote
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        started = time.perf_counter()
+        answer = self.model.answer(request)
+        seconds = time.perf_counter() - started
+        try:
+            said = read_answer(answer.text, request.schema) if answer.complete else None
+        except AnswerRejected:
+            said = None
+        properties = request.schema.get("properties", {})
+        self.exchanges.append(
+            Exchange(
+                step=step_of(request),
+                request=request,
+                shown=shown_notes(request.text, self.known),
+                said=said,
+                most={name: each.get("maxItems", 0) for name, each in properties.items()},
+                tokens=answer.prompt_tokens + answer.answer_tokens,
+                seconds=seconds,
+            )
+        )
+        return answer
+
+    def close(self) -> None:
+        """The model outlives the vault that it was lent to."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Whatever else a kind of model can do (a fit of its own, a count of tokens).
+        return getattr(self.model, name)
+
+
+def as_answer(said: Mapping[str, Any], request: ModelRequest) -> ModelAnswer:
+    """The answer of a scripted model."""
+    text = json.dumps(said, ensure_ascii=False)
+    return ModelAnswer(text, True, 0, 0, 0.0)

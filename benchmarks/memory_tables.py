@@ -1,0 +1,201 @@
+"""The figures of the benchmark of the memory process, and how they are printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from memory_scores import column_share, estimate, f1, precision, recall, recovered, share
+
+Rows = Sequence[Sequence[float]]
+Measure = Callable[[Any], Any]
+# By part: title of a figure, the rows it is of, the measure. Means are sums over a column of ones,
+# which is put behind every row.
+ONES = -1
+
+
+def mean(column: int) -> Measure:
+    """The mean of a column."""
+    return column_share(column, ONES)
+
+
+def _strong_recall(sums: Any) -> Any:
+    return share(sums[3], sums[4])
+
+
+FIGURES: dict[str, list[tuple[str, str, Measure]]] = {
+    "links": [
+        ("precision", "pairs", precision),
+        ("recall", "pairs", recall),
+        ("F1", "pairs", f1),
+        ("strong recall", "pairs", _strong_recall),
+        ("relation", "pairs", column_share(5, 0)),
+        ("look-alikes", "negatives", mean(0)),
+        ("orphans", "orphans", mean(0)),
+        ("a note", "pairs", mean(1)),
+    ],
+    "metadata": [
+        ("keyword F1", "labels", mean(0)),
+        ("kw. soft", "labels", mean(1)),
+        ("tag F1", "labels", mean(2)),
+        ("tag soft", "labels", mean(3)),
+        ("context", "labels", mean(4)),
+        ("title", "labels", mean(5)),
+    ],
+    "evolution": [
+        ("precision", "pairs", precision),
+        ("recall", "pairs", recall),
+        ("kept", "kept", mean(0)),
+        ("tags add", "fields", column_share(0, 1)),
+        ("tags drop", "fields", column_share(2, 3)),
+        ("kw. add", "fields", column_share(4, 5)),
+        ("kw. soft", "fields", column_share(6, 5)),
+        ("before", "fields", mean(7)),
+        ("after", "fields", mean(8)),
+        ("rewritten", "fields", mean(9)),
+    ],
+    "questions": [
+        ("text@5", "asked", mean(0)),
+        ("text@10", "asked", mean(1)),
+        ("meta@5", "asked", mean(3)),
+        ("meta@10", "asked", mean(4)),
+        ("links@5", "asked", mean(6)),
+        ("links@10", "asked", mean(7)),
+        ("links@5+n", "asked", mean(8)),
+        ("gold@5", "asked", mean(9)),
+        ("gold@10", "asked", mean(10)),
+        ("goldl.@5", "asked", mean(12)),
+        ("goldl.@10", "asked", mean(13)),
+        ("goldl.@5+n", "asked", mean(14)),
+        ("gain@5", "asked", recovered(0, 3, 9)),
+        ("gain@10", "asked", recovered(1, 4, 10)),
+        ("all gain@5", "asked", recovered(0, 6, 9)),
+    ],
+    "cost": [
+        ("calls", "notes", mean(0)),
+        ("tokens", "notes", lambda sums: share(sums[1] + sums[2], sums[ONES])),
+        ("written", "notes", mean(2)),
+        ("model s", "notes", mean(3)),
+        ("all s", "notes", mean(4)),
+        ("replaced", "notes", mean(5)),
+    ],
+    "wikilinks": [
+        ("precision", "pairs", precision),
+        ("recall", "pairs", recall),
+        ("F1", "pairs", f1),
+        ("a note", "written", mean(0)),
+    ],
+    "conversations": [
+        ("calls", "notes", mean(0)),
+        ("tokens", "notes", lambda sums: share(sums[1] + sums[2], sums[ONES])),
+        ("written", "notes", mean(2)),
+        ("model s", "notes", mean(3)),
+        ("all s", "notes", mean(4)),
+        ("replaced", "notes", mean(5)),
+        ("found@5", "asked", mean(0)),
+        ("found@10", "asked", mean(1)),
+        ("found@5+n", "asked", mean(2)),
+    ],
+}
+COUNTS = {"calls", "tokens", "written", "model s", "all s", "a note", "replaced"}
+REQUESTS: list[tuple[str, Measure]] = [
+    ("calls", mean(0)),
+    ("tokens", mean(1)),
+    ("seconds", mean(2)),
+    ("valid", column_share(3, 0)),
+    ("asked again", mean(4)),
+]
+
+
+def figures(part: str, units: Mapping[str, Rows]) -> dict[str, list[float]]:
+    """Value and 95% interval of each figure of a part; shares in 0..1."""
+    found = {title: _figure(units.get(name, []), each) for title, name, each in FIGURES[part]}
+    for name in units:
+        if name.startswith("requests: "):
+            step = name.removeprefix("requests: ")
+            found |= {f"{step}: {title}": _figure(units[name], each) for title, each in REQUESTS}
+    return found
+
+
+def differences(
+    part: str, units: Mapping[str, Rows], base: Mapping[str, Rows]
+) -> dict[str, list[float]]:
+    """Each figure less that of another design, unit by unit: value and 95% interval."""
+    found = {}
+    for title, name, measure in FIGURES[part]:
+        pairs = list(zip(units.get(name, []), base.get(name, []), strict=True))
+        # A row of the one and a row of the other are drawn together.
+        rows = [[*one, 1.0, *other, 1.0] for one, other in pairs]
+        found[title] = estimate(rows, _less(measure, len(rows[0]) // 2 if rows else 0))
+    return found
+
+
+def _less(measure: Measure, width: int) -> Measure:
+    return lambda sums: measure(sums[:width]) - measure(sums[width:])
+
+
+def _figure(rows: Rows, measure: Measure) -> list[float]:
+    return estimate([[*row, 1.0] for row in rows], measure)
+
+
+def joined(units: Sequence[Mapping[str, Rows]]) -> dict[str, list[Sequence[float]]]:
+    """The rows of several vaults together."""
+    names = dict.fromkeys(name for each in units for name in each)
+    return {name: [row for each in units for row in each.get(name, [])] for name in names}
+
+
+def print_part(part: str, table: Mapping[tuple[str, str], Mapping[str, Sequence[float]]]) -> None:
+    """Print a table of one part.
+
+    Args:
+        table: figures by design and vault; under `all` those of all vaults together, of which the
+            intervals are printed too.
+    """
+    if not table:
+        return
+    titles = list(
+        dict.fromkeys(title for own in table.values() for title in own if ":" not in title)
+    )
+    print(f"\n{part}\n{'':34}" + "".join(f"{title:>14}" for title in titles))
+    for (design, vault), own in table.items():
+        cells = "".join(f"{_cell(title, own[title][0]):>14}" for title in titles)
+        print(f"{f'{design}, {vault}':34}{cells}")
+        if vault == "all" or " less " in design:
+            print(f"{'':34}" + "".join(f"{_span(title, own[title]):>14}" for title in titles))
+            _print_requests(own)
+
+
+def _print_requests(own: Mapping[str, Sequence[float]]) -> None:
+    for step in dict.fromkeys(title.split(": ")[0] for title in own if ": " in title):
+        told = (f"{title} {own[f'{step}: {title}'][0]:.2f}" for title, _ in REQUESTS)
+        print(f"  {step}, a note: {', '.join(told)}")
+
+
+def _cell(title: str, value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    if title in ("tokens", "written"):
+        return f"{value:.0f}"
+    return f"{value:.2f}" if title in COUNTS else f"{100 * value:.1f}"
+
+
+def _span(title: str, value: Sequence[float]) -> str:
+    return "" if math.isnan(value[1]) else f"{_cell(title, value[1])}..{_cell(title, value[2])}"
+
+
+def print_lost(design: str, lost: Mapping[str, Mapping[str, Sequence[str]]], examples: int) -> None:
+    """Print where gold answers were lost, the greatest loss first.
+
+    Args:
+        examples: so many of each loss are printed.
+    """
+    print(f"\nlost by, {design}")
+    for name, verdicts in lost.items():
+        total = sum(map(len, verdicts.values()))
+        print(f"  {name}: {len(verdicts.get('made', ()))} of {total} made")
+        for verdict, cases in sorted(verdicts.items(), key=lambda each: -len(each[1])):
+            if verdict != "made":
+                print(f"    {len(cases):5} {100 * len(cases) / total:5.1f}%  {verdict}")
+                for case in cases[:examples]:
+                    print(f"{'':18}{case}")

@@ -1,0 +1,251 @@
+"""Runs the real memory process over a gold vault, note by note as time went by."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memory_gold import GoldNote, GoldVault
+from memory_requests import Exchange, ObservedModel
+
+from amem_cli.adapters.system_clock import SystemClock
+from amem_cli.adapters.vault_template import adopt_vault
+from amem_cli.core.ports import Encoder, LanguageModel
+from amem_cli.core.wikilinks import plain_text
+from amem_cli.services.add import NewNote, add
+from amem_cli.services.near_notes import near_notes
+from amem_cli.services.outcome import Outcome
+from amem_cli.services.query import search
+from amem_cli.services.sync import embed_missing, synchronise
+from amem_cli.wiring import Workspace
+
+# Candidates that would be asked for to tell how far off the one was that is missing.
+FURTHER = 3
+LABELS = ("keywords", "tags", "context")
+
+
+@dataclass(frozen=True)
+class Design:
+    """A way to run the process: settings as a user would make them.
+
+    Attributes:
+        model: used in place of the settings' own, as by a scripted model.
+    """
+
+    name: str
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    model: LanguageModel | None = None
+
+
+class GoldClock(SystemClock):
+    """The clock as it stood when a note was added; file times stay real."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.present = datetime(2000, 1, 1).astimezone()
+
+    def now(self) -> datetime:
+        return self.present
+
+    def moment(self, after: int) -> int:
+        self._last = max(int(self.present.timestamp() * 1e6), after + 1, self._last + 1)
+        return self._last
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the process did because of one note.
+
+    Attributes:
+        exchanges: with the language model, in order.
+        near: ids of the notes that the program holds against the note, the nearest first; told
+            after the step, so with the metadata that it wrote.
+        further: the same, were FURTHER times as many candidates asked for.
+        changed: by id of an older note, the fields before and after.
+        contexts: of the targets of the gold cases of this trigger, before and after.
+        seconds: wall time of the whole step, without the addition.
+    """
+
+    note: str
+    outcome: Outcome
+    exchanges: tuple[Exchange, ...]
+    near: tuple[str, ...]
+    further: tuple[str, ...]
+    changed: Mapping[str, Mapping[str, tuple[Any, Any]]]
+    contexts: Mapping[str, tuple[str, str]]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class MadeVault:
+    """A vault after its last note.
+
+    Attributes:
+        links: relation by source and target, as they stand at the end.
+        described: what the notes hold at the end.
+    """
+
+    steps: tuple[Step, ...]
+    links: Mapping[tuple[str, str], str]
+    described: Mapping[str, GoldNote]
+
+
+class OpenVault:
+    """A fresh vault with the product's services over it.
+
+    Args:
+        encoder: None for that of the settings.
+    """
+
+    def __init__(self, root: Path, design: Design, encoder: Encoder | None = None) -> None:
+        if not root.exists():
+            root.mkdir(parents=True)
+            adopt_vault(root)
+        overrides = {"git_commit": "off", "evolution_mode": "auto", **design.overrides}
+        self.workspace = Workspace(root, overrides=overrides)
+        if encoder is not None:
+            self.workspace.chosen_encoder = encoder
+        self.clock = GoldClock()
+        self.workspace.ports = replace(self.workspace.ports, clock=self.clock)
+        synchronise(self.workspace.ports)
+        self.observed: ObservedModel | None = None
+        model = design.model or self.workspace.model
+        if model is not None:
+            self.observed = ObservedModel(model)
+            self.workspace.model = self.observed
+        self.path_of: dict[str, str] = {}
+        self.id_of: dict[str, str] = {}
+
+    def add(self, note_id: str, new: NewNote) -> str:
+        """Add a note at the time when it was created, and embed it."""
+        if new.created is not None:
+            self.clock.present = new.created.astimezone()
+        path = add(self.workspace.ports, new)
+        embed_missing(self.workspace.ports, self.workspace.encoder)
+        self.path_of[note_id], self.id_of[path] = path, note_id
+        return path
+
+    def known(self) -> dict[str, tuple[str, str]]:
+        """Title and day of every note by id."""
+        return {
+            self.id_of[each.path]: (each.title, each.created[:10])
+            for each in self.workspace.index.summaries()
+            if each.path in self.id_of
+        }
+
+    def begin(self, note_id: str) -> None:
+        """Tell the model, where there is one, which note comes next."""
+        if self.observed is not None:
+            self.observed.begin(note_id, self.known())
+
+    def near(self, note_id: str, times: int = 1) -> tuple[str, ...]:
+        """Ids of the notes that the program holds against one, the nearest first, where it asks
+        for so many times the candidates of the settings."""
+        index, path = self.workspace.index, self.path_of[note_id]
+        vector = index.note_vector(path)
+        if vector is None:
+            return ()
+        note = self.workspace.vault.read(path)
+        text = plain_text(note.raw.decode().split("\n---\n", 1)[-1])
+        limit = times * self.workspace.settings.evolution_candidates
+        found = near_notes(index, path, text, vector, limit)
+        return tuple(self.id_of[each.summary.path] for each in found)
+
+    def links(self) -> dict[tuple[str, str], str]:
+        """Relation of each link of the machine by source and target."""
+        return {
+            (self.id_of[source], self.id_of[record.path]): record.relation
+            for (source, _), record in self.workspace.index.link_records().items()
+            if record.by == "machine" and record.path in self.id_of
+        }
+
+    def found(self, query: str, limit: int, *, neighbors: bool) -> list[str]:
+        """Ids of the notes that a hybrid search finds."""
+        hits = search(
+            self.workspace.index,
+            query,
+            encoder=self.workspace.encoder,
+            limit=limit,
+            neighbors=neighbors,
+            reranker=self.workspace.reranker,
+        )
+        return [self.id_of[hit.note.path] for hit in hits]
+
+    def close(self) -> None:
+        """Close what was opened; the model may be used by other vaults."""
+        self.workspace.index.close()
+
+
+def process(vault: OpenVault, note_id: str) -> Step:
+    """Let the process think about a note that was added."""
+    vault.begin(note_id)
+    started = time.perf_counter()
+    outcome = vault.workspace.process.run(vault.path_of[note_id], asked=True)
+    seconds = time.perf_counter() - started
+    changed = {
+        vault.id_of[each.path]: {
+            change.field: (change.before, change.after)
+            for change in each.changes
+            if change.field in LABELS
+        }
+        for each in outcome.evolved
+    }
+    exchanges = tuple(vault.observed.exchanges) if vault.observed else ()
+    changed = {each: fields for each, fields in changed.items() if fields}
+    return Step(note_id, outcome, exchanges, (), (), changed, {}, seconds)
+
+
+def process_gold(vault: OpenVault, gold: GoldVault) -> MadeVault:
+    """Add every note at its time and let the process think about it."""
+    steps = []
+    for note in gold.notes.values():
+        new = NewNote(note.content, title=note.title, created=note.created)
+        vault.add(note.id, new)
+        due = [case for case in gold.cases if case.trigger == note.id and not case.no_change]
+        before = {case.target: _context(vault, case.target) for case in due}
+        step = process(vault, note.id)
+        contexts = {each: (text, _context(vault, each)) for each, text in before.items()}
+        near = vault.near(note.id), vault.near(note.id, FURTHER)
+        steps.append(replace(step, near=near[0], further=near[1], contexts=contexts))
+    described = {
+        each: replace(note, keywords=(), tags=(), context="") for each, note in gold.notes.items()
+    }
+    for summary in vault.workspace.index.summaries():
+        note_id = vault.id_of[summary.path]
+        described[note_id] = replace(
+            described[note_id],
+            keywords=summary.keywords,
+            tags=summary.tags,
+            context=summary.context,
+        )
+    return MadeVault(tuple(steps), vault.links(), described)
+
+
+def _context(vault: OpenVault, note_id: str) -> str:
+    summary = vault.workspace.index.summary(vault.path_of[note_id])
+    return summary.context if summary is not None else ""
+
+
+def describe(
+    vault: OpenVault, notes: Sequence[GoldNote], links: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Fill a vault with notes that have their metadata and links already; no process runs."""
+    targets: dict[str, list[str]] = {}
+    for source, target in links:
+        targets.setdefault(source, []).append(target)
+    for note in notes:
+        linked = [vault.path_of[each].removesuffix(".md") for each in targets.get(note.id, ())]
+        new = NewNote(
+            note.content,
+            title=note.title,
+            keywords=note.keywords,
+            tags=note.tags,
+            context=note.context,
+            links=[f"[[{each}]]" for each in linked],
+            created=note.created,
+        )
+        vault.add(note.id, new)

@@ -1,0 +1,106 @@
+"""The benchmark of the memory process reads the product's own requests and answers."""
+
+from __future__ import annotations
+
+import json
+
+from amem_cli.core.construction import construction_request
+from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.linking import linking_request
+from amem_cli.core.note import Note
+from amem_cli.core.ports import ModelAnswer, ModelRequest
+from benchmarks.memory_requests import (
+    CONSTRUCTION,
+    LINKING,
+    ObservedModel,
+    numbered,
+    shown_notes,
+    step_of,
+)
+
+NEW = Note("new.md", "3", "Found it", "The transaction was left open.", created="2024-03-01")
+KNOWN = {"1": ("Monday", "2024-01-01"), "2": ("Monday", "2024-02-02"), "3": ("Found it", "")}
+
+
+def candidate(path: str, title: str, day: str) -> LinkCandidate:
+    return LinkCandidate(path, title, "Late again.", 0.5, 0, created=f"{day}T10:00:00")
+
+
+def linking() -> ModelRequest:
+    shown = [candidate("b.md", "Monday", "2024-02-02"), candidate("a.md", "Monday", "2024-01-01")]
+    return linking_request(NEW, shown, deadline=1.0, allow_evolution=True)
+
+
+def construction() -> ModelRequest:
+    return construction_request(
+        "Monday",
+        "Late again, says the shop.",
+        missing=("context", "keywords", "tags"),
+        candidates=["late shop", "shop"],
+        vocabulary=["queue"],
+        deadline=1.0,
+    )
+
+
+class Says:
+    name = "says"
+    is_remote = False
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        return ModelAnswer(self.text, True, 10, 5, 0.0)
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_request_is_known_by_what_it_asks_for() -> None:
+    assert step_of(linking()) == LINKING
+    assert step_of(construction()) == CONSTRUCTION
+
+
+def test_namesakes_among_the_shown_notes_are_told_apart_by_their_day() -> None:
+    assert shown_notes(linking().text, KNOWN) == {"n1": "2", "n2": "1"}
+
+
+def test_the_numbered_phrases_of_a_request_are_read() -> None:
+    text = construction().text
+    assert numbered(text, "Phrases") == {"k1": "late shop", "k2": "shop"}
+    assert numbered(text, "Tags") == {"t1": "queue"}
+
+
+def test_an_answer_tells_which_shown_notes_it_names() -> None:
+    link = {"note": "n2", "reason": "Late on Monday.", "relation": "causes", "strength": 0.9}
+    observed = ObservedModel(Says(json.dumps({"links": [link], "changes": []})))
+    observed.begin("3", KNOWN)
+    observed.answer(linking())
+    (exchange,) = observed.exchanges
+    assert exchange.named("links") == ["1"]
+    assert exchange.named("changes") == []
+    assert exchange.tokens == 15
+
+
+def test_an_answer_of_another_shape_counts_as_none() -> None:
+    observed = ObservedModel(Says('{"links": "n1"}'))
+    observed.begin("3", KNOWN)
+    observed.answer(linking())
+    assert observed.exchanges[0].said is None
+    assert observed.exchanges[0].named("links") == []
+
+
+def test_chosen_and_own_keywords_are_told_in_full() -> None:
+    said = {
+        "context": "The shop says that the parcel is late again.",
+        "phrases": ["k2"],
+        "keywords": ["parcel"],
+        "tags": ["t1"],
+        "new_tags": [],
+    }
+    observed = ObservedModel(Says(json.dumps(said)))
+    observed.begin("1", KNOWN)
+    observed.answer(construction())
+    (exchange,) = observed.exchanges
+    assert exchange.labels("keywords") == ["shop", "parcel"]
+    assert exchange.labels("tags") == ["queue"]

@@ -1,0 +1,255 @@
+"""Models as a user fetches, chooses, tries and deletes them, against servers on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Answer, Program
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.good_model import good_answer_to
+from tests.fakes.hub_server import Hub, a_hub
+from tests.fakes.tiny_gguf import write_tiny_gguf
+
+REPOSITORY = "owner/tiny-GGUF"
+NOTE = "The left running shoe wears out on the outside after 500 kilometres of running."
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_gguf(tmp_path_factory.mktemp("model") / "tiny-Q4_K_M.gguf")
+
+
+@pytest.fixture
+def hub(tiny: Path) -> Iterator[Hub]:
+    files = {"tiny-Q4_K_M.gguf": tiny.read_bytes(), "tiny-Q8_0.gguf": b"GGUF" + bytes(100)}
+    with a_hub(REPOSITORY, {**files, "README.md": b"# tiny", "model.bin": b"x"}) as running:
+        yield running
+
+
+@pytest.fixture
+def vault(amem: Program) -> Program:
+    assert amem("init", "v").code == 0
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    return amem
+
+
+def pulled(amem: Program, hub: Hub, *arguments: str) -> Answer:
+    return amem("model", "pull", *arguments, HF_ENDPOINT=hub.url, HF_HUB_OFFLINE="0", HF_TOKEN="")
+
+
+def test_a_model_is_pulled_used_and_removed(vault: Program, hub: Hub, tiny: Path) -> None:
+    digest = hashlib.sha256(tiny.read_bytes()).hexdigest()
+    made = pulled(vault, hub, REPOSITORY, "--json")
+    assert made.code == 0, made.err
+    assert (made.json["name"], made.json["sha256"]) == ("tiny-Q4_K_M", digest)
+    assert made.json["checked_against"] == "the hub"
+
+    used = vault("model", "use", "tiny-Q4_K_M", "--json")
+    assert (used.json["llm.backend"], used.json["llm.sha256"]) == ("llama.cpp", digest)
+    assert "of memory" in used.json["next"][0]
+    assert "amem model test" in used.json["next"][-1]
+    assert vault("model", "rm", "tiny-Q4_K_M", AMEM_LLM_BACKEND="llama.cpp").code == 2
+
+    # Another file in its place is not loaded.
+    Path(made.json["path"]).write_bytes(tiny.read_bytes() + b"x")
+    added = vault("add", NOTE, "--json", AMEM_LLM_BACKEND="llama.cpp")
+    assert added.json["pending"] is True
+    assert "expected digest" in " ".join(added.json["problems"])
+
+    assert vault("model", "use", "bundled").code == 0
+    removed = vault("model", "rm", "tiny-Q4_K_M", "--json")
+    assert removed.json["name"] == "tiny-Q4_K_M"
+    assert vault("model", "rm", "tiny-Q4_K_M").code == 1
+
+
+def test_a_model_is_pulled_without_a_vault_from_an_address_and_from_a_file(
+    amem: Program, hub: Hub, tiny: Path
+) -> None:
+    address = f"{hub.url}/{REPOSITORY}/resolve/main/tiny-Q4_K_M.gguf"
+    digest = hashlib.sha256(tiny.read_bytes()).hexdigest()
+    made = pulled(amem, hub, address, "--sha256", digest, "--json")
+    assert made.json["checked_against"] == "--sha256", made.err
+    copied = amem("model", "pull", str(tiny), "--name", "mine")
+    assert copied.code == 0
+    assert "digest was not known before" in copied.out
+    assert "next: amem model use mine" in copied.out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends the signal of Ctrl-C")
+def test_an_interrupted_pull_leaves_no_model_and_goes_on_later(
+    amem: Program, hub: Hub, tiny: Path
+) -> None:
+    hub.faults = ["stall", ""]
+    variables = {"HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0", "HF_TOKEN": ""}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amem_cli", "model", "pull", REPOSITORY],
+        cwd=amem.folder,
+        env={**os.environ, **amem.environment, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    folder = Path(os.environ["AMEM_DATA_DIR"]) / "models"
+    part = folder / "tiny-Q4_K_M.gguf.part"
+    until = time.monotonic() + 60
+    while not (part.exists() and hub.given) and time.monotonic() < until:
+        time.sleep(0.05)
+    # Bytes are written by the portion that the network brings.
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert not list(folder.glob("*.gguf"))
+    assert part.stat().st_size == hub.cut_at
+    assert pulled(amem, hub, REPOSITORY).code == 0
+    assert hub.asked[-1]["range"] == f"bytes={hub.cut_at}-"
+    assert (folder / "tiny-Q4_K_M.gguf").read_bytes() == tiny.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "says"),
+    [
+        (f"{REPOSITORY}:Q5_K_M", 1, "tiny-Q4_K_M.gguf"),
+        (f"{REPOSITORY}:model.bin", 2, "not loaded"),
+        (f"{REPOSITORY}:Q8_0", 3, "no GGUF model"),
+        ("owner/unknown", 1, "no repository"),
+        ("unknown", 2, "amem model list"),
+        ("http://example.org/a.gguf", 2, "without encryption"),
+        ("https://example.org/page", 2, "--name"),
+    ],
+)
+def test_what_cannot_be_pulled_is_told_with_what_to_do(
+    amem: Program, hub: Hub, source: str, code: int, says: str
+) -> None:
+    done = pulled(amem, hub, source)
+    assert (done.code, says in done.err) == (code, True), done.err
+    assert len(done.err.strip().splitlines()) == 2
+
+
+def test_the_hub_may_be_busy_closed_or_off(amem: Program, hub: Hub) -> None:
+    hub.listing, hub.retry_after = 429, "60"
+    assert "asks to wait for 60 s" in pulled(amem, hub, REPOSITORY).err
+    hub.listing = 401
+    assert "HF_TOKEN" in pulled(amem, hub, REPOSITORY).err
+    assert amem("model", "pull", REPOSITORY, HF_HUB_OFFLINE="1").code == 3
+    assert amem("model", "pull", REPOSITORY, HF_ENDPOINT="http://hub.example").code == 2
+
+
+def test_a_repository_that_does_not_hold_what_was_expected_is_refused(
+    amem: Program, hub: Hub
+) -> None:
+    done = pulled(amem, hub, REPOSITORY, "--sha256", "0" * 64)
+    assert (done.code, hub.given) == (3, [])
+    assert "not the file of the expected digest" in done.err
+
+
+def test_the_list_tells_what_there_is_and_what_to_try(vault: Program, tiny: Path) -> None:
+    assert vault("model", "pull", str(tiny)).code == 0
+    with ChatServer() as server:
+        server.is_ollama, server.models = True, ["qwen3:4b"]
+        listed = vault("model", "list", "--json", OLLAMA_HOST=f"127.0.0.1:{server.port}").json
+        (found,) = [each for each in listed["servers"] if each["kind"] == "Ollama"]
+        assert found["models"] == ["qwen3:4b"]
+        shown = vault("model", "list", OLLAMA_HOST=f"127.0.0.1:{server.port}").out
+    names = {(each["origin"], each["name"]) for each in listed["available"]}
+    assert ("pulled", "tiny-Q4_K_M") in names
+    assert all(each["benchmark"] == "not measured here" for each in listed["recommended"])
+    assert "qwen3:4b" in shown
+    assert "to fetch with amem model pull NAME" in shown
+    assert vault("model", "list", "--no-servers", "--json").json["servers"] == []
+
+
+def test_a_model_of_a_server_on_this_machine_is_used_by_its_name(vault: Program) -> None:
+    with ChatServer() as server:
+        server.is_ollama, server.models = True, ["qwen3:4b", "big:cloud"]
+        here = {"OLLAMA_HOST": f"127.0.0.1:{server.port}"}
+        used = vault("model", "use", "qwen3:4b", "--json", **here).json
+        assert (used["llm.backend"], used["llm.base_url"]) == ("ollama", server.url)
+        assert "stay on this machine" in used["next"][0]
+        cloud = vault("model", "use", "big:cloud", "--json", **here).json
+        assert "go to another machine" in cloud["next"][0]
+        unknown = vault("model", "use", "unknown", **here)
+    assert (unknown.code, "amem model list" in unknown.err) == (2, True)
+    missing = vault("model", "use", "qwen3-4b", OLLAMA_HOST="127.0.0.1:9")
+    assert (missing.code, "amem model pull qwen3-4b" in missing.err) == (2, True)
+
+
+def good(body: dict[str, Any]) -> str:
+    schema = body["response_format"]["json_schema"]["schema"]
+    return good_answer_to(body["messages"][1]["content"], schema)
+
+
+def on_server(vault: Program, server: ChatServer) -> None:
+    del vault.environment["AMEM_LLM_BACKEND"]
+    assert vault("model", "use", "test-model", "--base-url", server.url).code == 0
+
+
+def test_a_good_model_is_fit_and_remembered_as_such(vault: Program) -> None:
+    with ChatServer() as server:
+        server.content = good
+        on_server(vault, server)
+        tested = vault("model", "test", "--json")
+        assert (tested.code, tested.json["verdict"]) == (0, "fit"), tested.out
+        assert tested.json["figures"]["valid"] == {"hits": 10, "asked": 10}
+        assert "fit" in vault("model", "list", "--json").json["language_model"]["verdict"]
+        again = vault("model", "use", "test-model", "--base-url", server.url)
+        assert "tested before: fit" in again.out
+        assert "right link chosen" in vault("model", "test").out
+
+
+def test_a_model_of_nonsense_is_unfit_and_no_longer_trusted(vault: Program) -> None:
+    with ChatServer() as server:
+        on_server(vault, server)
+        before = vault("add", NOTE, "--json")
+        assert before.code == 0
+        asked = list(json.loads(json.dumps(server.requests[0].body))["response_format"])
+        assert asked
+        tested = vault("model", "test", "--json")
+        assert (tested.code, tested.json["verdict"]) == (1, "unfit")
+        server.requests.clear()
+        assert vault("add", f"{NOTE} Again, and then once more.", "--json").code == 0
+        # A model that is not trusted is asked for a context alone.
+        first = server.requests[0].body["response_format"]["json_schema"]["schema"]
+        assert list(first["properties"]) == ["context"]
+
+
+def test_a_server_that_is_gone_is_unfit_for_now_and_that_is_not_remembered(vault: Program) -> None:
+    with ChatServer() as server:
+        on_server(vault, server)
+    tested = vault("model", "test", "--seconds", "10")
+    assert tested.code == 1
+    assert "no connection" in tested.out
+    assert vault("model", "list", "--json").json["language_model"]["verdict"] is None
+
+
+def test_notes_wait_when_the_days_tokens_are_spent(vault: Program) -> None:
+    with ChatServer() as server:
+        on_server(vault, server)
+        server.usage = {"prompt_tokens": 400, "completion_tokens": 100}
+        assert vault("config", "set", "llm.daily_tokens", "300").code == 0
+        assert vault("add", NOTE, "--json").code == 0
+        asked = len(server.requests)
+        assert asked > 0
+        second = vault("add", "Oat bread does not keep as long as rye.", "--json")
+        third = vault("add", "Wheat bread keeps two days at most.", "--json")
+        assert (second.json["pending"], third.json["pending"]) == (True, True)
+        assert "today's 300 tokens" in " ".join(second.json["problems"])
+        assert len(server.requests) == asked
+        evolved = vault("evolve", "--json")
+        assert "midnight" in evolved.out + evolved.err
+        assert vault("stats", "--json").json["tokens_today"] >= 500
+        assert "of 300 tokens" in vault("stats").out
+        # More tokens, and the notes are done as if nothing had been.
+        assert vault("config", "set", "llm.daily_tokens", "0").code == 0
+        assert vault("evolve").code == 0
+        assert vault("stats", "--json").json["pending"] == 0

@@ -1,0 +1,128 @@
+"""A model is tried with the questions and checks of the memory process, and within the time."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+
+import pytest
+
+from amem_cli.adapters.llama_cpp_model import LlamaCppModel, bundled_model
+from amem_cli.core.errors import ModelClosed, ModelError
+from amem_cli.core.ports import ModelAnswer, ModelRequest
+from amem_cli.core.trial_cases import TRIAL_CASES, LinkCase
+from amem_cli.services.model_test import test_models as try_models
+from tests.fakes.encoder import FakeEncoder
+from tests.fakes.good_model import good_answer
+from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
+
+
+def test_a_good_model_is_fit() -> None:
+    model = ScriptedModel([good_answer] * 20)
+    told: list[tuple[int, int]] = []
+    report = try_models(FakeEncoder(), model, progress=lambda *each: told.append(each))
+    assert report.verdict is not None and report.figures is not None
+    assert report.verdict.kind == "fit", report.verdict.line
+    assert told == [(number, 10) for number in range(1, 11)]
+    assert all(request.deadline <= 60.0 for request in model.requests)
+
+
+def test_a_model_that_links_everything_is_not_fit() -> None:
+    def greedy(request: ModelRequest) -> str:
+        if "links" not in request.schema["properties"]:
+            return good_answer(request)
+        links = [
+            {
+                "note": name,
+                "reason": f"It tells more of {title.split(':')[0]}",
+                "relation": "related",
+                "strength": 0.9,
+            }
+            for name, title in re.findall(r"^(n\d) ([^(|]+)", request.text, re.MULTILINE)
+        ]
+        return json.dumps({"links": links, "changes": []})
+
+    report = try_models(FakeEncoder(), ScriptedModel([greedy] * 20))
+    assert report.verdict is not None and report.figures is not None
+    assert report.figures.refused.hits < report.figures.refused.asked
+    assert report.verdict.kind == "usable"
+
+
+def test_a_model_of_random_answers_is_not_fit() -> None:
+    for seed in range(3):
+        report = try_models(FakeEncoder(), EchoSchemaModel(seed))
+        assert report.verdict is not None
+        assert report.verdict.kind == "unfit", report.verdict.line
+
+
+def test_a_weak_model_is_asked_for_little_in_the_end() -> None:
+    def weak(request: ModelRequest) -> str:
+        properties = request.schema["properties"]
+        if list(properties) == ["context"]:
+            return json.dumps({"context": json.loads(good_answer(request))["context"]})
+        if "links" in properties:
+            return json.dumps({"links": [], **({"changes": []} if "changes" in properties else {})})
+        return "no JSON"
+
+    model = ScriptedModel([weak] * 20)
+    report = try_models(FakeEncoder(), model)
+    assert report.verdict is not None and report.figures is not None
+    assert report.verdict.kind == "usable"
+    assert report.figures.contexts.hits == 4
+    assert report.cases == len(model.requests) == len(report.results)
+
+
+def test_the_time_is_kept_and_what_was_answered_counts() -> None:
+    class Slow(ScriptedModel):
+        """Answers twice at once, and then not before it is closed."""
+
+        def __init__(self) -> None:
+            super().__init__([good_answer] * 20)
+            self.ended = threading.Event()
+
+        def answer(self, request: ModelRequest) -> ModelAnswer:
+            if len(self.requests) < 2:
+                return super().answer(request)
+            self.ended.wait(30)
+            raise ModelClosed("slow was closed in the middle of an answer")
+
+        def close(self) -> None:
+            self.ended.set()
+
+    report = try_models(FakeEncoder(), Slow(), seconds=0.5)
+    assert report.verdict is not None
+    assert (report.stopped, len(report.results)) == (True, 2)
+    assert (report.verdict.kind, report.verdict.decided) == ("usable", False)
+
+
+def test_a_model_that_cannot_be_had_is_unfit_after_three_tries() -> None:
+    model = ScriptedModel([ModelError("no connection")] * 20)
+    report = try_models(FakeEncoder(), model)
+    assert report.verdict is not None
+    assert report.verdict.kind == "unfit"
+    assert "no connection" in report.verdict.line
+    assert len(model.requests) == 3
+
+
+@pytest.mark.models
+def test_the_bundled_model_is_usable_and_not_fit() -> None:
+    model = LlamaCppModel(bundled_model(), threads=2, context_tokens=4096, memory_limit_mb=6144)
+    try:
+        report = try_models(FakeEncoder(), model)
+    finally:
+        model.close()
+    assert report.verdict is not None
+    assert report.verdict.kind == "usable", report.verdict.line
+
+
+def test_without_a_model_only_the_encoder_is_tried() -> None:
+    report = try_models(FakeEncoder(), None)
+    assert (report.model, report.verdict, report.dimension) == ("", None, 64)
+
+
+@pytest.mark.parametrize("case", TRIAL_CASES, ids=lambda case: case.title)
+def test_every_case_makes_sense(case: object) -> None:
+    if isinstance(case, LinkCase):
+        assert case.related < set(range(len(case.older)))
+        assert not case.changes or len(case.related) == 1
