@@ -15,6 +15,7 @@ from amem_cli.core.errors import (
     WriteConflict,
 )
 from amem_cli.core.index_port import Progress
+from amem_cli.core.merge_conflicts import conflict_line
 from amem_cli.core.note import Metadata, Note, Relation
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
@@ -77,6 +78,11 @@ class MemoryProcess:
             if note.refused is not None:
                 place = f"line {note.refused.line}: {note.refused.message}"
                 return waiting_outcome(self.ports, path, (place, note.refused.hint), pending=False)
+            conflict = conflict_line(note.body)
+            if conflict:
+                # Both sides are in it; what it says is for its owner to decide first.
+                place = f"a merge conflict in line {conflict} of the text"
+                return waiting_outcome(self.ports, path, (place, "Resolve it, and save."))
             if not asked and not self._settled(content, note):
                 return waiting_outcome(
                     self.ports, path, ("is being edited; it will be done later",)

@@ -319,6 +319,26 @@ def test_a_refused_header_is_reported_and_left_alone(tmp_path: Path) -> None:
     assert note.read_text() == f"---\na: 1\na: 2\n---\n{OLD}\n"
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_text_with_a_merge_conflict_waits_until_it_is_resolved(
+    tmp_path: Path, asked: bool
+) -> None:
+    ports = open_vault(tmp_path)
+    sides = "<<<<<<< HEAD\nThe gate opens at nine.\n=======\nAt ten.\n>>>>>>> other\n"
+    note = write_note(tmp_path, "gate.md", f"{OLD}\n{sides}")
+    os.utime(note, (1_600_000_000, 1_600_000_000))
+    model = ScriptedModel([metadata, metadata])
+    outcome = process_of(ports, model).run("gate.md", asked=asked)
+    assert outcome.pending
+    assert outcome.problems[0] == "a merge conflict in line 2 of the text"
+    assert model.requests == []
+    assert note.read_text() == f"{OLD}\n{sides}"
+    note.write_text(f"{OLD}\nThe gate opens at ten.\n")
+    os.utime(note, (1_600_000_000, 1_600_000_000))
+    assert not process_of(ports, model).run("gate.md", asked=asked).pending
+    assert model.requests
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_model_that_says_anything_breaks_nothing(tmp_path: Path, seed: int) -> None:
     ports = open_vault(tmp_path)

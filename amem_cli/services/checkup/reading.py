@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from amem_cli.core.errors import AmemError, Problem
 from amem_cli.core.index_port import LinkKind
 from amem_cli.core.journal import Event
-from amem_cli.core.markdown_regions import blank_out, find_regions
+from amem_cli.core.merge_conflicts import conflict_line
 from amem_cli.core.note import Note, PropertyNames
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.resolution import NameTable
@@ -19,8 +18,6 @@ from amem_cli.services.vault_ports import Journal
 
 JOURNAL = ".amem/journal"
 UNREAD = "cannot be read"  # as the scan of a vault begins what it says of a folder
-
-_MARKERS = re.compile(r"^<{7}(?: |\r?$)|^={7}\r?$|^>{7}(?: |\r?$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +138,7 @@ def _read_note(content: FileContent, names: PropertyNames) -> ReadNote:
         link = parse_link(written)
         if link is not None and link.target:
             links.append(FoundLink(link.target, "property", written, 0))
-    return ReadNote(replace(note, body=""), content.cut, tuple(links), _conflict_line(text))
+    return ReadNote(replace(note, body=""), content.cut, tuple(links), conflict_line(text))
 
 
 def _body_links(body: str, text: str) -> Iterator[FoundLink]:
@@ -154,28 +151,6 @@ def _body_links(body: str, text: str) -> Iterator[FoundLink]:
             counted = offset + link.start
         if link.target:
             yield FoundLink(link.target, "wikilink", "", 0 if offset is None else line)
-
-
-def _conflict_line(text: str) -> int:
-    """The line where the first whole conflict of git's begins; those shown in code do not count."""
-    if "<<<<<<<" not in text or ">>>>>>>" not in text:
-        return 0
-    visible = blank_out(
-        text,
-        ((each.start, each.end) for each in find_regions(text) if each.kind in ("fence", "code")),
-    )
-    expected, first = "<=>", 0
-    for mark in _MARKERS.finditer(visible):
-        if mark[0][0] != expected[0]:
-            if mark[0][0] != "<":
-                continue
-            expected = "<=>"
-        if mark[0][0] == "<":
-            first = visible.count("\n", 0, mark.start()) + 1
-        expected = expected[1:]
-        if not expected:
-            return first
-    return 0
 
 
 def _read_journal(journal: Journal | None, problems: list[Problem]) -> list[tuple[str, Event]]:
