@@ -16,13 +16,14 @@ from amem_cli.core.errors import (
 )
 from amem_cli.core.index_port import Progress
 from amem_cli.core.merge_conflicts import conflict_line
-from amem_cli.core.note import Metadata, Note, Relation
+from amem_cli.core.note import METADATA_FIELDS, Metadata, Note, Relation
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.vault_port import FileContent
 from amem_cli.services.outcome import MadeLink, Outcome
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
+from amem_cli.services.recording import FieldValue, NoteDraft, new_event
 from amem_cli.services.rejudging import with_links_rejudged
 from amem_cli.services.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.services.thinking import Thinker, Thought
@@ -87,6 +88,10 @@ class MemoryProcess:
                 return waiting_outcome(
                     self.ports, path, ("is being edited; it will be done later",)
                 )
+            try:
+                self._try_on(content, note)
+            except HeaderRefused as error:
+                return waiting_outcome(self.ports, path, (error.message, error.hint), pending=False)
             thinker = Thinker(
                 self.ports.index,
                 self.encoder,
@@ -134,6 +139,18 @@ class MemoryProcess:
             thought,
             trusted=self.settings.trusted,
         )
+
+    def _try_on(self, content: FileContent, note: Note) -> None:
+        """See whether the note's properties can take what the process is going to write.
+
+        Raises:
+            HeaderRefused: they cannot; a model is not asked in vain, time and again.
+        """
+        missing = (name for name in METADATA_FIELDS if not getattr(note, name))
+        fields: dict[str, FieldValue] = {
+            name: "x" if name == "context" else ["x"] for name in missing
+        }
+        NoteDraft(self.ports, content).change(fields, new_event(self.ports, "process"))
 
     def seconds_to_settle(self, path: str) -> float:
         """How long a note is still to be left in peace; 0 for one that is ready.

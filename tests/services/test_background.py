@@ -13,9 +13,11 @@ from amem_cli.services.background import BackgroundWork
 from amem_cli.services.edit import FieldEdits, update
 from amem_cli.services.evolve import MemoryProcess
 from amem_cli.services.process_plan import ProcessSettings
-from amem_cli.services.sync import synchronise
+from amem_cli.services.review import reject, waiting
+from amem_cli.services.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
+from tests.services.test_evolve import CHANGE, NEW, add_old, linking, metadata
 from tests.vaults import open_vault, write_note
 
 HOUR = 3600.0
@@ -43,6 +45,7 @@ class Desk:
     def round(self) -> list[str]:
         """What a round tells of the notes that it took."""
         synchronise(self.ports)
+        embed_missing(self.ports, self.process.encoder)
         before = len(self.news)
         self.work.round()
         return [news.kind for news in self.news[before:]]
@@ -163,3 +166,28 @@ def test_other_settings_are_taken_up_after_the_note_at_hand(tmp_path: Path) -> N
         write_note(tmp_path, f"{name}.md", f"The walrus sleeps by {name}.\n")
     assert desk.round() == ["thinking", "learned"]
     assert desk.round() == ["thinking", "learned"]
+
+
+def test_in_review_the_worker_proposes_once_and_never_again_what_was_turned_down(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path, None)
+    old = add_old(desk.ports)
+    assert desk.round().count("learned") == 5
+    before = (tmp_path / old).read_bytes()
+    settings = replace(desk.process.settings, review=True)
+    model = ScriptedModel([metadata, linking(change=CHANGE)] * 3)
+    desk.process = replace(desk.process, settings=settings, model=model)
+    add(desk.ports, NewNote(NEW, title="Torn dough"))
+    assert desk.round() == ["thinking", "learned"]
+    proposed = {each.proposal.change.field for each in waiting(desk.ports)}
+    assert "context" in proposed
+    desk.now += HOUR
+    assert desk.round() == []
+    assert {each.proposal.change.field for each in waiting(desk.ports)} == proposed
+    reject(desk.ports, waiting(desk.ports))
+    assert desk.round() == []
+    add(desk.ports, NewNote(f"{NEW} Twice.", title="Torn dough again"))
+    assert desk.round() == ["thinking", "learned"]
+    assert "context" not in {each.proposal.change.field for each in waiting(desk.ports)}
+    assert (tmp_path / old).read_bytes() == before

@@ -319,6 +319,19 @@ def test_a_refused_header_is_reported_and_left_alone(tmp_path: Path) -> None:
     assert note.read_text() == f"---\na: 1\na: 2\n---\n{OLD}\n"
 
 
+def test_no_model_is_asked_of_a_note_whose_properties_cannot_take_the_answer(
+    tmp_path: Path,
+) -> None:
+    ports = open_vault(tmp_path)
+    text = f"---\nkeywords:\n  mine: x\n---\n{OLD}\n"
+    note = write_note(tmp_path, "odd.md", text)
+    model = ScriptedModel([metadata])
+    outcome = process_of(ports, model).run("odd.md", asked=True)
+    assert "odd.md" in outcome.problems[0]
+    assert model.requests == []
+    assert note.read_text() == text
+
+
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_text_with_a_merge_conflict_waits_until_it_is_resolved(
     tmp_path: Path, asked: bool
