@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amem_cli.core.context_sentence import LONGEST_CONTEXT, context_sentence
-from amem_cli.core.evolution_rules import EvolutionSuggestion, evolution_suggestions
+from amem_cli.core.evolution_rules import superseded
 from amem_cli.core.keyphrases import candidate_phrases, extract_keywords
 from amem_cli.core.link_choice import USUAL_MINIMUM, link_suggestions
 from amem_cli.core.link_evidence import LinkCandidate
@@ -12,14 +12,13 @@ from amem_cli.core.tag_choice import TaggedNeighbour, TagUse, suggest_tags
 __all__ = [
     "LONGEST_CONTEXT",
     "USUAL_MINIMUM",
-    "EvolutionSuggestion",
     "LinkCandidate",
     "TagUse",
     "TaggedNeighbour",
     "candidate_phrases",
     "context_sentence",
-    "evolution_suggestions",
     "extract_keywords",
     "link_suggestions",
     "suggest_tags",
+    "superseded",
 ]

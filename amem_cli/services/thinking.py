@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.analysis import (
     USUAL_MINIMUM,
-    EvolutionSuggestion,
     LinkCandidate,
     TaggedNeighbour,
     TagUse,
     context_sentence,
-    evolution_suggestions,
     extract_keywords,
     link_suggestions,
     suggest_tags,
+    superseded,
 )
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
 from amem_cli.core.embedding_text import embedded_text
@@ -202,9 +201,7 @@ class Thinker:
         vocabulary = self.index.tag_counts(public=not note.private)
         may_change = {each.summary.path for each in free if each.summary.private == note.private}
         offline = tuple(
-            _evolution(each)
-            for each in evolution_suggestions(note, suggested, evidence, vocabulary)
-            if each.path in may_change
+            each for each in superseded(note, suggested, evidence) if each.path in may_change
         )
         least = PLAUSIBLE if self.trusted else PLAUSIBLE_TO_THE_WEAK
         plausible = self._suggested(note, evidence, len(evidence), least)
@@ -347,15 +344,3 @@ def _filled_metadata(first: Metadata, second: Metadata) -> Metadata:
 
 def _listing(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _evolution(suggestion: EvolutionSuggestion) -> Evolution:
-    return Evolution(
-        path=suggestion.path,
-        context=suggestion.context,
-        keywords_add=suggestion.keywords_add,
-        keywords_drop=(),
-        tags_add=suggestion.tags_add,
-        tags_drop=(),
-        reason=suggestion.reason,
-    )

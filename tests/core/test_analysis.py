@@ -16,9 +16,9 @@ from amem_cli.core.analysis import (
     TaggedNeighbour,
     TagUse,
     context_sentence,
-    evolution_suggestions,
     link_suggestions,
     suggest_tags,
+    superseded,
 )
 from amem_cli.core.note import MemoryLink, Note
 from amem_cli.core.tags import is_valid_tag
@@ -226,41 +226,24 @@ def test_hostile_text_is_analysed(piece: str) -> None:
 
 
 LINK = MemoryLink("notes/oksana.md", "related", "Both speak of Oksana.", 0.8)
-TAGGED_NOTE = dataclasses.replace(
-    NOTE, keywords=("replica", "dead tuples", "Oksana"), tags=("replica", "incident")
-)
 
 
-def test_an_older_note_gets_what_its_own_text_says() -> None:
-    older = dataclasses.replace(RELATED, keywords=("Oksana",), tags=("people",))
-    [change] = evolution_suggestions(TAGGED_NOTE, [LINK], [older], {"replica", "incident"})
-    assert change.keywords_add == ("replica",)
-    assert change.tags_add == ("replica",)
-    assert change.context is None
-    assert change.path == older.path
-
-
-def test_a_tag_outside_the_vocabulary_is_not_spread() -> None:
-    older = dataclasses.replace(RELATED, keywords=("Oksana", "replica"))
-    assert evolution_suggestions(TAGGED_NOTE, [LINK], [older], set()) == []
-
-
-def test_a_weak_link_changes_nothing() -> None:
-    weak = dataclasses.replace(LINK, strength=0.4)
-    assert evolution_suggestions(TAGGED_NOTE, [weak], [RELATED], {"replica"}) == []
-    elsewhere = dataclasses.replace(LINK, target="notes/gone.md")
-    assert evolution_suggestions(TAGGED_NOTE, [elsewhere], [RELATED], {"replica"}) == []
+def test_only_a_note_that_is_superseded_changes() -> None:
+    older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
+    assert superseded(NOTE, [LINK], [older]) == []
+    elsewhere = dataclasses.replace(LINK, target="notes/gone.md", relation="supersedes")
+    assert superseded(NOTE, [elsewhere], [older]) == []
 
 
 def test_a_superseded_note_says_so_in_its_context() -> None:
     older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
     link = dataclasses.replace(LINK, relation="supersedes")
-    [change] = evolution_suggestions(NOTE, [link], [older], set())
+    [change] = superseded(NOTE, [link], [older])
     assert change.context == (
         "Oksana works on the replica — since 2026-03-02 replaced by "
         "“Root cause of the Monday delays”."
     )
     again = dataclasses.replace(older, context=change.context)
-    assert evolution_suggestions(NOTE, [link], [again], set()) == []
+    assert superseded(NOTE, [link], [again]) == []
     without_context = dataclasses.replace(older, context="")
-    assert evolution_suggestions(NOTE, [link], [without_context], set()) == []
+    assert superseded(NOTE, [link], [without_context]) == []
