@@ -11,6 +11,7 @@ from amem_cli.core.construction import (
     check_construction,
     construction_request,
 )
+from amem_cli.core.joint_question import joint_request
 from amem_cli.core.keyphrases import candidate_phrases
 from amem_cli.core.link_evidence import LinkCandidate
 from amem_cli.core.linking import Evolution, check_linking, linking_request
@@ -65,6 +66,54 @@ def ask_once(
         return None, f"the answer was rejected: {rejected}", use
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The answer to the joint question, from which both steps take their part.
+
+    Attributes:
+        answer: None where it was rejected, and why in `fault`.
+    """
+
+    answer: dict[str, Any] | None
+    fault: str
+    use: ModelUse
+
+
+def ask_jointly(
+    model: LanguageModel,
+    *,
+    note: Note,
+    text: str,
+    missing: Sequence[str],
+    vocabulary: Sequence[str],
+    shown: Shown,
+    evolve: bool,
+    max_links: int,
+    deadline: float,
+) -> Opening:
+    """Ask for the missing metadata of a note, its links and what it changes, all at once.
+
+    Raises:
+        ModelError: no answer could be had.
+    """
+    request = joint_request(
+        note,
+        text,
+        missing=missing,
+        candidates=_phrases(note, text),
+        vocabulary=vocabulary,
+        older=shown.candidates,
+        deadline=deadline,
+        allow_evolution=evolve,
+        max_links=max_links,
+    )
+    return Opening(*ask_once(model, request))
+
+
+def _phrases(note: Note, text: str) -> list[str]:
+    return candidate_phrases(f"{note.title}\n\n{text}", PHRASES_SHOWN)
+
+
 def ask_for_metadata(
     model: LanguageModel,
     *,
@@ -75,32 +124,37 @@ def ask_for_metadata(
     encode: Encode,
     trusted: bool,
     deadline: float,
+    opening: Opening | None = None,
 ) -> AskedMetadata:
     """Ask for the missing metadata of a note; what fails is asked once more by itself, unless the
     fault shows that the model cannot do it.
 
     Args:
         vocabulary: tags of the vault that may fit, the likeliest first.
+        opening: what was said already; it counts as the first time of asking.
 
     Raises:
         ModelError: no answer could be had.
     """
-    candidates = candidate_phrases(f"{note.title}\n\n{text}", PHRASES_SHOWN)
+    candidates = _phrases(note, text)
     similar = _Similarity(encode)
     metadata, use = Metadata(), ModelUse()
     failures: dict[str, str] = {}
     remarks: dict[str, None] = {}
     wanted: Collection[str] = tuple(missing)
-    for _ in range(ATTEMPTS):
-        request = construction_request(
-            note.title,
-            text,
-            missing=wanted,
-            candidates=candidates,
-            vocabulary=vocabulary,
-            deadline=deadline,
-        )
-        answer, fault, cost = ask_once(model, request)
+    for attempt in range(ATTEMPTS):
+        if attempt or opening is None:
+            request = construction_request(
+                note.title,
+                text,
+                missing=wanted,
+                candidates=candidates,
+                vocabulary=vocabulary,
+                deadline=deadline,
+            )
+            answer, fault, cost = ask_once(model, request)
+        else:
+            answer, fault, cost = opening.answer, opening.fault, opening.use
         use += cost
         if answer is None:
             failures.update(dict.fromkeys(wanted, fault))
@@ -186,36 +240,42 @@ def ask_for_links(
     model: LanguageModel,
     *,
     note: Note,
-    text: str,
     shown: Shown,
     vocabulary: Collection[str],
     encode: Encode,
     evolve: bool,
-    trusted: bool,
     max_links: int,
     deadline: float,
+    opening: Opening | None = None,
 ) -> AskedLinks:
     """Ask which of the shown notes the note is truly related to, and what it changes in them.
 
-    A link is believed where the evidence makes it plausible. What the analyzer alone is sure of is
-    linked as well, unless the model is trusted to say no.
+    Only a model that is trusted to judge is worth asking. Its links are believed where the evidence
+    makes them plausible; where it says nothing usable, those that the evidence carries stand.
+
+    Args:
+        note: with its metadata.
+        opening: what was said already; it counts as the first time of asking, and its cost is told
+            elsewhere.
 
     Raises:
         ModelError: no answer could be had.
     """
     similar = _Similarity(encode)
-    request = linking_request(
-        note,
-        shown.candidates,
-        deadline=deadline,
-        allow_evolution=evolve,
-        max_links=max_links,
-    )
     use, fault = ModelUse(), ""
-    # The bundled model decodes greedily: the same question would get the same answer.
-    for _ in range(ATTEMPTS if trusted else 1):
-        answer, fault, cost = ask_once(model, request)
-        use += cost
+    for attempt in range(ATTEMPTS):
+        if attempt or opening is None:
+            request = linking_request(
+                note,
+                shown.candidates,
+                deadline=deadline,
+                allow_evolution=evolve,
+                max_links=max_links,
+            )
+            answer, fault, cost = ask_once(model, request)
+            use += cost
+        else:
+            answer, fault = opening.answer, opening.fault
         if answer is not None:
             plan = check_linking(
                 answer,
@@ -225,29 +285,21 @@ def ask_for_links(
                 similarity=similar,
                 vocabulary=sorted(vocabulary),
                 max_links=max_links,
-                trusted=trusted,
+                trusted=True,
             )
             problems = (fault, *plan.problems) if fault else plan.problems
             if not plan.believed:
                 return AskedLinks(shown.suggested[:max_links], None, use, problems)
-            links = _agreed(plan.links, shown, trusted=trusted)[:max_links]
+            links = _plausible(plan.links, shown)[:max_links]
             return AskedLinks(tuple(links), plan.evolutions, use, problems)
     problem = f"links: {fault}; the analyzer's stand"
     return AskedLinks(shown.suggested[:max_links], None, use, (problem,))
 
 
-def _agreed(said: Sequence[MemoryLink], shown: Shown, *, trusted: bool) -> list[MemoryLink]:
-    links: dict[str, MemoryLink] = {}
-    for link in said:
-        evidence = shown.plausible.get(link.target)
-        if evidence is None:
-            continue
-        reason = link.reason or evidence.reason
-        # A weak model's yes is worth something beside the evidence; its relation and numbers not.
-        links[link.target] = (
-            replace(link, reason=reason) if trusted else replace(evidence, reason=reason)
-        )
-    if not trusted:
-        for link in shown.suggested:
-            links.setdefault(link.target, link)
-    return sorted(links.values(), key=lambda link: (-link.strength, link.target))
+def _plausible(said: Sequence[MemoryLink], shown: Shown) -> list[MemoryLink]:
+    links = [
+        replace(link, reason=link.reason or shown.plausible[link.target].reason)
+        for link in said
+        if link.target in shown.plausible
+    ]
+    return sorted(links, key=lambda link: (-link.strength, link.target))

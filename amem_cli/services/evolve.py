@@ -26,7 +26,8 @@ from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
 from amem_cli.services.recording import FieldValue, NoteDraft, new_event
 from amem_cli.services.rejudging import with_links_rejudged
 from amem_cli.services.sync import embed_missing, refresh, synchronise, text_hash
-from amem_cli.services.thinking import Thinker, Thought
+from amem_cli.services.thinking import Thinker
+from amem_cli.services.thought import Thought
 from amem_cli.services.vault_ports import VaultPorts
 
 MAX_ROUNDS = 3

@@ -22,7 +22,7 @@ from amem_cli.services.outcome import ChangedLink, EvolvedNote, MadeLink, ModelU
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import FieldValue, NoteDraft, change_of, new_event
 from amem_cli.services.sync import text_hash
-from amem_cli.services.thinking import Step, Thought
+from amem_cli.services.thought import Step, Thought
 from amem_cli.services.vault_ports import VaultPorts
 
 Settled = Callable[[FileContent, Note], bool]

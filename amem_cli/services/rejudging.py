@@ -23,7 +23,7 @@ from amem_cli.core.reversal import meant
 from amem_cli.core.reweighing import LinkChange, judged_by_text, restated
 from amem_cli.core.wikilinks import plain_text
 from amem_cli.services.near_notes import at_best, near_notes
-from amem_cli.services.thinking import ANALYZER, Thought
+from amem_cli.services.thought import ANALYZER, Thought
 
 if TYPE_CHECKING:
     from amem_cli.core.ports import Vectors

@@ -17,7 +17,7 @@ from amem_cli.services.review import reject, waiting
 from amem_cli.services.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
-from tests.services.test_evolve import CHANGE, NEW, add_old, linking, metadata
+from tests.services.test_evolve import CHANGE, NEW, add_old, linking
 from tests.vaults import open_vault, write_note
 
 HOUR = 3600.0
@@ -176,7 +176,7 @@ def test_in_review_the_worker_proposes_once_and_never_again_what_was_turned_down
     assert desk.round().count("learned") == 5
     before = (tmp_path / old).read_bytes()
     settings = replace(desk.process.settings, review=True)
-    model = ScriptedModel([metadata, linking(change=CHANGE)] * 3)
+    model = ScriptedModel([linking(change=CHANGE)] * 3)
     desk.process = replace(desk.process, settings=settings, model=model)
     add(desk.ports, NewNote(NEW, title="Torn dough"))
     assert desk.round() == ["thinking", "learned"]

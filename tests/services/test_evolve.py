@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def metadata(request: ModelRequest) -> str:
         answer["tags"] = []
     if "new_tags" in properties:
         answer["new_tags"] = ["dough"]
-    return json.dumps({name: answer[name] for name in properties})
+    return json.dumps({name: answer.get(name, []) for name in properties})
 
 
 def number_of(request: ModelRequest, title: str) -> str:
@@ -79,7 +80,8 @@ def linking(*, change: dict[str, object] | None = None) -> Callable[[ModelReques
             "strength": 0.9,
         }
         changes = [{"note": note, **change}] if change else []
-        return json.dumps({"links": [link], "changes": changes})
+        said = {**json.loads(metadata(request)), "links": [link], "changes": changes}
+        return json.dumps({name: said[name] for name in request.schema["properties"]})
 
     return answer
 
@@ -93,13 +95,13 @@ CHANGE: dict[str, object] = {
 }
 
 
-def test_a_good_model_writes_links_and_evolves_in_two_calls(tmp_path: Path) -> None:
+def test_a_good_model_writes_links_and_evolves_in_one_call(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
-    model = ScriptedModel([metadata, linking(change=CHANGE)])
+    model = ScriptedModel([linking(change=CHANGE)])
     path = add(ports, NewNote(NEW, title="Torn dough"))
     outcome = process_of(ports, model).run(path, asked=True)
-    assert (outcome.use.calls, outcome.pending) == (2, False)
+    assert (outcome.use.calls, outcome.pending) == (1, False)
     assert outcome.metadata.context.startswith("Croissant dough tears")
     assert set(outcome.metadata.keywords) == {"lamination", "dough", "butter"}
     assert outcome.metadata.tags == ("dough",)
@@ -117,13 +119,13 @@ def test_each_event_names_its_cause_model_and_cost(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
-    process_of(ports, ScriptedModel([metadata, linking(change=CHANGE)])).run(path, asked=True)
+    process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
     summary = ports.index.summary(path)
     assert summary is not None
     events = {event.kind: event for event in ports.index.events(summary.key)}
     process = events["process"]
     assert process.cause == events["add"].id
-    assert (process.calls, process.model) == (2, "scripted")
+    assert (process.calls, process.model) == (1, "scripted")
     assert events["construct"].cause == events["link"].cause == process.id
     assert events["link"].links[0].reason.startswith("Both are about butter")
     older = ports.index.summary(old)
@@ -131,14 +133,14 @@ def test_each_event_names_its_cause_model_and_cost(tmp_path: Path) -> None:
     evolve = ports.index.events(older.key)[-1]
     assert (evolve.kind, evolve.cause, evolve.trigger) == ("evolve", process.id, summary.key)
     assert evolve.splice is not None and evolve.prompt and evolve.reason
-    assert ports.index.model_totals()["calls"] == 2
+    assert ports.index.model_totals()["calls"] == 1
 
 
 def test_what_a_person_wrote_is_never_rewritten(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports, context="My own sentence.", keywords=["mine"], tags=["kitchen"])
     path = add(ports, NewNote(NEW, title="Torn dough", keywords=["own word"]))
-    process_of(ports, ScriptedModel([metadata, linking(change=CHANGE)])).run(path, asked=True)
+    process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
     older = parse_note(old, (tmp_path / old).read_bytes(), ports.names)
     assert older.context == "My own sentence."
     assert older.keywords[0] == "mine" and older.tags[0] == "kitchen"
@@ -150,7 +152,7 @@ def test_an_unchanged_note_costs_no_call_and_one_event_one_round(tmp_path: Path)
     ports = open_vault(tmp_path)
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
-    model = ScriptedModel([metadata, linking(change=CHANGE)])
+    model = ScriptedModel([linking(change=CHANGE)])
     process = process_of(ports, model)
     process.run(path, asked=True)
     synchronise(ports)
@@ -163,7 +165,7 @@ def test_an_unchanged_note_costs_no_call_and_one_event_one_round(tmp_path: Path)
     synchronise(ports)
     assert {note.path: note.text_hash for note in ports.index.summaries()} == hashes
     assert done.path == old
-    assert len(model.requests) == 2
+    assert len(model.requests) == 1
 
 
 def test_what_fails_a_check_is_asked_once_more_then_replaced(tmp_path: Path) -> None:
@@ -242,13 +244,13 @@ def test_a_person_who_saves_while_the_model_thinks_wins(tmp_path: Path) -> None:
 def test_a_neighbour_in_an_open_editor_is_not_touched(tmp_path: Path) -> None:
     from amem_cli.adapters.system_clock import SystemClock
 
-    ports = open_vault(tmp_path)
+    ports = replace(open_vault(tmp_path), clock=SystemClock())
     old = add_old(ports)
-    object.__setattr__(ports, "clock", SystemClock())
     note = write_note(tmp_path, old, (tmp_path / old).read_text() + "typing\n")
     path = add(ports, NewNote(NEW, title="Torn dough"))
-    answers = [metadata, linking(change=CHANGE)]
-    outcome = process_of(ports, ScriptedModel(answers)).run(path, asked=True)
+    model = ScriptedModel([linking(change=CHANGE)])
+    outcome = process_of(ports, model).run(path, asked=True)
+    assert [link.path for link in outcome.links] == [old]
     assert outcome.evolved == ()
     assert note.read_text().endswith("typing\n")
     assert "fridge" not in note.read_text().split("---")[1]
@@ -258,7 +260,7 @@ def test_a_declined_link_is_not_made_again(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
-    process_of(ports, ScriptedModel([metadata, linking()])).run(path, asked=True)
+    process_of(ports, ScriptedModel([linking()])).run(path, asked=True)
     assert unlink(ports, note_named(ports.index, path), note_named(ports.index, old))
     summary = ports.index.summary(path)
     assert summary is not None
@@ -378,7 +380,7 @@ def test_what_a_copy_with_the_same_id_holds_is_not_the_machines(tmp_path: Path) 
     ports = open_vault(tmp_path)
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
-    process_of(ports, ScriptedModel([metadata, linking(change=CHANGE)])).run(path, asked=True)
+    process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
     note = parse_note(old, (tmp_path / old).read_bytes(), ports.names)
     assert note.id is not None
     assert owned_by_machine(ports.index, note.id).may_replace_context(note.context)
@@ -411,3 +413,43 @@ def test_notes_that_break_the_model_keep_no_other_note_waiting(tmp_path: Path) -
         process = process_of(ports, Breaks())
         evolve_many(process, [note.path for note in ports.index.pending()], asked=True)
     assert [note.path for note in ports.index.pending()] == [f"notes/N{n}.md" for n in range(3)]
+
+
+def test_of_an_answer_to_both_steps_only_what_failed_is_asked_again(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+
+    def without_context(request: ModelRequest) -> str:
+        said = json.loads(linking(change=CHANGE)(request))
+        return json.dumps({**said, "context": "Lorem ipsum dolor sit amet consectetur."})
+
+    model = ScriptedModel([without_context, metadata])
+    outcome = process_of(ports, model).run(path, asked=True)
+    assert outcome.use.calls == 2
+    assert set(model.requests[1].schema["properties"]) == {"context"}
+    assert outcome.metadata.context.startswith("Croissant dough tears")
+    assert [link.path for link in outcome.links] == [old]
+    assert [note.path for note in outcome.evolved] == [old]
+
+
+def test_where_nothing_is_missing_only_links_are_asked_for(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    given = NewNote(NEW, title="Torn dough", keywords=["dough"], tags=["mine"], context="Torn.")
+    model = ScriptedModel([linking()])
+    outcome = process_of(ports, model).run(add(ports, given), asked=True)
+    assert set(model.requests[0].schema["properties"]) == {"links", "changes"}
+    assert [link.path for link in outcome.links] == [old]
+    assert outcome.use.calls == 1
+
+
+def test_a_model_that_is_not_trusted_is_asked_for_nothing_but_the_context(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([metadata])
+    outcome = process_of(ports, model, trusted=False).run(path, asked=True)
+    assert [set(each.schema["properties"]) for each in model.requests] == [{"context"}]
+    assert outcome.metadata.context.startswith("Croissant dough tears")
+    assert outcome.metadata.keywords and not outcome.pending

@@ -21,7 +21,7 @@ from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
 from amem_cli.services.review import accept, reject, waiting
 from amem_cli.services.sync import embed_missing, refresh, synchronise
-from amem_cli.services.thinking import Construction, Linking, Step, Thought
+from amem_cli.services.thought import Construction, Linking, Step, Thought
 from amem_cli.services.undo import undo, undo_since
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder

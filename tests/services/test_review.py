@@ -22,7 +22,7 @@ from amem_cli.services.undo import undo
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import ScriptedModel
-from tests.services.test_evolve import CHANGE, NEW, add_old, linking, metadata
+from tests.services.test_evolve import CHANGE, NEW, add_old, linking
 from tests.vaults import open_vault
 
 
@@ -32,7 +32,7 @@ def propose(ports: VaultPorts, title: str = "Torn dough") -> Outcome:
     synchronise(ports)
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
-    model = ScriptedModel([metadata, linking(change=CHANGE)])
+    model = ScriptedModel([linking(change=CHANGE)])
     settings = ProcessSettings(trusted=True, review=True)
     return MemoryProcess(ports, encoder, model, settings).run(path, asked=True)
 

@@ -1,0 +1,91 @@
+"""The metadata that the offline analyzer gives a note of a vault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from amem_cli.core.analysis import (
+    TaggedNeighbour,
+    TagUse,
+    context_sentence,
+    extract_keywords,
+    suggest_tags,
+)
+from amem_cli.core.index_port import MemoryIndex
+from amem_cli.core.note import Metadata, Note
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
+
+TAGS_COMPARED = 40
+NEIGHBOURS_FOR_TAGS = 8
+# Notes less alike than this have nothing to say about each other's tags.
+LEAST_LIKENESS_TO_VOTE = 0.3
+
+
+class Analyzed:
+    """The offline analyzer's values for one note, each made when it is asked for.
+
+    Args:
+        text: the note's text.
+        vector: its embedding, shape (dimension,).
+    """
+
+    def __init__(
+        self,
+        index: MemoryIndex,
+        encode: Callable[[Sequence[str]], Vectors],
+        note: Note,
+        text: str,
+        vector: Vectors,
+    ) -> None:
+        self._index = index
+        self._encode = encode
+        self._note = note
+        self._text = text
+        self._vector = vector
+
+    @cached_property
+    def _neighbours(self) -> list[TaggedNeighbour]:
+        near = self._index.vector_scores(self._vector, NEIGHBOURS_FOR_TAGS + 1)
+        near.pop(self._note.path, None)
+        return [
+            TaggedNeighbour(summary.tags, similarity)
+            for path, similarity in near.items()
+            if similarity >= LEAST_LIKENESS_TO_VOTE
+            and (summary := self._index.summary(path)) is not None
+            and (self._note.private or not summary.private)
+        ]
+
+    def metadata(self, wanted: Sequence[str]) -> Metadata:
+        """Values for the wanted fields."""
+        keywords: tuple[str, ...] = ()
+        if "keywords" in wanted or "tags" in wanted:
+            titled = f"{self._note.title}\n\n{self._text}"
+            found = extract_keywords(titled, self._encode)
+            keywords = tuple(found)
+        tags = self._tags(self._note.keywords or keywords) if "tags" in wanted else ()
+        context = ""
+        if "context" in wanted:
+            context = context_sentence(self._note.title, self._note.body, self._encode)
+        return Metadata(keywords if "keywords" in wanted else (), tags, context)
+
+    def near_tags(self, limit: int = 8) -> list[str]:
+        """Tags of the vault that the note's neighbourhood uses, the likeliest first."""
+        votes: dict[str, float] = {}
+        for neighbour in self._neighbours:
+            for tag in neighbour.tags:
+                votes[tag] = votes.get(tag, 0.0) + max(0.0, neighbour.similarity)
+        return sorted(votes, key=lambda tag: (-votes[tag], tag))[:limit]
+
+    def _tags(self, keywords: Sequence[str]) -> tuple[str, ...]:
+        counts = self._index.tag_counts(public=not self._note.private)
+        common = sorted(counts, key=lambda tag: (-counts[tag], tag))[:TAGS_COMPARED]
+        names = [tag.replace("/", " ").replace("-", " ") for tag in common]
+        compared: dict[str, Vectors] = {}
+        if names:
+            compared = dict(zip(common, self._encode(names), strict=True))
+        uses = [TagUse(tag, count, compared.get(tag)) for tag, count in counts.items()]
+        return tuple(suggest_tags(self._vector, keywords, uses, self._neighbours))
