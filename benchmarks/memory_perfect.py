@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory_gold import Case, GoldLink, GoldNote, GoldVault
-from memory_requests import LINKING, as_answer, numbered, shown_notes, step_of
+from memory_requests import as_answer, numbered, shown_notes
 from memory_scores import key_of, likeness
 
 from amem_cli.core.ports import ModelAnswer, ModelRequest
@@ -40,12 +40,13 @@ class PerfectModel:
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         properties = request.schema["properties"]
-        if step_of(request) == LINKING:
-            shown = shown_notes(request.text, self._known)
-            said = {name: self._listed(name, each, shown) for name, each in properties.items()}
-        else:
-            said = {name: described(name, each, self._note, request.text)
-                    for name, each in properties.items()}  # fmt: skip
+        shown = shown_notes(request.text, self._known)
+        said = {
+            name: self._listed(name, each, shown)
+            if name in ("links", "changes")
+            else described(name, each, self._note, request.text)
+            for name, each in properties.items()
+        }
         return as_answer(said, request)
 
     def close(self) -> None:

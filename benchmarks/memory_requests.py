@@ -16,8 +16,10 @@ from typing import Any
 from amem_cli.core.answer_schema import AnswerRejected, read_answer
 from amem_cli.core.model_text import quote_line
 from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
+from amem_cli.core.sources import estimated_tokens
 
-LINKING, CONSTRUCTION = "linking", "construction"
+LINKING, CONSTRUCTION, BOTH = "linking", "construction", "both steps"
+_LABELS = frozenset(("context", "keywords", "new_tags"))
 _LABELLED = re.compile(r"^(n\d+) (.*)$", re.M)
 _LONGEST_TITLE = 160
 
@@ -25,9 +27,10 @@ _LONGEST_TITLE = 160
 def step_of(request: ModelRequest) -> str:
     """The step of the memory process that asks, else the first thing that is asked for."""
     names = list(request.schema.get("properties", {}))
+    described = bool(_LABELS & set(names))
     if "links" in names or "changes" in names:
-        return LINKING
-    return CONSTRUCTION if {"context", "keywords", "new_tags"} & set(names) else str(names[:1])
+        return BOTH if described else LINKING
+    return CONSTRUCTION if described else str(names[:1])
 
 
 def shown_notes(text: str, known: Mapping[str, tuple[str, str]]) -> dict[str, str]:
@@ -76,6 +79,16 @@ class Exchange:
     most: Mapping[str, int]
     tokens: int
     seconds: float
+
+    @property
+    def is_of_links(self) -> bool:
+        """Whether it asks which notes belong together."""
+        return self.step in (LINKING, BOTH)
+
+    @property
+    def is_of_labels(self) -> bool:
+        """Whether it asks what a note is about."""
+        return self.step in (CONSTRUCTION, BOTH)
 
     def named(self, name: str) -> list[str]:
         """Ids of the notes that a list of the answer names."""
@@ -154,6 +167,7 @@ class ObservedModel:
 
 
 def as_answer(said: Mapping[str, Any], request: ModelRequest) -> ModelAnswer:
-    """The answer of a scripted model."""
+    """The answer of a scripted model; its tokens are estimated from the texts."""
     text = json.dumps(said, ensure_ascii=False)
-    return ModelAnswer(text, True, 0, 0, 0.0)
+    asked = estimated_tokens(request.instructions) + estimated_tokens(request.text)
+    return ModelAnswer(text, True, asked, estimated_tokens(text), 0.0)

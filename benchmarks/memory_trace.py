@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from memory_gold import Case, GoldLink, GoldVault
-from memory_requests import CONSTRUCTION, LINKING, Exchange
+from memory_requests import Exchange
 from memory_scores import key_of, matches, paired
 from memory_vault import FURTHER, MadeVault, OpenVault, Step
 
@@ -80,7 +80,7 @@ class _Trace:
         return f"said, refused: {_fault(step, 'changes', path)}"
 
     def _unshown(self, step: Step, target: str) -> str:
-        asked = [each for each in step.exchanges if each.step == LINKING]
+        asked = [each for each in step.exchanges if each.is_of_links]
         if target not in step.near:
             further = "though" if target in step.further else "nor"
             return f"not among the candidates, {further} among {FURTHER} times as many"
@@ -126,7 +126,7 @@ def _parts_of_change(case: Case, step: Step) -> Iterable[tuple[str, str]]:
 
 def _labels(gold: GoldVault, step: Step) -> Iterable[Verdict]:
     note, holds = gold.notes[step.note], step.outcome.metadata
-    asked = [each for each in step.exchanges if each.step == CONSTRUCTION]
+    asked = [each for each in step.exchanges if each.is_of_labels]
     faults = _replaced(step.outcome.problems)
     same = key_of(holds.context) == key_of(note.context)
     verdict = MADE if same else faults.get("context", "another sentence")
