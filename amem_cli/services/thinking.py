@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # and what it says of links changes nothing for the better (docs/memory.md).
 FIELDS_OF_THE_WEAK = frozenset({"context"})
 # Least strength by the evidence at which a model is asked about an older note at all.
-PLAUSIBLE = 0.12
+PLAUSIBLE = 0.06
 
 
 @dataclass(frozen=True, slots=True)
