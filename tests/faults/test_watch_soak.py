@@ -105,7 +105,8 @@ def test_a_watcher_stays_as_it_is_however_long_people_edit(amem: Program, tmp_pa
         assert process.io_counters().write_bytes == written
         assert watcher.lines("trouble") == []
         assert watcher.end() == 0
-        assert watcher.complaints == []
+        # Where it is the first to need one, it says that it prepares an encoder.
+        assert [each for each in watcher.complaints if "encoder" not in each] == []
 
 
 def settled(process: psutil.Process) -> None:
