@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from amem_cli.services.evolve import MemoryProcess
 
 STATE_FOLDER = ".amem"
+HEARD_SECONDS = 0.1
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
 OPENAI_URL = "https://api.openai.com/v1"
 # Settings files and options of the person at this machine, who alone may send notes elsewhere.
@@ -240,7 +241,9 @@ class Workspace:
         try:
             yield
         finally:
-            loading.join()
+            # A signal that comes in the instant before a wait is heard only after it.
+            while loading.is_alive():
+                loading.join(HEARD_SECONDS)
 
     @cached_property
     def model(self) -> LanguageModel | None:

@@ -24,6 +24,7 @@ DocumentFrequency = Callable[[str], int]
 
 EVERYDAY_STEMS = frozenset(stem(word) for word in EVERYDAY_WORDS)
 _MAX_TEXT = 8_000
+_WORDS_OF_A_QUOTATION = 4
 _MID_SENTENCE = re.compile(r"(?<=[\w,;:)(&/„\"“+] )[A-ZÄÖÜ][\w'’-]{1,40}")
 
 
@@ -96,15 +97,19 @@ def searchable(text: str) -> str:
 def mentions_title(
     title: str, searchable_text: str, document_frequency: DocumentFrequency, total: int
 ) -> bool:
-    """True where the whole title stands in the text and its words are too rare to do so by chance.
+    """True where the whole title stands in the text and does so hardly by chance.
 
-    A title of one word must be rare in the vault and no everyday word.
+    A title of one word must be rare in the vault and no everyday word; one of four words is quoted.
     """
     wanted = words(_unjoined(title))
     if is_unspaced(wanted[0] if wanted else ""):
         return len(fold(title)) >= 3 and fold(title) in searchable_text
+    if not wanted or f" {' '.join(wanted)} " not in searchable_text:
+        return False
+    if len(wanted) >= _WORDS_OF_A_QUOTATION and sum(not is_stopword(word) for word in wanted) > 1:
+        return True
     telling = [word for word in wanted if len(word) > 2 and not is_dull(word)]
-    if not telling or f" {' '.join(wanted)} " not in searchable_text:
+    if not telling:
         return False
     usual = max(2.0, 0.02 * total)
     rarest = min(document_frequency(word) for word in telling)

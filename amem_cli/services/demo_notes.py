@@ -32,8 +32,8 @@ DEMO_NOTES: tuple[DemoNote, ...] = (
             "before the night shift comes. Nobody can be asked at three in the morning. 'Bed 4 as "
             "yesterday' costs a phone call, so every line stands alone: name, drug, dose in "
             "milligrams, hour, and why. She imagines a tired stranger who has never met the "
-            "patient, and puts down what that stranger must be told. It is the reader who has "
-            "forgotten, met at three in the morning: I write my own notes for him as she does."
+            "patient, and puts down what that stranger must be told. Write for a reader who has "
+            "forgotten, I once told myself; here I met him, at three in the morning."
         ),
     ),
     DemoNote(

@@ -228,6 +228,18 @@ def test_hostile_text_is_analysed(piece: str) -> None:
 LINK = MemoryLink("notes/oksana.md", "related", "Both speak of Oksana.", 0.8)
 
 
+def test_a_note_that_quotes_a_title_of_everyday_words_is_linked_with_it() -> None:
+    older = dataclasses.replace(
+        RELATED, path="notes/r.md", title="Write for a reader who has forgotten", text="Say it all."
+    )
+    body = "The night nurse leaves a sheet. Write for a reader who has forgotten, I told myself."
+    new = dataclasses.replace(NOTE, title="The handover", body=body)
+    (link,) = link_suggestions(new, [older], document_frequency=lambda word: 40, total=50)
+    assert link.target == older.path
+    without = dataclasses.replace(new, body="The night nurse leaves a sheet for those who forget.")
+    assert not link_suggestions(without, [older], document_frequency=lambda word: 40, total=50)
+
+
 def test_only_a_note_that_is_superseded_changes() -> None:
     older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
     assert superseded(NOTE, [LINK], [older]) == []
