@@ -158,14 +158,22 @@ class Thinker:
             deadline=self.deadline,
             opening=opening,
         )
-        unfilled = tuple(name for name in missing if not getattr(asked.metadata, name))
-        metadata = _filled_metadata(asked.metadata, analyzed.metadata(unfilled))
-        replaced = (
-            f"{name}: {why}; {ANALYZER} wrote it instead" for name, why in asked.failures.items()
-        )
+        said, failures = asked.metadata, dict(asked.failures)
+        if not self.trusted and said.context and self._says_less(said.context, text, analyzed):
+            said = replace(said, context="")
+            failures["context"] = "says less of the note"
+        unfilled = tuple(name for name in missing if not getattr(said, name))
+        metadata = _filled_metadata(said, analyzed.metadata(unfilled))
+        replaced = (f"{name}: {why}; {ANALYZER} wrote it instead" for name, why in failures.items())
         problems = (*asked.remarks, *replaced)
         prompt = CONSTRUCTION_PROMPT if opening is None else JOINT_PROMPT
         return Construction(metadata, Step(self.model.name, prompt, asked.use), reason, problems)
+
+    def _says_less(self, context: str, text: str, analyzed: Analyzed) -> bool:
+        """Whether a sentence is further from the note than the analyzer's own is."""
+        own = analyzed.metadata(("context",)).context
+        vectors = self.encoder.encode([text, context, own])
+        return bool(vectors[0] @ vectors[1] < vectors[0] @ vectors[2])
 
     def _survey(self, note: Note, text: str, owned: Ownership) -> Survey:
         near = near_notes(self.index, note.path, text, self._vector(note), self.candidates)

@@ -451,5 +451,27 @@ def test_a_model_that_is_not_trusted_is_asked_for_nothing_but_the_context(tmp_pa
     model = ScriptedModel([metadata])
     outcome = process_of(ports, model, trusted=False).run(path, asked=True)
     assert [set(each.schema["properties"]) for each in model.requests] == [{"context"}]
-    assert outcome.metadata.context.startswith("Croissant dough tears")
-    assert outcome.metadata.keywords and not outcome.pending
+    assert outcome.metadata.context and outcome.metadata.keywords
+    assert not outcome.pending
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept"),
+    [
+        (
+            "In lamination at 4 degrees, from the fridge came butter: the croissant dough tore.",
+            True,
+        ),
+        ("Croissant dough tears in lamination where the butter is too cold.", False),
+    ],
+)
+def test_of_a_weak_models_sentence_and_the_analyzers_the_nearer_one_stays(
+    tmp_path: Path, sentence: str, kept: bool
+) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([json.dumps({"context": sentence})])
+    outcome = process_of(ports, model, trusted=False).run(path, asked=True)
+    assert (outcome.metadata.context == sentence) is kept
+    assert any("says less of the note" in each for each in outcome.problems) is not kept
