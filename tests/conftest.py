@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,17 @@ import pytest
 from tests.hypothesis_profiles import load_profile
 
 load_profile()
+
+
+def _heed_signals() -> None:
+    """In the background of a shell some are ignored, and the programs under test inherit that."""
+    for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+_heed_signals()
 
 
 @pytest.fixture(scope="session")
