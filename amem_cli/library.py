@@ -218,6 +218,9 @@ class AgenticMemorySystem:
         embed_missing(self._workspace.ports, self._workspace.encoder)
         index = self._workspace.index
         hits = search(index, query, encoder=self._workspace.encoder, limit=k, neighbors=neighbors)
+        if not neighbors:
+            # A note that supersedes a hit comes in beside the k.
+            hits = hits[:k]
         with suppress(IndexFault), index.changing():
             now = self._workspace.ports.clock.now().isoformat(timespec="seconds")
             index.count_use([hit.note.key for hit in hits], now)

@@ -100,6 +100,10 @@ def test_a_note_that_supersedes_another_evolves_it(memory: AgenticMemorySystem) 
     assert note is not None
     assert "replaced" in note.context
     assert note.evolution_history[0]["changes"][0]["field"] == "context"
+    (best,) = memory.search("sourdough workshop on Saturday morning in the old bakery", k=1)
+    assert best["id"] != old
+    both = memory.search_agentic("sourdough workshop on Saturday morning in the old bakery", k=1)
+    assert [hit["id"] for hit in both[:2]] == [best["id"], old]
 
 
 def test_another_process_finds_everything(memory: AgenticMemorySystem, tmp_path: Path) -> None:
