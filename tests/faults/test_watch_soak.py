@@ -1,15 +1,17 @@
 """Hours of edits leave a watcher as it was: same memory, no work and no writes while nobody edits.
 
 AMEM_SOAK_SECONDS=3600 python -m pytest tests/faults/test_watch_soak.py
+AMEM_SOAK_SECONDS=3600 AMEM_SOAK_VAULT=FOLDER python -m pytest tests/faults/test_watch_soak.py
 """
 
 from __future__ import annotations
 
 import os
 import random
+import shutil
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -21,6 +23,8 @@ from tests.vaults import write_note
 from tests.watching import watching
 
 SECONDS = float(os.environ.get("AMEM_SOAK_SECONDS", "10"))
+# A vault to edit a copy of, instead of a made-up one.
+VAULT = os.environ.get("AMEM_SOAK_VAULT", "")
 NOTES = 60
 IDLE_SECONDS = 5.0
 WORDS = ["garden", "harbour", "lamp", "winter", "letter", "engine", "river", "market", "bread"]
@@ -32,6 +36,10 @@ class Person:
 
     repository: TestRepository
     chance: random.Random
+    at_first: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.at_first = len(self.notes)
 
     @property
     def notes(self) -> list[Path]:
@@ -60,11 +68,11 @@ class Person:
         note.rename(note.with_name(f"r{self.chance.randrange(10**9)}.md"))
 
     def delete(self) -> None:
-        if len(self.notes) > NOTES // 2:
+        if len(self.notes) > self.at_first // 2:
             self.chance.choice(self.notes).unlink()
 
     def add(self) -> None:
-        if len(self.notes) < NOTES * 2:
+        if len(self.notes) < self.at_first * 2:
             name = f"{self.chance.randrange(5)}/a{self.chance.randrange(10**9)}.md"
             write_note(self.repository.top, name, self.text())
 
@@ -79,12 +87,14 @@ class Person:
 @pytest.mark.skipif(sys.platform != "linux", reason="counts what a process writes by /proc")
 def test_a_watcher_stays_as_it_is_however_long_people_edit(amem: Program, tmp_path: Path) -> None:
     root = tmp_path / "v"
-    root.mkdir()
+    if VAULT:
+        shutil.copytree(VAULT, root, ignore=shutil.ignore_patterns(".git", ".amem"))
+    else:
+        for number in range(NOTES):
+            write_note(root, f"{number % 5}/n{number}.md", "A note of before.\n")
     assert amem("init", "v", "--adopt").code == 0
     amem.environment["AMEM_VAULT"] = str(root)
     somebody = Person(new_repository(root, person(tmp_path / "home")), random.Random(5))
-    for number in range(NOTES):
-        write_note(root, f"{number % 5}/n{number}.md", somebody.text())
     somebody.check_out()
     with watching(amem, root, "--settle", "86400") as watcher:
         process = psutil.Process(watcher.process.pid)
