@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amem_cli.cli import model_pull_command
+from amem_cli.cli import model_pulling
 from amem_cli.cli.session import session_of
 from amem_cli.cli.settings_commands import AFTER_ENCODER
 
@@ -23,10 +23,10 @@ def register(app: typer.Typer) -> None:
         name="model", help="The language model and the encoder of a vault.", no_args_is_help=True
     )
     group.command("list")(list_models)
-    group.command("pull")(model_pull_command.pull)
+    group.command("pull")(model_pulling.pull)
     group.command("use")(use)
     group.command("test")(test)
-    group.command("rm")(model_pull_command.remove)
+    group.command("rm")(model_pulling.remove)
     app.add_typer(group)
 
 
