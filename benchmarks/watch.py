@@ -28,6 +28,7 @@ import psutil
 from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.adapters.vault_template import adopt_vault
 
+LONGEST_WORK = 1800.0
 WORDS = [
     "garden",
     "harbour",
@@ -135,10 +136,21 @@ def processor_seconds(process: int) -> float:
     return times.user + times.system
 
 
+def at_rest(process: int) -> None:
+    """Wait until nothing is left to do, such as old passages without a vector."""
+    end = time.monotonic() + LONGEST_WORK
+    while time.monotonic() < end:
+        before = processor_seconds(process)
+        time.sleep(3)
+        if processor_seconds(process) - before < 0.1:
+            return
+
+
 def cost(process: int, seconds: float) -> str:
     """Processor time, memory and writes of an idle process (Linux)."""
     if not sys.platform.startswith("linux"):
         return "the cost of idling is measured on Linux only"
+    at_rest(process)
     before = figures(process)
     time.sleep(seconds)
     after = figures(process)
