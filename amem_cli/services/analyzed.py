@@ -13,8 +13,10 @@ from amem_cli.core.analysis import (
     extract_keywords,
     suggest_tags,
 )
+from amem_cli.core.embedding_text import embedded_text
 from amem_cli.core.index_port import MemoryIndex
 from amem_cli.core.note import Metadata, Note
+from amem_cli.core.passages import split_passages
 
 if TYPE_CHECKING:
     from amem_cli.core.ports import Vectors
@@ -25,12 +27,21 @@ NEIGHBOURS_FOR_TAGS = 8
 LEAST_LIKENESS_TO_VOTE = 0.3
 
 
+def note_vector(encode: Callable[[Sequence[str]], Vectors], note: Note) -> Vectors:
+    """The enhanced embedding of a note with the metadata it has by now, shape (dimension,)."""
+    passages = split_passages(note.body)
+    texts = [embedded_text(note, passage.text) for passage in passages] or [note.title]
+    mean: Vectors = encode(texts).mean(axis=0)
+    length = float((mean @ mean) ** 0.5)
+    unit: Vectors = mean / length if length > 0 else mean
+    return unit
+
+
 class Analyzed:
     """The offline analyzer's values for one note, each made when it is asked for.
 
     Args:
         text: the note's text.
-        vector: its embedding, shape (dimension,).
     """
 
     def __init__(
@@ -39,13 +50,15 @@ class Analyzed:
         encode: Callable[[Sequence[str]], Vectors],
         note: Note,
         text: str,
-        vector: Vectors,
     ) -> None:
         self._index = index
         self._encode = encode
         self._note = note
         self._text = text
-        self._vector = vector
+
+    @cached_property
+    def _vector(self) -> Vectors:
+        return note_vector(self._encode, self._note)
 
     @cached_property
     def _neighbours(self) -> list[TaggedNeighbour]:

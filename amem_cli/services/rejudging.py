@@ -8,25 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from amem_cli.core.embedding_text import embedded_text
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.link_choice import link_suggestions
 from amem_cli.core.link_evidence import LinkCandidate
 from amem_cli.core.note import MemoryLink, Note
 from amem_cli.core.ownership import Ownership
-from amem_cli.core.passages import split_passages
 from amem_cli.core.ports import Encoder
 from amem_cli.core.reversal import meant
 from amem_cli.core.reweighing import LinkChange, judged_by_text, restated
 from amem_cli.core.wikilinks import plain_text
+from amem_cli.services.analyzed import note_vector
 from amem_cli.services.near_notes import at_best, near_notes
 from amem_cli.services.thought import ANALYZER, Thought
-
-if TYPE_CHECKING:
-    from amem_cli.core.ports import Vectors
 
 # Notes beside the linked ones among which the evidence tells what is usual.
 _COMPARED = 8
@@ -111,7 +106,7 @@ def _judged(
     if not linked:
         return []
     text = plain_text(note.body)
-    vector = _vector(encoder, note)
+    vector = note_vector(encoder.encode, note)
     near = {
         each.summary.path: each.evidence
         for each in near_notes(index, note.path, text, vector, _COMPARED)
@@ -144,12 +139,3 @@ def _judged(
         for path, (_, record) in linked.items()
     )
     return [change for change in changes if change is not None]
-
-
-def _vector(encoder: Encoder, note: Note) -> Vectors:
-    passages = split_passages(note.body)
-    texts = [embedded_text(note, passage.text) for passage in passages] or [note.title]
-    mean: Vectors = encoder.encode(texts).mean(axis=0)
-    length = float((mean @ mean) ** 0.5)
-    unit: Vectors = mean / length if length > 0 else mean
-    return unit

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from amem_cli.core.analysis import USUAL_MINIMUM, LinkCandidate, link_suggestions, superseded
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
-from amem_cli.core.embedding_text import embedded_text
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.joint_question import JOINT_PROMPT
 from amem_cli.core.linking import LINKING_PROMPT, Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.core.ownership import Ownership
-from amem_cli.core.passages import split_passages
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.resolution import is_linkable
 from amem_cli.core.wikilinks import plain_text
-from amem_cli.services.analyzed import Analyzed
+from amem_cli.services.analyzed import Analyzed, note_vector
 from amem_cli.services.asking import (
     Opening,
     Shown,
@@ -33,9 +30,6 @@ from amem_cli.services.asking import (
 )
 from amem_cli.services.near_notes import NearNote, near_notes, older
 from amem_cli.services.thought import ANALYZER, Construction, Linking, Step, Thought
-
-if TYPE_CHECKING:
-    from amem_cli.core.ports import Vectors
 
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
 # and what it says of links changes nothing for the better (docs/memory.md).
@@ -91,7 +85,7 @@ class Thinker:
         if not text:
             return Thought(Construction(), Linking(), ANALYZER)
         missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
-        analyzed = Analyzed(self.index, self.encoder.encode, note, text, self._vector(note))
+        analyzed = Analyzed(self.index, self.encoder.encode, note, text)
         survey, opening = None, None
         if self.model is not None and self.trusted and missing and self._may_be_shown(note):
             # What it is about is not known yet; its own words must do to find older notes.
@@ -176,7 +170,9 @@ class Thinker:
         return bool(vectors[0] @ vectors[1] < vectors[0] @ vectors[2])
 
     def _survey(self, note: Note, text: str, owned: Ownership) -> Survey:
-        near = near_notes(self.index, note.path, text, self._vector(note), self.candidates)
+        near = near_notes(
+            self.index, note.path, text, note_vector(self.encoder.encode, note), self.candidates
+        )
         free = [
             each
             for each in older(near, note.created)
@@ -245,15 +241,6 @@ class Thinker:
         if not candidates:
             return None
         return Shown(candidates, tuple(suggested), {link.target: link for link in plausible})
-
-    def _vector(self, note: Note) -> Vectors:
-        """The enhanced embedding of a note with the metadata it has by now."""
-        passages = split_passages(note.body) or []
-        texts = [embedded_text(note, passage.text) for passage in passages] or [note.title]
-        mean: Vectors = self.encoder.encode(texts).mean(axis=0)
-        length = float((mean @ mean) ** 0.5)
-        unit: Vectors = mean / length if length > 0 else mean
-        return unit
 
 
 def _filled(note: Note, metadata: Metadata) -> Note:
