@@ -11,12 +11,13 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.adapters.machine_name import machine_name
 from amem_cli.core.errors import AmemError
 from amem_cli.core.watch_port import Hints, News
 from amem_cli.services.background import BackgroundWork
 from amem_cli.services.outcome import Outcome
 from amem_cli.services.watch import Watch
-from amem_cli.wiring import STATE_FOLDER, Workspace, machine_name
+from amem_cli.wiring import STATE_FOLDER, Workspace
 
 if TYPE_CHECKING:
     from amem_cli.adapters.watch_lock import WatchLock

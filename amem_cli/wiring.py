@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 STATE_FOLDER = ".amem"
 HEARD_SECONDS = 0.1
-OLLAMA_URL = "http://127.0.0.1:11434/v1"
-OPENAI_URL = "https://api.openai.com/v1"
-# Settings files and options of the person at this machine, who alone may send notes elsewhere.
-OWN_LAYERS = frozenset({"user", "environment", "option"})
 
 
 def find_vault(
@@ -165,6 +161,7 @@ class Workspace:
         """The same vault over another index."""
         from amem_cli.adapters.change_store import JournaledChanges
         from amem_cli.adapters.journal_folder import JournalFolder
+        from amem_cli.adapters.machine_name import machine_name
         from amem_cli.adapters.system_clock import SystemClock
 
         journal = JournalFolder(
@@ -195,39 +192,28 @@ class Workspace:
     @cached_property
     def _serving(self) -> ServingEncoder:
         from amem_cli.adapters.serving_encoder import ServingEncoder
+        from amem_cli.model_opening import encoder_cache
 
-        name, cache = self.settings.encoder_model, self._encoders
+        name, cache = self.settings.encoder_model, encoder_cache(self.environment)
         return ServingEncoder(
             self.index, self.chosen_encoder, name, cache=cache, notify=self.notify
         )
 
-    @property
-    def _encoders(self) -> Path:
-        return config.user_cache_folder(self.environment) / "encoders"
-
     @cached_property
     def chosen_encoder(self) -> Encoder:
         """The encoder of the settings, loaded with the first text."""
-        from amem_cli.adapters.encoder_models import open_encoder
-        from amem_cli.adapters.model_consents import refuse_unasked_download
+        from amem_cli.model_opening import open_chosen_encoder
 
-        if self.origin.get("encoder.model") == "vault":
-            refuse_unasked_download(self.settings.encoder_model, self.root, self.environment)
-        return open_encoder(self.settings.encoder_model, cache=self._encoders, notify=self.notify)
+        return open_chosen_encoder(
+            self.settings, self.root, self.origin, self.environment, self.notify
+        )
 
     @cached_property
     def reranker(self) -> Reranker | None:
         """The reranker of the settings, loaded with the first search; None where none is named."""
-        from amem_cli.adapters.cross_encoder import PreparedReranker
-        from amem_cli.adapters.model_consents import refuse_unasked_download
+        from amem_cli.model_opening import open_reranker
 
-        model = self.settings.search_reranker
-        if not model:
-            return None
-        if self.origin.get("search.reranker") == "vault":
-            refuse_unasked_download(model, self.root, self.environment, key="search.reranker")
-        cache = config.user_cache_folder(self.environment) / "rerankers"
-        return PreparedReranker(model, cache=cache, notify=self.notify)
+        return open_reranker(self.settings, self.root, self.origin, self.environment, self.notify)
 
     @contextlib.contextmanager
     def loading_encoder(self) -> Iterator[None]:
@@ -248,6 +234,8 @@ class Workspace:
     @cached_property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None where there shall be none."""
+        from amem_cli.model_opening import open_model
+
         model = open_model(self.settings, self.root, self.origin, self.environment)
         limit = self.settings.llm_daily_tokens
         if model is None or not limit:
@@ -259,6 +247,7 @@ class Workspace:
     @property
     def _model_is_trusted(self) -> bool:
         from amem_cli.adapters.model_verdicts import is_trusted
+        from amem_cli.model_opening import server_url
 
         return is_trusted(self.settings, server_url(self.settings), self.environment)
 
@@ -307,6 +296,7 @@ class Workspace:
         if not batch:
             return []
         from amem_cli.adapters.git_repository import GitRepository
+        from amem_cli.adapters.machine_name import machine_name
         from amem_cli.services.commit_batch import commit
 
         state = self.root / STATE_FOLDER
@@ -324,110 +314,6 @@ class Workspace:
         model = self.__dict__.get("model")
         if model is not None:
             model.close()
-
-
-def open_model(
-    settings: config.Settings,
-    root: Path,
-    origin: Mapping[str, str],
-    environment: Mapping[str, str],
-) -> LanguageModel | None:
-    """The language model that the settings name.
-
-    Raises:
-        SettingsError: the settings are incomplete, would send notes to another machine without
-            the user's own choice on this one, or would run a model that the vault itself brings.
-        ModelError: there is no such model.
-    """
-    if settings.llm_backend == "none":
-        return None
-    if settings.llm_backend == "llama.cpp":
-        from amem_cli.adapters.llama_cpp_model import LlamaCppModel, bundled_model
-
-        if settings.llm_model and origin.get("llm.model") not in OWN_LAYERS:
-            _refuse_model_of_the_vault(settings.llm_model, root)
-        path = Path(settings.llm_model).expanduser() if settings.llm_model else bundled_model()
-        return LlamaCppModel(
-            path,
-            threads=settings.llm_threads,
-            context_tokens=settings.llm_context_tokens,
-            memory_limit_mb=settings.llm_memory_mb,
-            sha256=settings.llm_sha256 or None,
-        )
-    from amem_cli.adapters.addresses import host_of
-    from amem_cli.adapters.api_keys import api_key_for
-    from amem_cli.adapters.model_consents import consent_subject, consented
-    from amem_cli.adapters.openai_server import OpenAIServerModel
-
-    url = server_url(settings)
-    if not settings.llm_model:
-        raise SettingsError(
-            f"no model named for {url}", hint="amem model use NAME --backend openai"
-        )
-    chosen = _server_chosen_here(settings, origin) or consented(
-        root, consent_subject(url, settings.llm_model), environment
-    )
-    # A key is for the servers that its owner chose, and for no other on this machine either.
-    key = api_key_for(host_of(url), environment) if chosen else None
-    window = settings.llm_context_tokens if settings.llm_backend == "ollama" else 0
-    model = OpenAIServerModel(url, settings.llm_model, api_key=key, ollama_window=window)
-    if model.is_remote and not chosen:
-        raise SettingsError(
-            f"this vault's settings would send notes to {model.name}",
-            hint="If you want that on this machine: amem model use, naming the model again.",
-        )
-    return model
-
-
-def server_url(settings: config.Settings) -> str:
-    """Address of the language model's server; of no meaning where it is a file."""
-    return settings.llm_base_url or default_url(settings.llm_backend)
-
-
-def default_url(backend: str) -> str:
-    """The server of a backend where the settings name none."""
-    return OLLAMA_URL if backend == "ollama" else OPENAI_URL
-
-
-def _server_chosen_here(settings: config.Settings, origin: Mapping[str, str]) -> bool:
-    """True where no part of the choice comes from the vault, which others may have written."""
-    backend, address = origin.get("llm.backend"), origin.get("llm.base_url")
-    if backend not in OWN_LAYERS or origin.get("llm.model") not in OWN_LAYERS:
-        return False
-    # The empty address of a new vault's settings does not take back what a command was told.
-    unset = not settings.llm_base_url and backend != "user"
-    return unset or address in OWN_LAYERS | {"built-in"}
-
-
-def _refuse_model_of_the_vault(model: str, root: Path) -> None:
-    path = Path(model).expanduser()
-    inside = path.absolute().is_relative_to(root) or path.resolve().is_relative_to(root)
-    if inside or not path.is_absolute():
-        raise SettingsError(
-            f"this vault's settings name a model of the vault's own: {model}",
-            hint="If you trust it, move it out of the vault, then: amem model use FILE.",
-        )
-
-
-def machine_name(environment: Mapping[str, str]) -> str:
-    """A short random name of this machine, made once."""
-    folder = config.user_state_folder(environment)
-    path = folder / "machine"
-    try:
-        return path.read_text(encoding="ascii").strip()[:16] or "local"
-    except (OSError, UnicodeDecodeError):
-        import secrets
-
-        name = secrets.token_hex(4)
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with path.open("x", encoding="ascii") as stream:
-            stream.write(name)
-    except FileExistsError:
-        return machine_name(environment)
-    except OSError:
-        return "local"
-    return name
 
 
 def _version(path: Path) -> tuple[int, int, int] | None:

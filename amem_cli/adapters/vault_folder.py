@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import time
 from collections.abc import Collection, Iterator, Sequence
@@ -19,6 +18,14 @@ from amem_cli.adapters.atomic_write import (
     sha256,
     write_failure,
 )
+from amem_cli.adapters.note_paths import (
+    file_state,
+    has_drive,
+    odd_name,
+    path_parts,
+    shown_path,
+    through_link,
+)
 from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.core.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
 from amem_cli.core.filenames import conflict_copy, with_suffix
@@ -29,8 +36,6 @@ MAX_NOTE_BYTES = 2 * 1024 * 1024
 TRASH = ".trash"
 STATE_FOLDER = ".amem"
 INTENTS = "intents"
-
-_DRIVE = re.compile(r"[A-Za-z]?:")
 
 
 class VaultFolder:
@@ -75,7 +80,7 @@ class VaultFolder:
                 yield from self._walk([""], found)
                 return
             with suppress(UnsafePath):
-                parts = _parts(path)
+                parts = path_parts(path)
                 wanted.setdefault("/".join(parts[:-1]), set()).add(parts[-1])
         below: list[str] = []
         for folder, names in wanted.items():
@@ -106,7 +111,7 @@ class VaultFolder:
             gone = isinstance(error, (FileNotFoundError, NotADirectoryError))
             if names is None or not gone:
                 reason = error.strerror if isinstance(error, OSError) else "it became a link"
-                problems.append(Problem(_shown(folder) or ".", 0, f"cannot be read: {reason}"))
+                problems.append(Problem(shown_path(folder) or ".", 0, f"cannot be read: {reason}"))
         return states
 
     def _take_entry(
@@ -138,7 +143,7 @@ class VaultFolder:
     def _entry_state(
         self, entry: os.DirEntry[str], path: str, problems: list[Problem]
     ) -> FileState | None:
-        problem = _odd_name(path)
+        problem = odd_name(path)
         if problem is None and entry.is_symlink():
             problem = Problem(path, 0, "is a symbolic link and was left out")
         if problem is None and conflict_copy(entry.name):
@@ -150,7 +155,7 @@ class VaultFolder:
             except OSError:
                 return None
             if stat.S_ISREG(status.st_mode):
-                return _file_state(path, status)
+                return file_state(path, status)
             problem = Problem(path, 0, "is not a regular file and was left out")
         problems.append(problem)
         return None
@@ -164,17 +169,17 @@ class VaultFolder:
         Raises:
             UnsafePath: the path leaves the vault, follows a link, or enters a dot folder.
         """
-        parts = _parts(path)
+        parts = path_parts(path)
         with suppress(OSError), self._enter(path.rpartition("/")[0]) as folder:
             if folder.is_link(parts[-1]):
-                raise _through_link(path)
+                raise through_link(path)
         return self.root.joinpath(*parts)
 
     def exists(self, path: str) -> bool:
         """True where a regular file is at `path`."""
         try:
             with self._folder_of(path) as folder:
-                return stat.S_ISREG(folder.lstat(_parts(path)[-1]).st_mode)
+                return stat.S_ISREG(folder.lstat(path_parts(path)[-1]).st_mode)
         except (OSError, UnsafePath):
             return False
 
@@ -187,12 +192,12 @@ class VaultFolder:
         """
         try:
             with self._folder_of(path) as folder:
-                status, raw = _read_regular(folder, _parts(path)[-1])
+                status, raw = _read_regular(folder, path_parts(path)[-1])
         except OSError as error:
             raise NotFoundError(f"cannot read {path}: {error.strerror}") from None
         if raw is None:
             raise NotFoundError(f"{path} is not a regular file")
-        return FileContent(_file_state(path, status), raw, status.st_size > MAX_NOTE_BYTES)
+        return FileContent(file_state(path, status), raw, status.st_size > MAX_NOTE_BYTES)
 
     def write(self, path: str, content: bytes, *, expected: str | None) -> None:
         """Write one note: the only function in the program that does.
@@ -205,7 +210,7 @@ class VaultFolder:
             FileExistsError: a note to be created is there already.
             SettingsError: the note cannot be written.
         """
-        name = _parts(path)[-1]
+        name = path_parts(path)[-1]
         if expected is None:
             with self._made_folder_of(path) as folder:
                 create_in(folder, name, content)
@@ -230,7 +235,7 @@ class VaultFolder:
             WriteConflict: there is no such note any more.
             SettingsError: it cannot be moved.
         """
-        name = _parts(path)[-1]
+        name = path_parts(path)[-1]
         try:
             with self._folder_of(path) as folder, self._trash() as trash:
                 folder.lstat(name)
@@ -251,7 +256,7 @@ class VaultFolder:
 
     def read_trashed(self, path: str, sha: str) -> bytes | None:
         """A note that was moved to `.trash/` from `path`, if it is there with this hash."""
-        name = _parts(path)[-1]
+        name = path_parts(path)[-1]
         beginning = name.removesuffix(NOTE_SUFFIX)[:40]
         with suppress(OSError, UnsafePath), self._enter(TRASH) as trash:
             with trash.entries() as entries:
@@ -278,17 +283,17 @@ class VaultFolder:
         except OSError as error:
             opened.close()
             if error.errno == errno.ELOOP:
-                raise _through_link(folder) from None
+                raise through_link(folder) from None
             raise
         return opened
 
     def _folder_of(self, path: str) -> OpenFolder:
-        _parts(path)
+        path_parts(path)
         return self._enter(path.rpartition("/")[0])
 
     def _made_folder_of(self, path: str) -> OpenFolder:
         folder = path.rpartition("/")[0]
-        if _DRIVE.match(path):
+        if has_drive(path):
             raise UnsafePath(f"{path!r} is not a place for notes", hint="Name a path in the vault.")
         try:
             return self._enter(folder, make=True)
@@ -336,45 +341,3 @@ def _read_regular(folder: OpenFolder, name: str) -> tuple[os.stat_result, bytes 
         status = os.fstat(handle)
         is_file = stat.S_ISREG(status.st_mode)
         return status, stream.read(MAX_NOTE_BYTES) if is_file else None
-
-
-def _shown(path: str) -> str:
-    """The path as valid Unicode; bytes that are none are shown as escapes."""
-    return path.encode("utf-8", "backslashreplace").decode("ascii", "replace")
-
-
-def _parts(path: str) -> tuple[str, ...]:
-    """The names that a vault-relative path goes through.
-
-    Raises:
-        UnsafePath: the path leaves the vault or enters a dot folder.
-    """
-    pure = PurePosixPath(path)
-    odd = "\\" in path or "\0" in path or pure.is_absolute() or not pure.parts
-    drive = os.name == "nt" and ":" in path
-    if odd or drive or any(part.startswith(".") for part in pure.parts):
-        raise UnsafePath(f"{path!r} is not a place for notes", hint="Name a path in the vault.")
-    return pure.parts
-
-
-def _through_link(path: str) -> UnsafePath:
-    return UnsafePath(f"{path!r} goes through a link", hint="Use the real path.")
-
-
-def _odd_name(path: str) -> Problem | None:
-    """Why a file cannot be a note for its name alone."""
-    if path.isprintable() and "\\" not in path:
-        return None
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return Problem(_shown(path), 0, "the file name is not UTF-8", "Rename the file.")
-    if "\\" in path:
-        return Problem(path, 0, "a backslash is in the name or its folder's", "Rename it.")
-    if any(character < " " or "\x7f" <= character <= "\x9f" for character in path):
-        return Problem(path, 0, "a control character is in the name or its folder's", "Rename it.")
-    return None
-
-
-def _file_state(path: str, status: os.stat_result) -> FileState:
-    return FileState(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)

@@ -13,10 +13,11 @@ from amem_cli.adapters.journal_folder import JournalFolder
 from amem_cli.adapters.untouched import Survey, UntouchedVault, index_copy, survey
 from amem_cli.core.errors import Problem
 from amem_cli.core.finding import Check, Finding, Mend, from_problem
+from amem_cli.model_opening import OLLAMA_URL, OPENAI_URL, open_model
 from amem_cli.services.checkup.reading import VaultReading, read_vault
 from amem_cli.services.checkup.settings import UsableSettings, read_settings
 from amem_cli.services.vault_ports import VaultPorts
-from amem_cli.wiring import OLLAMA_URL, OPENAI_URL, STATE_FOLDER, Workspace, open_model
+from amem_cli.wiring import STATE_FOLDER, Workspace
 
 
 class Checkup:

@@ -179,7 +179,7 @@ def verdict_line(settings_of: Mapping[str, str]) -> str:
 
     from amem_cli import config
     from amem_cli.adapters.model_verdicts import model_subject, stored_verdict
-    from amem_cli.wiring import server_url
+    from amem_cli.model_opening import server_url
 
     names = config.keys()
     values: dict[str, Any] = {names[key]: value for key, value in settings_of.items()}

@@ -71,7 +71,7 @@ def list_models(
 
 def _stored_verdict(workspace: Workspace) -> str:
     from amem_cli.adapters.model_verdicts import model_subject, stored_verdict
-    from amem_cli.wiring import server_url
+    from amem_cli.model_opening import server_url
 
     settings = workspace.settings
     found = stored_verdict(model_subject(settings, server_url(settings)), workspace.environment)
@@ -115,7 +115,7 @@ def use(
     from amem_cli.cli.model_choice import chosen_model, verdict_line, what_follows
     from amem_cli.cli.transfer_progress import transfer_progress
     from amem_cli.config import checked
-    from amem_cli.wiring import default_url
+    from amem_cli.model_opening import default_url
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
@@ -147,7 +147,7 @@ def use(
 
 def _allow(root: Path, changes: dict[str, str]) -> None:
     from amem_cli.adapters.model_consents import consent_subject, encoder_subject, give_consent
-    from amem_cli.wiring import default_url
+    from amem_cli.model_opening import default_url
 
     if "encoder.model" in changes:
         give_consent(root, encoder_subject(changes["encoder.model"]), os.environ)
@@ -202,7 +202,7 @@ def _store_verdict(workspace: Workspace, report: ModelReport) -> None:
     from datetime import date
 
     from amem_cli.adapters.model_verdicts import StoredVerdict, model_subject, store_verdict
-    from amem_cli.wiring import server_url
+    from amem_cli.model_opening import server_url
 
     answered = any(one.prompt_tokens or one.valid for one in report.results)
     if report.verdict is None or not report.verdict.decided or not answered:

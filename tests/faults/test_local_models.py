@@ -24,12 +24,12 @@ from amem_cli.adapters.llama_cpp_model import LlamaCppModel
 from amem_cli.core.answer_schema import read_answer
 from amem_cli.core.errors import ModelError, SettingsError
 from amem_cli.core.ports import ModelAnswer, ModelRequest
+from amem_cli.model_opening import open_model
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.evolve import MemoryProcess, evolve_many
 from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
-from amem_cli.wiring import open_model
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.tiny_gguf import CONTROL, write_tiny_gguf

@@ -20,12 +20,12 @@ from amem_cli.adapters.openai_server import OpenAIServerModel
 from amem_cli.cli.crash_log import keep_traceback, traceback_of
 from amem_cli.core.errors import ModelError, SettingsError
 from amem_cli.core.redaction import holds_secret, redacted
+from amem_cli.model_opening import open_model
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.evolve import MemoryProcess, evolve_many
 from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
-from amem_cli.wiring import open_model
 from tests.conftest import Answer, Program
 from tests.contracts.language_model_contract import assert_answers, request_about
 from tests.fakes.chat_server import ChatServer
