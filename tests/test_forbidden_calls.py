@@ -90,7 +90,7 @@ MAY_WRITE = {
     "cli/export_file.py": "the file that the user named for an export",
     "cli/main.py": "standard streams that are closed go to the null device",
     "rendering/output.py": "a closed pipe goes to the null device",
-    "wiring.py": "this machine's name, in the user's state folder",
+    "adapters/machine_name.py": "this machine's name, in the user's state folder",
 }
 
 _WRITING_FLAGS = frozenset({"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC"})
