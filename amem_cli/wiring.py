@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from amem_cli.adapters.vault_folder import VaultFolder
     from amem_cli.core.changes import NoteWrite
     from amem_cli.core.journal import Event
+    from amem_cli.core.model_trust import ModelTrust
     from amem_cli.core.ports import Encoder, LanguageModel, Reranker
     from amem_cli.services.commit_batch import CommitBatch
     from amem_cli.services.evolve import MemoryProcess
@@ -245,11 +246,12 @@ class Workspace:
         return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
 
     @property
-    def _model_is_trusted(self) -> bool:
-        from amem_cli.adapters.model_verdicts import is_trusted
+    def model_trust(self) -> ModelTrust:
+        """What the language model of the settings is asked for, as far as that was tested."""
+        from amem_cli.adapters.model_verdicts import trust_in
         from amem_cli.model_opening import server_url
 
-        return is_trusted(self.settings, server_url(self.settings), self.environment)
+        return trust_in(self.settings, server_url(self.settings), self.environment)
 
     @property
     def process(self) -> MemoryProcess:
@@ -261,11 +263,11 @@ class Workspace:
         from amem_cli.services.evolve import MemoryProcess
         from amem_cli.services.process_plan import ProcessSettings
 
-        settings = self.settings
+        settings, trust = self.settings, self.model_trust
         return MemoryProcess(
             ports=self.ports,
             encoder=self.encoder,
-            model=self.model,
+            model=None if trust.asked_for == "nothing" else self.model,
             settings=ProcessSettings(
                 evolve=settings.evolution_mode != "off",
                 review=settings.evolution_mode == "review",
@@ -273,7 +275,8 @@ class Workspace:
                 max_links=settings.evolution_max_links,
                 candidates=settings.evolution_candidates,
                 deadline=settings.llm_deadline_seconds,
-                trusted=self._model_is_trusted,
+                trusted=trust.asked_for == "all",
+                plausible=trust.plausible,
             ),
         )
 

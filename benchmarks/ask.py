@@ -29,7 +29,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +168,7 @@ def run(vaults: Vaults, asked: Sequence[Asked], design: Design) -> list[tuple[As
             model = Workspace(workspace.root, overrides=design.overrides).model
         if design.is_perfect:
             model.vault = each.vault
-        settings = replace(AskSettings.of(workspace.settings), trusted=True)
+        settings = AskSettings.of(workspace.settings, trusted=True)
         answer = ask(
             workspace.ports,
             each.question,

@@ -9,13 +9,17 @@ from pathlib import Path
 
 from amem_cli import config
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
+from amem_cli.core.joint_question import JOINT_PROMPT
 from amem_cli.core.linking import LINKING_PROMPT
+from amem_cli.core.model_fitness import asked_for
+from amem_cli.core.model_trust import ModelTrust, least_plausible
 from amem_cli.core.trial_cases import TRIAL
 
 VERDICTS_FILE = "model-verdicts.json"
 MOST_KEPT = 200
+KINDS = ("fit", "usable", "unfit")
 # A verdict is of these cases and prompts; with others the model may do better or worse.
-ASKED_WITH = f"{TRIAL} {CONSTRUCTION_PROMPT} {LINKING_PROMPT}"
+ASKED_WITH = f"{TRIAL} {JOINT_PROMPT} {CONSTRUCTION_PROMPT} {LINKING_PROMPT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +29,13 @@ class StoredVerdict:
     Attributes:
         kind: `fit`, `usable` or `unfit`.
         day: when the test was made, ISO 8601.
+        reliability: how often its yes to a link is right, 0..1 (`core/model_trust`).
     """
 
     kind: str
     line: str
     day: str
+    reliability: float
 
 
 def model_subject(settings: config.Settings, url: str) -> str:
@@ -59,9 +65,11 @@ def stored_verdict(subject: str, environment: Mapping[str, str]) -> StoredVerdic
     found = _verdicts(environment).get(subject)
     if not isinstance(found, dict) or found.get("asked_with") != ASKED_WITH:
         return None
-    return StoredVerdict(
-        str(found.get("kind", "")), str(found.get("line", "")), str(found.get("day", ""))
-    )
+    kind, line, day = (str(found.get(name, "")) for name in ("kind", "line", "day"))
+    reliable = found.get("reliability")
+    if kind not in KINDS or not isinstance(reliable, float) or not 0 <= reliable <= 1:
+        return None
+    return StoredVerdict(kind, line, day, reliable)
 
 
 def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str, str]) -> None:
@@ -74,6 +82,7 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
         "kind": verdict.kind,
         "line": verdict.line,
         "day": verdict.day,
+        "reliability": float(verdict.reliability),
         "asked_with": ASKED_WITH,
     }
     folder = config.user_state_folder(environment)
@@ -84,13 +93,20 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
     temporary.replace(path)
 
 
-def is_trusted(settings: config.Settings, url: str, environment: Mapping[str, str]) -> bool:
-    """Whether the language model of the settings may judge by itself.
+def trust_in(settings: config.Settings, url: str, environment: Mapping[str, str]) -> ModelTrust:
+    """What the language model of the settings is asked for.
 
-    Where it was tested, the test decides; otherwise any model but the bundled one may.
+    Where it was tested, the test decides; otherwise a model that a person named is asked for all,
+    and the bundled one for the context alone. The bundled one is never asked for more.
     """
     verdict = stored_verdict(model_subject(settings, url), environment)
-    return verdict.kind == "fit" if verdict is not None else bool(settings.llm_model)
+    named = bool(settings.llm_model)
+    if verdict is None:
+        return ModelTrust("all" if named else "context")
+    asked = asked_for(verdict.kind)
+    if asked == "all" and not named:
+        return ModelTrust("context")
+    return ModelTrust(asked, least_plausible(verdict.reliability))
 
 
 def _verdicts(environment: Mapping[str, str]) -> dict[str, object]:

@@ -90,11 +90,11 @@ def _answer(
     from amem_cli.services.ask import AskSettings
     from amem_cli.services.ask import ask as answer_question
 
-    settings = AskSettings.of(workspace.settings)
+    settings = AskSettings.of(workspace.settings, trusted=workspace.model_trust.asked_for == "all")
     if budget is not None:
         settings = replace(settings, budget=budget)
     encoder = _encoder(session, workspace)
-    # The bundled model is not asked, so it is not loaded either.
+    # A model that is not asked is not loaded either.
     model = workspace.model if settings.trusted else None
     with session.output.progress("answering"):
         return answer_question(

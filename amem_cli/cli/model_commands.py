@@ -166,9 +166,9 @@ def test(
 ) -> None:
     """Try the models, and tell whether the language model is fit for this work.
 
-    It is asked for the metadata and links of a few made-up notes, just as it is for yours, and what
-    it says is judged by the same checks. The verdict is remembered: a model that is fit judges
-    links and changes by itself from then on; any other only where the analyzer agrees.
+    It is asked for metadata, links and changes of a few made-up notes, just as it is for yours, and
+    what it says is judged by the same checks. The verdict is remembered: it decides whether the
+    model is asked for all of that from then on, for the context alone, or for nothing.
 
     Examples:
 
@@ -205,9 +205,11 @@ def _store_verdict(workspace: Workspace, report: ModelReport) -> None:
     from amem_cli.model_opening import server_url
 
     answered = any(one.prompt_tokens or one.valid for one in report.results)
-    if report.verdict is None or not report.verdict.decided or not answered:
+    found, figures = report.verdict, report.figures
+    if found is None or figures is None or not found.decided or not answered:
         return
     settings = workspace.settings
-    verdict = StoredVerdict(report.verdict.kind, report.verdict.line, date.today().isoformat())
+    today = date.today().isoformat()
+    verdict = StoredVerdict(found.kind, found.line, today, figures.reliability)
     subject = model_subject(settings, server_url(settings))
     store_verdict(subject, verdict, workspace.environment)

@@ -6,21 +6,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from amem_cli.core.model_trust import AskedFor, least_plausible, reliability
+
 VerdictKind = Literal["fit", "usable", "unfit"]
 
-# A model is left to judge by itself only where it reaches all of these.
+# A model is asked for all at once only where it reaches all of these. What it says of links is held
+# against the evidence besides (`model_trust`), so that one look-alike in five may slip through.
 LEAST_VALID = 0.9
 LEAST_CONTEXTS = 0.75
 LEAST_KEYWORDS = 0.75
-LEAST_RIGHT_LINKS = 0.75
-LEAST_REFUSED = 0.9
+LEAST_FOUND = 0.75
+LEAST_REFUSED = 0.8
 LEAST_CHANGES = 0.5
 LEAST_KEPT = 0.9
 # Below this the analyzer would do nearly all of the work anyway.
 LEAST_VALID_OF_ALL = 0.5
-# Cases that must have been asked before a model can be called fit.
-FEWEST_METADATA = 2
-FEWEST_LINKS = 3
+# Cases that must have been asked before a model can be called fit, or usable.
+FEWEST_NOTES = 5
+FEWEST_CONTEXTS = 2
 FEWEST_BEFORE_UNFIT = 3
 _ADVICE_FOR_THE_WEAK = (
     "What it says is believed where the analyzer agrees. A larger model may do more: amem model"
@@ -37,31 +40,31 @@ class CaseResult:
     """How a model did in one case; None where the case does not ask for it, or no answer was valid.
 
     Attributes:
-        alone: it was asked as a model that judges by itself; otherwise for a context alone and for
-            links alone, as a weak one is.
+        alone: it was asked for all at once, as a model that judges by itself; otherwise for the
+            context alone, as a weak one is.
         fault: why an answer was not valid, or could not be had.
         about: what it wrote holds words of the note, whether it is believed or not.
         context: it wrote a context that is believed.
         keywords: its believed keywords are about the note's matter.
-        right_link: it linked the note that belongs with the new one.
-        refused: of the notes that only look alike, how many it did not link; `lookalikes`: of how
-            many.
+        found: of the notes that belong with the new one, how many it linked; `related`: of how
+            many. Both are 0 where no answer was valid, as are the next two.
+        refused: of the others, how many it did not link; `others`: of how many.
         change_found: it told what the new note changes in the older one.
         kept: it changed nothing where nothing changed.
         seconds: of the answer, without loading the model.
     """
 
     title: str
-    kind: Literal["metadata", "links"]
     valid: bool
     alone: bool = True
     fault: str = ""
     about: bool | None = None
     context: bool | None = None
     keywords: bool | None = None
-    right_link: bool | None = None
+    found: int = 0
+    related: int = 0
     refused: int = 0
-    lookalikes: int = 0
+    others: int = 0
     change_found: bool | None = None
     kept: bool | None = None
     prompt_tokens: int = 0
@@ -90,20 +93,23 @@ class Figures:
     """What the cases add up to.
 
     Attributes:
+        asked: cases that are counted.
+        reliability, plausible: as `model_trust` has them.
         tokens_per_second: of the answers, reading the prompts included in the time.
-        seconds_per_note, tokens_per_note: one question for metadata and one for links.
+        seconds_per_note, tokens_per_note: of one question.
     """
 
+    asked: int
     valid: Share
     about: Share
     contexts: Share
     keywords: Share
-    right_links: Share
+    found: Share
     refused: Share
     changes_found: Share
     kept: Share
-    metadata_asked: int
-    links_asked: int
+    reliability: float
+    plausible: float
     tokens_per_second: float
     seconds_per_note: float
     tokens_per_note: float
@@ -124,38 +130,48 @@ class Verdict:
     line: str
     advice: str
 
+    @property
+    def asked_for(self) -> AskedFor:
+        """The way of asking that it is fit for."""
+        return asked_for(self.kind)
+
+
+def asked_for(kind: str) -> AskedFor:
+    """What a model of a verdict is asked for."""
+    by_kind: dict[str, AskedFor] = {"fit": "all", "unfit": "nothing"}
+    return by_kind.get(kind, "context")
+
 
 def is_hopeless(results: Sequence[CaseResult]) -> bool:
     """True where not one answer was of use, so that the model need not be asked so much at once."""
-    return not any(one.context or one.keywords or one.right_link for one in results)
+    # Some of what is shown is easily chosen by one that only counts it off.
+    return not any(one.context or (one.keywords and one.found) for one in results)
 
 
 def figures_of(results: Sequence[CaseResult]) -> Figures:
     """Add up the cases that were asked; as a weak model, where it was asked so in the end."""
     weak = [one for one in results if not one.alone]
     results = weak or results
-    metadata = [one for one in results if one.kind == "metadata"]
-    links = [one for one in results if one.kind == "links"]
     seconds = sum(one.seconds for one in results)
     answered = sum(one.answer_tokens for one in results)
+    found = Share(sum(one.found for one in results), sum(one.related for one in results))
+    refused = Share(sum(one.refused for one in results), sum(one.others for one in results))
+    reliable = reliability(found.hits, found.asked, refused.asked - refused.hits, refused.asked)
     return Figures(
+        asked=len(results),
         valid=Share(sum(one.valid for one in results), len(results)),
-        about=_share(one.about for one in metadata),
-        contexts=_share(one.context for one in metadata),
-        keywords=_share(one.keywords for one in metadata),
-        right_links=_share(one.right_link for one in links),
-        refused=Share(sum(one.refused for one in links), sum(one.lookalikes for one in links)),
-        changes_found=_share(one.change_found for one in links),
-        kept=_share(one.kept for one in links),
-        metadata_asked=len(metadata),
-        links_asked=len(links),
+        about=_share(one.about for one in results),
+        contexts=_share(one.context for one in results),
+        keywords=_share(one.keywords for one in results),
+        found=found,
+        refused=refused,
+        changes_found=_share(one.change_found for one in results),
+        kept=_share(one.kept for one in results),
+        reliability=round(reliable, 3),
+        plausible=round(least_plausible(reliable), 3),
         tokens_per_second=answered / seconds if seconds > 0 else 0.0,
-        seconds_per_note=_mean(metadata, "seconds") + _mean(links, "seconds"),
-        tokens_per_note=sum(
-            _mean(group, name)
-            for group in (metadata, links)
-            for name in ("prompt_tokens", "answer_tokens")
-        ),
+        seconds_per_note=_mean(results, "seconds"),
+        tokens_per_note=_mean(results, "prompt_tokens") + _mean(results, "answer_tokens"),
     )
 
 
@@ -177,29 +193,28 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
             "Choose another model (amem model list), or none: the analyzer does the work alone.",
         )
     alone = all(one.alone for one in results)
-    enough = figures.metadata_asked >= FEWEST_METADATA and (
-        not alone or figures.links_asked >= FEWEST_LINKS
-    )
+    enough = figures.asked >= (FEWEST_NOTES if alone else FEWEST_CONTEXTS)
     short = _shortcomings(figures, alone=alone)
     if enough and not short:
         return Verdict(
             "fit",
             True,
-            "fit: it may judge links and changes by itself",
-            "Nothing to do. It is trusted from now on.",
+            "fit for all: metadata, links and changes are asked for at once",
+            f"It is trusted from now on. Its word on a link counts where the evidence gives it"
+            f" {figures.plausible:.2f} or more.",
         )
     if enough:
         return Verdict(
             "usable",
             True,
-            f"usable with the analyzer's checks: {'; '.join(short)}",
+            f"usable for contexts alone: {'; '.join(short)}",
             _ADVICE_FOR_THE_USELESS if is_hopeless(results) else _ADVICE_FOR_THE_WEAK,
         )
     return Verdict(
         "usable",
         False,
-        f"usable with the analyzer's checks: only {len(results)} of {cases} questions in"
-        f" {seconds:.0f} s, which decides nothing more",
+        f"usable for contexts alone: only {len(results)} of {cases} questions in {seconds:.0f} s,"
+        " which decides nothing more",
         f"Give it more time: amem model test --seconds {max(300, round(seconds * 5))}",
     )
 
@@ -211,21 +226,18 @@ def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
         return faults[0] if faults and not any(one.prompt_tokens for one in results) else ""
     if figures.valid.value < LEAST_VALID_OF_ALL:
         return f"only {figures.valid} answers had the asked form ({faults[-1]})"
-    spoke = figures.about.hits or figures.right_links.hits
+    spoke = figures.about.hits or figures.found.hits
     return "" if spoke else "nothing that it said was about the notes"
 
 
 def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
     if not alone:
-        shares = [f"{figures.contexts} contexts believed"]
-        if figures.right_links.asked:
-            shares.append(f"{figures.right_links} links right")
-        return [f"nothing right when asked for all at once; for little, {', '.join(shares)}"]
+        return [f"nothing right when asked for all; for a context alone, {figures.contexts} held"]
     wanted = (
         ("answers of the asked form", figures.valid, LEAST_VALID),
         ("contexts that the note bears out", figures.contexts, LEAST_CONTEXTS),
         ("keywords about the text", figures.keywords, LEAST_KEYWORDS),
-        ("right links", figures.right_links, LEAST_RIGHT_LINKS),
+        ("related notes found", figures.found, LEAST_FOUND),
         ("look-alikes refused", figures.refused, LEAST_REFUSED),
         ("changes found", figures.changes_found, LEAST_CHANGES),
         ("notes left alone where nothing changed", figures.kept, LEAST_KEPT),

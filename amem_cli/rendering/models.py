@@ -139,6 +139,7 @@ def report_document(report: ModelReport) -> dict[str, Any]:
         "valid": report.verdict is not None and report.verdict.kind != "unfit",
         "problem": next((each.fault for each in report.results if each.fault), ""),
         "verdict": verdict and verdict["kind"],
+        "asked_for": report.verdict and report.verdict.asked_for,
         "decided": verdict and verdict["decided"],
         "line": verdict["line"] if verdict else "",
         "advice": verdict["advice"] if verdict else "",
@@ -161,12 +162,14 @@ def report_text(report: ModelReport) -> str:
         ("contexts about the note", figures.about),
         ("contexts believed", figures.contexts),
         ("keywords about the text", figures.keywords),
-        ("right link chosen", figures.right_links),
-        ("look-alikes refused", figures.refused),
+        ("related notes linked", figures.found),
+        ("look-alikes left alone", figures.refused),
         ("changes found", figures.changes_found),
         ("nothing changed where nothing was new", figures.kept),
     )
     lines += [f"  {name:<38} {share}" for name, share in rows if share.asked]
+    if figures.found.asked:
+        lines.append(f"  {'its yes to a link is right in':<38} {100 * figures.reliability:.0f} %")
     if figures.valid.hits:
         lines.append(
             f"  {figures.tokens_per_second:.0f} tokens/s, {figures.seconds_per_note:.1f} s and"

@@ -57,12 +57,16 @@ class AskSettings:
     deadline: float = 90.0
 
     @classmethod
-    def of(cls, settings: Settings) -> AskSettings:
-        """Those of a vault: half the model's window, and no answers from the bundled model, which
-        `benchmarks/ask.py` shows to be worse than quoting."""
+    def of(cls, settings: Settings, *, trusted: bool) -> AskSettings:
+        """Those of a vault, with half the model's window for the notes.
+
+        Args:
+            trusted: the model is asked for all that there is to ask. The bundled one is not: as
+                `benchmarks/ask.py` shows its answers are worse than quoting.
+        """
         room = min(settings.llm_context_tokens // 2, settings.llm_context_tokens - OVERHEAD_TOKENS)
         return cls(
-            trusted=bool(settings.llm_model),
+            trusted=trusted,
             budget=max(_LEAST_BUDGET, min(_MOST_BUDGET, room)),
             deadline=settings.llm_deadline_seconds,
         )

@@ -102,6 +102,7 @@ class MemoryProcess:
                 deadline=self.settings.deadline,
                 evolve=self.settings.evolve,
                 trusted=self.settings.trusted,
+                plausible=self.settings.plausible,
             )
             try:
                 thought = self._think(thinker, content, note)

@@ -1,13 +1,13 @@
 """Tells within a minute whether the models of a vault work, and what the language model is fit for.
 
-The model is asked with the prompts, schemas and checks of the memory process itself.
+The model is asked as the memory process asks it: for all at once, or for a context alone.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from amem_cli.core.construction import check_construction, construction_request
@@ -15,7 +15,7 @@ from amem_cli.core.errors import ModelClosed, ModelError
 from amem_cli.core.index_port import Progress
 from amem_cli.core.keyphrases import candidate_phrases
 from amem_cli.core.link_evidence import LinkCandidate
-from amem_cli.core.linking import check_linking, linking_request
+from amem_cli.core.linking import MOST_LINKS, check_linking
 from amem_cli.core.model_fitness import (
     CaseResult,
     Figures,
@@ -24,30 +24,20 @@ from amem_cli.core.model_fitness import (
     is_hopeless,
     verdict_on,
 )
-from amem_cli.core.note import METADATA_FIELDS, Note
-from amem_cli.core.ports import Encoder, LanguageModel, ModelRequest
-from amem_cli.core.trial_cases import (
-    PROBES,
-    TRIAL_CASES,
-    VOCABULARY,
-    LinkCase,
-    MetadataCase,
-    OlderNote,
-    TrialCase,
-)
+from amem_cli.core.note import METADATA_FIELDS, Metadata, Note
+from amem_cli.core.ports import Encoder, LanguageModel
+from amem_cli.core.trial_cases import PROBES, TRIAL_CASES, VOCABULARY
+from amem_cli.core.trial_note import OlderNote, TrialCase
 from amem_cli.core.words import fold, words
-from amem_cli.services.asking import PHRASES_SHOWN, ask_once
+from amem_cli.services.asking import PHRASES_SHOWN, Opening, Shown, ask_jointly, ask_once
 from amem_cli.services.thinking import FIELDS_OF_THE_WEAK
 
 USUAL_SECONDS = 60.0
 FAILURES_IN_A_ROW = 3
 LONG_WORD = 4
 LEAST_WORDS = 3
-# A weak model is never asked what changes in older notes.
-_OF_THE_WEAK: tuple[TrialCase, ...] = (
-    *(case for case in TRIAL_CASES if isinstance(case, MetadataCase)),
-    *(case for case in TRIAL_CASES if isinstance(case, LinkCase) and not case.changes),
-)
+# Contexts that a weak model is asked for.
+CONTEXTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +138,14 @@ class _Trial:
     @property
     def questions(self) -> int:
         """How many there are in all."""
-        return PROBES + len(_OF_THE_WEAK) if self._weak else len(TRIAL_CASES)
+        return PROBES + CONTEXTS if self._weak else len(TRIAL_CASES)
 
     def _questions(self) -> Iterator[tuple[TrialCase, bool]]:
-        """Each case, and whether the model is asked as one that judges by itself."""
+        """Each case, and whether the model is asked for all at once."""
         for case in TRIAL_CASES[:PROBES]:
             yield case, True
         self._weak = is_hopeless(self._results)
-        rest = _OF_THE_WEAK if self._weak else TRIAL_CASES[PROBES:]
+        rest = TRIAL_CASES[:CONTEXTS] if self._weak else TRIAL_CASES[PROBES:]
         yield from ((case, not self._weak) for case in rest)
 
     def _stop(self) -> None:
@@ -167,62 +157,38 @@ class _Trial:
         if left <= 0:
             self.stopped = True
         deadline = max(0.1, min(left, self._answer_seconds))
-        if isinstance(case, MetadataCase):
-            return self._metadata(case, deadline, alone)
-        return self._links(case, deadline, alone)
+        return self._all(case, deadline) if alone else self._context(case, deadline)
 
-    def _metadata(self, case: MetadataCase, deadline: float, alone: bool) -> CaseResult:
-        candidates = candidate_phrases(f"{case.title}\n\n{case.text}", PHRASES_SHOWN)
-        missing = METADATA_FIELDS if alone else sorted(FIELDS_OF_THE_WEAK)
-        request = construction_request(
-            case.title,
-            case.text,
-            missing=missing,
-            candidates=candidates,
-            vocabulary=VOCABULARY,
-            deadline=deadline,
-        )
-
-        def judged(answer: dict[str, object], result: CaseResult) -> CaseResult:
-            metadata = check_construction(
-                answer,
-                case.title,
-                case.text,
-                missing=missing,
-                candidates=candidates,
-                vocabulary=VOCABULARY,
-                similarity=self._similarity,
-            ).metadata
-            on_matter = any(
-                part in word.lower() for word in metadata.keywords for part in case.about
-            )
-            return replace(
-                result,
-                about=_speaks_of(case, answer),
-                context=bool(metadata.context),
-                keywords=on_matter if alone else None,
-            )
-
+    def _all(self, case: TrialCase, deadline: float) -> CaseResult:
+        """Ask for metadata, links and changes at once, as a trusted model is asked."""
+        note = _note(case)
+        candidates = self._candidates(case)
+        changes = case.changes
         empty = CaseResult(
             case.title,
-            "metadata",
             valid=False,
-            alone=alone,
             about=False,
             context=False,
-            keywords=False if alone else None,
+            keywords=False,
+            change_found=False if changes else None,
+            kept=None if changes else True,
         )
-        return self._asked(request, empty, judged)
 
-    def _links(self, case: LinkCase, deadline: float, alone: bool) -> CaseResult:
-        path = "new.md"
-        note = Note(path, None, case.title, case.text, "2026-03-02T09:00:00", context=case.context)
-        candidates = self._candidates(case)
-        request = linking_request(note, candidates, deadline=deadline, allow_evolution=alone)
-        right = {_path(at) for at in case.related}
-        lookalikes = len(case.older) - len(right)
+        def ask() -> Opening:
+            return ask_jointly(
+                self._model,
+                note=note,
+                text=case.text,
+                missing=METADATA_FIELDS,
+                vocabulary=VOCABULARY,
+                shown=Shown(tuple(candidates), (), {}),
+                evolve=True,
+                max_links=MOST_LINKS,
+                deadline=deadline,
+            )
 
         def judged(answer: dict[str, object], result: CaseResult) -> CaseResult:
+            metadata = self._believed(case, answer, METADATA_FIELDS, trusted=True)
             plan = check_linking(
                 answer,
                 note,
@@ -230,40 +196,81 @@ class _Trial:
                 floors={},
                 similarity=self._similarity,
                 vocabulary=VOCABULARY,
+                trusted=True,
             )
             linked = {link.target for link in plan.links}
             changed = {each.path for each in plan.evolutions}
+            right = {_path(at) for at in case.related}
+            others = len(case.older) - len(right)
             return replace(
                 result,
-                right_link=right <= linked if right else None,
-                refused=lookalikes - len(linked - right),
-                change_found=bool(changed & right) if case.changes else None,
-                kept=not changed if alone and not case.changes else None,
+                about=_speaks_of(case, answer),
+                context=bool(metadata.context),
+                keywords=any(
+                    part in word.lower() for word in metadata.keywords for part in case.about
+                ),
+                found=len(linked & right),
+                related=len(right),
+                refused=others - len(linked - right),
+                others=others,
+                change_found=bool(changed & right) if changes else None,
+                kept=None if changes else not changed,
             )
 
-        empty = CaseResult(
+        return self._asked(ask, deadline, empty, judged)
+
+    def _context(self, case: TrialCase, deadline: float) -> CaseResult:
+        """Ask for the context alone, as a model that is not trusted is asked."""
+        missing = sorted(FIELDS_OF_THE_WEAK)
+        request = construction_request(
             case.title,
-            "links",
-            valid=False,
-            alone=alone,
-            right_link=False if right else None,
-            refused=lookalikes,
-            lookalikes=lookalikes,
-            change_found=False if case.changes else None,
-            kept=True if alone and not case.changes else None,
+            case.text,
+            missing=missing,
+            candidates=_phrases(case),
+            vocabulary=VOCABULARY,
+            deadline=deadline,
         )
-        return self._asked(request, empty, judged)
+
+        def judged(answer: dict[str, object], result: CaseResult) -> CaseResult:
+            metadata = self._believed(case, answer, missing, trusted=False)
+            said = _speaks_of(case, answer)
+            return replace(result, about=said, context=bool(metadata.context))
+
+        empty = CaseResult(case.title, valid=False, alone=False, about=False, context=False)
+        return self._asked(
+            lambda: Opening(*ask_once(self._model, request)), deadline, empty, judged
+        )
+
+    def _believed(
+        self,
+        case: TrialCase,
+        answer: dict[str, object],
+        missing: Collection[str],
+        *,
+        trusted: bool,
+    ) -> Metadata:
+        return check_construction(
+            answer,
+            case.title,
+            case.text,
+            missing=missing,
+            candidates=_phrases(case),
+            vocabulary=VOCABULARY,
+            similarity=self._similarity,
+            trusted=trusted,
+        ).metadata
 
     def _asked(
         self,
-        request: ModelRequest,
+        ask: Callable[[], Opening],
+        deadline: float,
         empty: CaseResult,
         judged: Callable[[dict[str, object], CaseResult], CaseResult],
     ) -> CaseResult:
         if self.stopped:
             return empty
         try:
-            answer, fault, use = ask_once(self._model, request)
+            said = ask()
         except ModelClosed:
             self.stopped = True
             return empty
@@ -271,24 +278,24 @@ class _Trial:
             # The answer that the end of the time cut off says nothing about the model.
             self.stopped = self.stopped or time.monotonic() >= self._until
             return replace(empty, fault=error.message)
-        cut_by_time = request.deadline < self._answer_seconds and time.monotonic() >= self._until
-        if answer is None and cut_by_time:
+        cut_by_time = deadline < self._answer_seconds and time.monotonic() >= self._until
+        if said.answer is None and cut_by_time:
             self.stopped = True
         result = replace(
             empty,
-            valid=answer is not None,
-            fault="" if answer is not None else fault,
-            prompt_tokens=use.prompt_tokens,
-            answer_tokens=use.answer_tokens,
-            seconds=use.seconds,
+            valid=said.answer is not None,
+            fault="" if said.answer is not None else said.fault,
+            prompt_tokens=said.use.prompt_tokens,
+            answer_tokens=said.use.answer_tokens,
+            seconds=said.use.seconds,
         )
-        return result if answer is None else judged(answer, result)
+        return result if said.answer is None else judged(said.answer, result)
 
     def _similarity(self, one: str, other: str) -> float:
         first, second = self._encoder.encode([one, other])
         return float(first @ second)
 
-    def _candidates(self, case: LinkCase) -> list[LinkCandidate]:
+    def _candidates(self, case: TrialCase) -> list[LinkCandidate]:
         texts = [f"{case.title}. {case.text}", *(f"{one.title}. {one.text}" for one in case.older)]
         vectors = self._encoder.encode(texts)
         near = [float(vector @ vectors[0]) for vector in vectors[1:]]
@@ -298,7 +305,7 @@ class _Trial:
         ]
 
 
-def _speaks_of(case: MetadataCase, answer: Mapping[str, object]) -> bool:
+def _speaks_of(case: TrialCase, answer: Mapping[str, object]) -> bool:
     """Whether what was written as a context has words with the note in common."""
     said = _long_words(str(answer.get("context", "")))
     return len(said & _long_words(f"{case.title} {case.text}")) >= LEAST_WORDS
@@ -306,6 +313,14 @@ def _speaks_of(case: MetadataCase, answer: Mapping[str, object]) -> bool:
 
 def _long_words(text: str) -> set[str]:
     return {fold(word) for word in words(text) if len(word) >= LONG_WORD}
+
+
+def _phrases(case: TrialCase) -> list[str]:
+    return candidate_phrases(f"{case.title}\n\n{case.text}", PHRASES_SHOWN)
+
+
+def _note(case: TrialCase) -> Note:
+    return Note("new.md", None, case.title, case.text, "2026-03-02T09:00:00")
 
 
 def _path(place: int) -> str:

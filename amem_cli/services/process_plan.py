@@ -10,6 +10,7 @@ from amem_cli.core.changes import event_id
 from amem_cli.core.errors import AmemError
 from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.linking import Evolution
+from amem_cli.core.model_trust import PLAUSIBLE
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.core.ownership import Ownership
 from amem_cli.core.proposals import Proposal, without_rejected
@@ -40,6 +41,7 @@ class ProcessSettings:
         candidates: how many near notes the model is shown.
         deadline: seconds for one answer of the model.
         trusted: the model is good enough to overrule the analyzer.
+        plausible: strength by the evidence, 0..1, from which on its word on a link counts.
     """
 
     evolve: bool = True
@@ -49,6 +51,7 @@ class ProcessSettings:
     candidates: int = 8
     deadline: float = 90.0
     trusted: bool = False
+    plausible: float = PLAUSIBLE
 
 
 class ProcessPlan:

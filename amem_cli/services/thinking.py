@@ -15,6 +15,7 @@ from amem_cli.core.construction import CONSTRUCTION_PROMPT
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.joint_question import JOINT_PROMPT
 from amem_cli.core.linking import LINKING_PROMPT, Evolution
+from amem_cli.core.model_trust import PLAUSIBLE
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.core.ownership import Ownership
 from amem_cli.core.ports import Encoder, LanguageModel
@@ -34,8 +35,6 @@ from amem_cli.services.thought import ANALYZER, Construction, Linking, Step, Tho
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
 # and what it says of links changes nothing for the better (docs/memory.md).
 FIELDS_OF_THE_WEAK = frozenset({"context"})
-# Least strength by the evidence at which a model is asked about an older note at all.
-PLAUSIBLE = 0.06
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,8 @@ class Thinker:
         model: None leaves all of it to the offline analyzer.
         trusted: the model is good enough to overrule the analyzer.
         evolve: older notes may change.
+        plausible: strength by the evidence, 0..1, from which on its word on a link counts; it is
+            not asked about weaker ones.
     """
 
     index: MemoryIndex
@@ -73,6 +74,7 @@ class Thinker:
     deadline: float
     evolve: bool
     trusted: bool
+    plausible: float = PLAUSIBLE
 
     def think(self, note: Note, owned: Ownership) -> Thought:
         """Metadata where it is missing, links to older notes, and changes of those.
@@ -232,7 +234,7 @@ class Thinker:
             return None
         by_path = {each.summary.path: each for each in free}
         evidence = [each.evidence for each in free]
-        plausible = self._suggested(note, evidence, len(evidence), PLAUSIBLE)
+        plausible = self._suggested(note, evidence, len(evidence), self.plausible)
         candidates = tuple(
             by_path[link.target].evidence
             for link in plausible

@@ -8,43 +8,69 @@ from collections.abc import Mapping
 from typing import Any
 
 from amem_cli.core.ports import ModelRequest
-from amem_cli.core.trial_cases import TRIAL_CASES, LinkCase
+from amem_cli.core.trial_cases import TRIAL_CASES
 
 CONTEXTS = {
-    "Sourdough rises slower in winter": (
-        "Sourdough dough rises slower in a cold kitchen, and an oven with its lamp on helps.",
-        ["winter dough", "oven lamp"],
+    "Ferry to Gozo no longer takes cash": (
+        "The ferry to Gozo takes cards or the app and no cash since May.",
+        ["Gozo ferry", "purse of coins"],
     ),
     "Backups that nobody had tried": (
         "The nightly database dump was empty, so a restore is now tried every Sunday.",
         ["database dump", "restore"],
     ),
+    "Chor probt jetzt donnerstags": (
+        "Der Chor probt ab September donnerstags um acht im Gemeindehaus.",
+        ["Chor", "Gemeindehaus"],
+    ),
+    "Running shoes wear out on the left": (
+        "The left running shoe is worn on the outside, as the left foot tips outwards.",
+        ["running shoe", "left foot"],
+    ),
+    "Why the bean seedlings fell over": (
+        "Bean seedlings from the dark shelf grew long and pale and fell over for want of light.",
+        ["bean seedlings", "light"],
+    ),
     "Der Keller ist nach dem Regen wieder feucht": (
         "Nach dem Regen ist der Keller feucht, weil das Fallrohr voller Laub ist.",
         ["Fallrohr", "Dachrinne"],
     ),
-    "Talking to the landlord about the heating": (
-        "Mrs. Okafor pays half of the new heat pump if we stay three more years.",
-        ["heat pump", "Brandt and Sons"],
+    "Dentist moved the check-up to June": (
+        "The check-up with Dr. Amin is on 12 June at eight and not on 4 May.",
+        ["check-up", "Dr. Amin"],
+    ),
+    "Rye bread keeps a week in linen": (
+        "Rye bread in a linen bag keeps for seven days without mould.",
+        ["rye loaf", "linen bag"],
+    ),
+    "Das zweite Bienenvolk hat keine Königin mehr": (
+        "Das zweite Volk ist weisellos und bekommt eine Wabe mit Eiern aus der ersten Beute.",
+        ["weisellos", "Königin"],
     ),
 }
 CHANGES = {
-    "Ferry to Gozo no longer takes cash": (
+    "Bring coins for the Gozo ferry": (
         "Both are about paying for the Gozo ferry, which takes no coins any more.",
         "The Gozo ferry was paid in coins on the pier, and takes cards or the app since May.",
     ),
-    "Dentist moved the check-up to June": (
+    "Chorprobe dienstags um sieben": (
+        "Beide handeln davon, wann der Chor probt: nun donnerstags statt dienstags.",
+        "Der Chor probte dienstags in der Aula, ab September donnerstags im Gemeindehaus.",
+    ),
+    "Check-up with Dr. Amin on 4 May": (
         "Both are about the check-up with Dr. Amin, which moved to 12 June.",
         "The dental check-up with Dr. Amin moved from 4 May to 12 June at eight.",
     ),
-    "Lea sleeps through since the lamp is gone": (
-        "Both are about why Lea wakes at night; without the night lamp she sleeps.",
-        "Lea woke at three each night because of the night lamp, and sleeps without it.",
-    ),
 }
-LINKS = {
-    "Why the bean seedlings fell over": "Both say that bean seedlings without light fall over.",
-    "Rye bread keeps a week in linen": "Both say that the sour in bread keeps mould away.",
+REASONS = {
+    "A backup is only what was restored once": "Both say that a backup must be restored once.",
+    "The dump script hides errors of its pipe": "Both tell that the dump script hides its errors.",
+    "Seedlings need fourteen hours of light": "Both say that bean seedlings without light fall.",
+    "Das Fallrohr im Herbst reinigen": "Beide sagen, dass Laub das Fallrohr verstopft.",
+    "Sourdough bread does not go mouldy": "Both say that the sour in bread keeps mould away.",
+    "Bread in a plastic bag is mouldy by Wednesday": "Both tell how long bread keeps from mould.",
+    "Woran man ein weiselloses Volk erkennt": "Beide handeln vom weisellosen Volk ohne Brut.",
+    "Aus Eiern wird in sechzehn Tagen eine Königin": "Aus Eiern ziehen die Bienen eine Königin.",
 }
 
 
@@ -56,34 +82,28 @@ def good_answer(request: ModelRequest) -> str:
 def good_answer_to(text: str, schema: Mapping[str, Any]) -> str:
     """The same, where only text and schema are known."""
     properties = schema["properties"]
-    answer: dict[str, Any] = {}
-    if "links" not in properties:
-        title = next(title for title in CONTEXTS if f"Title: {title}" in text)
-        context, keywords = CONTEXTS[title]
-        whole = {"context": context, "phrases": ["k1"], "keywords": keywords, "tags": []}
-        answer = {"new_tags": ["home"]} | whole
-        return json.dumps({name: answer[name] for name in properties})
-    case = next(
-        case
-        for case in TRIAL_CASES
-        if isinstance(case, LinkCase) and f"New note: {case.title}" in text
-    )
-    answer = {"links": [], "changes": []}
-    for place in case.related:
-        name = _name_of(text, case.older[place].title)
-        reason, context = CHANGES.get(case.title, (LINKS.get(case.title, ""), ""))
-        answer["links"] = [{"note": name, "reason": reason, "relation": "related", "strength": 0.9}]
-        if context:
-            answer["changes"] = [
-                {
-                    "note": name,
-                    "why": reason,
-                    "context": context,
-                    "keywords": [],
-                    "tags": [],
-                    "drop": [],
-                }
-            ]
+    found = re.search(r"^(?:New note|Title): (.+)$", text, re.MULTILINE)
+    assert found is not None
+    case = next(each for each in TRIAL_CASES if found[1].startswith(each.title))
+    context, keywords = CONTEXTS[case.title]
+    links: list[dict[str, Any]] = []
+    changes: list[dict[str, Any]] = []
+    for title in (case.older[place].title for place in sorted(case.related)):
+        reason, summary = CHANGES.get(title) or (REASONS[title], "")
+        name = _name_of(text, title) if "links" in properties else ""
+        links.append({"note": name, "reason": reason, "relation": "related", "strength": 0.9})
+        if summary:
+            nothing: dict[str, Any] = {"keywords": [], "tags": [], "drop": []}
+            changes.append({"note": name, "why": reason, "context": summary} | nothing)
+    answer = {
+        "context": context,
+        "phrases": ["k1"],
+        "keywords": keywords,
+        "tags": [],
+        "new_tags": ["home"],
+        "links": links,
+        "changes": changes,
+    }
     return json.dumps({name: answer[name] for name in properties})
 
 

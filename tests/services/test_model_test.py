@@ -10,8 +10,11 @@ import pytest
 
 from amem_cli.adapters.llama_cpp_model import LlamaCppModel, bundled_model
 from amem_cli.core.errors import ModelClosed, ModelError
+from amem_cli.core.link_choice import USUAL_MINIMUM
+from amem_cli.core.model_trust import PLAUSIBLE
 from amem_cli.core.ports import ModelAnswer, ModelRequest
-from amem_cli.core.trial_cases import TRIAL_CASES, LinkCase
+from amem_cli.core.trial_cases import TRIAL_CASES
+from amem_cli.core.trial_note import TrialCase
 from amem_cli.services.model_test import test_models as try_models
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.good_model import good_answer
@@ -24,29 +27,47 @@ def test_a_good_model_is_fit() -> None:
     report = try_models(FakeEncoder(), model, progress=lambda *each: told.append(each))
     assert report.verdict is not None and report.figures is not None
     assert report.verdict.kind == "fit", report.verdict.line
-    assert told == [(number, 10) for number in range(1, 11)]
+    assert told == [(number, 9) for number in range(1, 10)]
+    assert report.figures.found.asked == 11
+    assert report.figures.plausible == PLAUSIBLE
+    assert all(
+        {"context", "links", "changes"} <= set(request.schema["properties"])
+        for request in model.requests
+    )
     assert all(request.deadline <= 60.0 for request in model.requests)
 
 
-def test_a_model_that_links_everything_is_not_fit() -> None:
-    def greedy(request: ModelRequest) -> str:
-        if "links" not in request.schema["properties"]:
-            return good_answer(request)
-        links = [
-            {
-                "note": name,
-                "reason": f"It tells more of {title.split(':')[0]}",
-                "relation": "related",
-                "strength": 0.9,
-            }
-            for name, title in re.findall(r"^(n\d) ([^(|]+)", request.text, re.MULTILINE)
-        ]
-        return json.dumps({"links": links, "changes": []})
+def greedy(request: ModelRequest) -> str:
+    """Right in all but the links: it links to every note that it is shown."""
+    links = [
+        {
+            "note": name,
+            "reason": f"It tells more of {title.split(':')[0]}",
+            "relation": "related",
+            "strength": 0.9,
+        }
+        for name, title in re.findall(r"^(n\d) ([^(|]+)", request.text, re.MULTILINE)
+    ]
+    return json.dumps(json.loads(good_answer(request)) | {"links": links})
 
+
+def test_a_model_that_links_everything_is_fit_for_contexts_alone() -> None:
     report = try_models(FakeEncoder(), ScriptedModel([greedy] * 20))
     assert report.verdict is not None and report.figures is not None
     assert report.figures.refused.hits < report.figures.refused.asked
-    assert report.verdict.kind == "usable"
+    assert (report.verdict.kind, report.verdict.asked_for) == ("usable", "context")
+
+
+def test_the_more_look_alikes_a_model_links_the_more_evidence_its_word_needs() -> None:
+    least = []
+    for mistaken in range(0, 9, 2):
+        script = [greedy] * mistaken + [good_answer] * (9 - mistaken)
+        report = try_models(FakeEncoder(), ScriptedModel(script))
+        assert report.figures is not None
+        least.append(report.figures.plausible)
+    assert least == sorted(least)
+    assert (least[0], least[-1]) == (PLAUSIBLE, USUAL_MINIMUM)
+    assert len(set(least)) > 3
 
 
 def test_a_model_of_random_answers_is_not_fit() -> None:
@@ -56,21 +77,19 @@ def test_a_model_of_random_answers_is_not_fit() -> None:
         assert report.verdict.kind == "unfit", report.verdict.line
 
 
-def test_a_weak_model_is_asked_for_little_in_the_end() -> None:
+def test_a_weak_model_is_asked_for_contexts_in_the_end() -> None:
     def weak(request: ModelRequest) -> str:
-        properties = request.schema["properties"]
-        if list(properties) == ["context"]:
+        if list(request.schema["properties"]) == ["context"]:
             return json.dumps({"context": json.loads(good_answer(request))["context"]})
-        if "links" in properties:
-            return json.dumps({"links": [], **({"changes": []} if "changes" in properties else {})})
         return "no JSON"
 
     model = ScriptedModel([weak] * 20)
     report = try_models(FakeEncoder(), model)
     assert report.verdict is not None and report.figures is not None
-    assert report.verdict.kind == "usable"
-    assert report.figures.contexts.hits == 4
+    assert (report.verdict.kind, report.verdict.asked_for) == ("usable", "context")
+    assert report.figures.contexts.hits == report.figures.contexts.asked == 6
     assert report.cases == len(model.requests) == len(report.results)
+    assert [list(one.schema["properties"]) for one in model.requests[2:]] == [["context"]] * 6
 
 
 def test_the_time_is_kept_and_what_was_answered_counts() -> None:
@@ -122,7 +141,7 @@ def test_without_a_model_only_the_encoder_is_tried() -> None:
 
 
 @pytest.mark.parametrize("case", TRIAL_CASES, ids=lambda case: case.title)
-def test_every_case_makes_sense(case: object) -> None:
-    if isinstance(case, LinkCase):
-        assert case.related < set(range(len(case.older)))
-        assert not case.changes or len(case.related) == 1
+def test_every_case_makes_sense(case: TrialCase) -> None:
+    assert len(case.related) < len(case.older) == 4
+    assert not case.changes or len(case.related) == 1
+    assert any(part in f"{case.title} {case.text}".lower() for part in case.about)
