@@ -12,7 +12,7 @@ VerdictKind = Literal["fit", "usable", "unfit"]
 
 # A model is asked for all at once only where it reaches all of these. What it says of links is held
 # against the evidence besides (`model_trust`), so that one look-alike in five may slip through.
-LEAST_VALID = 0.9
+LEAST_VALID = 0.85
 LEAST_CONTEXTS = 0.75
 LEAST_KEYWORDS = 0.75
 LEAST_FOUND = 0.75
@@ -143,9 +143,14 @@ def asked_for(kind: str) -> AskedFor:
 
 
 def is_hopeless(results: Sequence[CaseResult]) -> bool:
-    """True where not one answer was of use, so that the model need not be asked so much at once."""
-    # Some of what is shown is easily chosen by one that only counts it off.
-    return not any(one.context or (one.keywords and one.found) for one in results)
+    """True where not one answer was right in the main, so that the model need not be asked for all
+    at once."""
+    return not any(map(_right_in_the_main, results))
+
+
+def _right_in_the_main(one: CaseResult) -> bool:
+    links = 2 * one.found >= one.related and 2 * one.refused >= one.others
+    return one.valid and bool(one.context) and links
 
 
 def figures_of(results: Sequence[CaseResult]) -> Figures:
@@ -208,7 +213,7 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
             "usable",
             True,
             f"usable for contexts alone: {'; '.join(short)}",
-            _ADVICE_FOR_THE_USELESS if is_hopeless(results) else _ADVICE_FOR_THE_WEAK,
+            _ADVICE_FOR_THE_USELESS if not figures.contexts.hits else _ADVICE_FOR_THE_WEAK,
         )
     return Verdict(
         "usable",
@@ -232,7 +237,7 @@ def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
 
 def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
     if not alone:
-        return [f"nothing right when asked for all; for a context alone, {figures.contexts} held"]
+        return [f"nothing right when asked for all; asked for contexts alone, {figures.contexts} hold"]
     wanted = (
         ("answers of the asked form", figures.valid, LEAST_VALID),
         ("contexts that the note bears out", figures.contexts, LEAST_CONTEXTS),

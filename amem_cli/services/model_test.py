@@ -37,7 +37,7 @@ FAILURES_IN_A_ROW = 3
 LONG_WORD = 4
 LEAST_WORDS = 3
 # Contexts that a weak model is asked for.
-CONTEXTS = 6
+CONTEXTS = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,27 +200,46 @@ def test_a_good_model_is_fit_and_remembered_as_such(vault: Program) -> None:
         on_server(vault, server)
         tested = vault("model", "test", "--json")
         assert (tested.code, tested.json["verdict"]) == (0, "fit"), tested.out
-        assert tested.json["figures"]["valid"] == {"hits": 10, "asked": 10}
+        assert tested.json["figures"]["valid"] == {"hits": 9, "asked": 9}
+        assert tested.json["asked_for"] == "all"
         assert "fit" in vault("model", "list", "--json").json["language_model"]["verdict"]
         again = vault("model", "use", "test-model", "--base-url", server.url)
         assert "tested before: fit" in again.out
-        assert "right link chosen" in vault("model", "test").out
+        assert "related notes linked" in vault("model", "test").out
 
 
-def test_a_model_of_nonsense_is_unfit_and_no_longer_trusted(vault: Program) -> None:
+def test_a_model_of_nonsense_is_unfit_and_no_longer_asked(vault: Program) -> None:
     with ChatServer() as server:
         on_server(vault, server)
-        before = vault("add", NOTE, "--json")
-        assert before.code == 0
-        asked = list(json.loads(json.dumps(server.requests[0].body))["response_format"])
-        assert asked
+        added = vault("add", NOTE, "--json")
+        assert added.code == 0
+        assert len(server.requests) > 0
         tested = vault("model", "test", "--json")
         assert (tested.code, tested.json["verdict"]) == (1, "unfit")
+        assert tested.json["asked_for"] == "nothing"
         server.requests.clear()
-        assert vault("add", f"{NOTE} Again, and then once more.", "--json").code == 0
-        # A model that is not trusted is asked for a context alone.
-        first = server.requests[0].body["response_format"]["json_schema"]["schema"]
-        assert list(first["properties"]) == ["context"]
+        again = vault("add", f"{NOTE} Again, and then once more.", "--json")
+        assert (again.code, again.json["pending"]) == (0, False)
+        assert vault("ask", "Which running shoe wears out?").code == 0
+        assert server.requests == []
+
+
+def test_a_model_that_is_good_for_contexts_is_asked_for_them_alone(vault: Program) -> None:
+    def weak(body: dict[str, Any]) -> str:
+        schema = body["response_format"]["json_schema"]["schema"]
+        answer = json.loads(good(body))
+        return json.dumps({name: answer.get(name) if name == "context" else [] for name in answer})
+
+    with ChatServer() as server:
+        server.content = weak
+        on_server(vault, server)
+        tested = vault("model", "test", "--json")
+        assert (tested.code, tested.json["asked_for"]) == (0, "context")
+        server.content, _ = None, server.requests.clear()
+        assert vault("add", NOTE, "--json").code == 0
+        assert vault("ask", "Which running shoe wears out?").code == 0
+        schemas = [one.body["response_format"]["json_schema"]["schema"] for one in server.requests]
+        assert {tuple(schema["properties"]) for schema in schemas} == {("context",)}
 
 
 def test_a_server_that_is_gone_is_unfit_for_now_and_that_is_not_remembered(vault: Program) -> None:

@@ -94,6 +94,7 @@ LITTLE = CaseResult("l", True, alone=False, about=True, context=True, prompt_tok
 def test_a_model_that_is_right_only_when_asked_for_little_is_never_fit() -> None:
     probes = [replace(SAME, context=False, keywords=False)] * 2
     assert is_hopeless(probes)
+    assert not is_hopeless([*probes, SAME])
     assert kind([*probes, *[LITTLE] * 6]) == ("usable", True)
     assert figures_of([*probes, *[LITTLE] * 6]).contexts.asked == 6
 
