@@ -36,9 +36,9 @@ def check_fetchable(url: str) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        raise UsageError("the address cannot be read") from None
+        raise UsageError("the address cannot be read", hint="Copy it whole.") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise UsageError("the address is no https address")
+        raise UsageError("the address is no https address", hint="Copy it whole.")
     if parts.username is not None or parts.password is not None:
         raise UsageError(f"the address of {host} holds a name or password", hint="Leave it out.")
     if parts.scheme == "http" and not is_loopback(host):

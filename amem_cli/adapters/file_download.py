@@ -32,6 +32,7 @@ REDIRECTS = 5
 _REDIRECTING = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_NOTHING_CAME = "Is the address right, and this machine online?"
 _LATER = "What has come is kept: the same command goes on from there."
 
 
@@ -117,7 +118,8 @@ def download(
             wait = max(cut.wait, patience.pause_seconds * 2.0 ** (failures - 1))
             late = time.monotonic() + wait >= until
             if failures >= patience.attempts or wait > patience.wait_seconds or late:
-                raise ModelError(f"{host_of(wanted.url)}: {cut}", hint=_LATER) from None
+                hint = _LATER if size_of(part) else _NOTHING_CAME
+                raise ModelError(f"{host_of(wanted.url)}: {cut}", hint=hint) from None
         time.sleep(wait)
 
 

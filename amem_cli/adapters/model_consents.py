@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from amem_cli import config
+from amem_cli.adapters.state_file import write_state
 from amem_cli.core.errors import SettingsError
 
 CONSENTS_FILE = "remote-models.json"
@@ -30,14 +31,14 @@ def consented(root: Path, subject: str, environment: Mapping[str, str]) -> bool:
 
 
 def give_consent(root: Path, subject: str, environment: Mapping[str, str]) -> None:
-    """Remember that the user of this machine chose this server for this vault."""
+    """Remember that the user of this machine chose this server for this vault.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
     consents = [each for each in _consents(environment) if each != [str(root), subject]]
-    folder = config.user_state_folder(environment)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / CONSENTS_FILE
-    temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps([*consents, [str(root), subject]]), encoding="utf-8")
-    temporary.replace(path)
+    path = config.user_state_folder(environment) / CONSENTS_FILE
+    write_state(path, [*consents, [str(root), subject]])
 
 
 def _consents(environment: Mapping[str, str]) -> list[list[str]]:

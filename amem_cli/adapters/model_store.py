@@ -161,10 +161,10 @@ class ModelStore:
             raise SettingsError(
                 f"another amem is fetching {name}", hint="Wait for it to finish."
             ) from None
-        except PermissionError as error:
+        except OSError as error:
             raise SettingsError(
                 f"{self._folder} cannot be written: {error.strerror}",
-                hint="AMEM_DATA_DIR names another folder.",
+                hint="Is the disk full? AMEM_DATA_DIR names another folder.",
             ) from None
 
     def _same(self, name: str, source: str, sha256: str) -> PulledModel | None:
@@ -188,7 +188,7 @@ class ModelStore:
             if sha256 and found != sha256:
                 raise ModelError(
                     f"{name} is not the model with the expected digest: it has {found}",
-                    hint="It was deleted. Was the right digest copied, and for this very file?",
+                    hint="It was not kept. Was the digest copied whole, and for this very file?",
                 )
         except ModelError:
             forget(part)

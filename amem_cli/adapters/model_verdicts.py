@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amem_cli import config
+from amem_cli.adapters.state_file import write_state
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
 from amem_cli.core.joint_question import JOINT_PROMPT
 from amem_cli.core.linking import LINKING_PROMPT
@@ -73,7 +74,11 @@ def stored_verdict(subject: str, environment: Mapping[str, str]) -> StoredVerdic
 
 
 def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str, str]) -> None:
-    """Remember a verdict."""
+    """Remember a verdict.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
     if not subject:
         return
     verdicts = {key: each for key, each in _verdicts(environment).items() if key != subject}
@@ -85,12 +90,7 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
         "reliability": float(verdict.reliability),
         "asked_with": ASKED_WITH,
     }
-    folder = config.user_state_folder(environment)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / VERDICTS_FILE
-    temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-    temporary.replace(path)
+    write_state(config.user_state_folder(environment) / VERDICTS_FILE, kept)
 
 
 def trust_in(settings: config.Settings, url: str, environment: Mapping[str, str]) -> ModelTrust:

@@ -204,6 +204,15 @@ def runs_elsewhere(model: str) -> bool:
     return tag == "cloud" or tag.endswith("-cloud")
 
 
+def check_address(base_url: str) -> None:
+    """Make sure that a server may be asked at an address.
+
+    Raises:
+        SettingsError: it cannot be read, holds more than a host and a path, or is not encrypted.
+    """
+    _endpoint(base_url, allow_http=False)
+
+
 def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
     hint = "Set llm.base_url to something like http://127.0.0.1:11434/v1"
     try:

@@ -47,6 +47,7 @@ def chosen_model(
     Raises:
         UsageError: there is none, or more than one.
         ModelError: the file is no GGUF model.
+        SettingsError: no server can be asked at that address.
     """
     if backend is not None and backend not in BACKENDS:
         raise UsageError(f"no backend {backend!r}", hint=f"One of: {', '.join(BACKENDS)}.")
@@ -55,6 +56,7 @@ def chosen_model(
     if name == "bundled":
         return ModelChoice("llama.cpp")
     if backend in ("openai", "ollama") or base_url:
+        _check_server(name, base_url)
         kind = backend or "openai"
         return ModelChoice(kind, name, base_url or (_ollama_here() if kind == "ollama" else ""))
     local = _local(name, progress)
@@ -63,6 +65,15 @@ def chosen_model(
     if backend == "llama.cpp" or name.lower().endswith(".gguf"):
         raise UsageError(f"there is no file {name}", hint="Name a GGUF file, or amem model pull.")
     return _of_a_server(name)
+
+
+def _check_server(name: str, base_url: str) -> None:
+    from amem_cli.adapters.openai_server import check_address
+
+    if not name.strip():
+        raise UsageError("a server's model has a name", hint="amem model list shows some.")
+    if base_url:
+        check_address(base_url)
 
 
 def _local(name: str, progress: Transferred | None) -> ModelChoice | None:

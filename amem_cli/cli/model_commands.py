@@ -11,8 +11,10 @@ import typer
 from amem_cli.cli import model_pulling
 from amem_cli.cli.session import session_of
 from amem_cli.cli.settings_commands import AFTER_ENCODER
+from amem_cli.core.errors import SettingsError
 
 if TYPE_CHECKING:
+    from amem_cli.config import Settings
     from amem_cli.services.model_test import ModelReport
     from amem_cli.wiring import Workspace
 
@@ -54,6 +56,7 @@ def list_models(
         settings = workspace.settings
         shelf = models_at_hand(settings, os.environ)
         verdict = _stored_verdict(workspace)
+        gone = _is_gone(settings)
     found = servers_here(places_of(os.environ)) if servers else []
     document = models_document(
         {
@@ -61,12 +64,19 @@ def list_models(
             "model": settings.llm_model or None,
             "base_url": settings.llm_base_url or None,
             "verdict": verdict or None,
+            "gone": gone,
         },
         settings.encoder_model,
         shelf,
         found,
     )
     session.output.result(document, lambda _: session.output.plain(models_text(document)))
+
+
+def _is_gone(settings: Settings) -> bool:
+    """True where the vault's model is a file that is not there any more."""
+    named = settings.llm_model if settings.llm_backend == "llama.cpp" else ""
+    return bool(named) and not Path(named).expanduser().is_file()
 
 
 def _stored_verdict(workspace: Workspace) -> str:
@@ -111,7 +121,7 @@ def use(
 
         amem model use intfloat/multilingual-e5-small --encoder
     """
-    from amem_cli.adapters.settings_file import write_value
+    from amem_cli.adapters.settings_file import write_values
     from amem_cli.cli.model_choice import chosen_model, verdict_line, what_follows
     from amem_cli.cli.transfer_progress import transfer_progress
     from amem_cli.config import checked
@@ -136,8 +146,7 @@ def use(
         for key, value in changes.items():
             checked(key, value)
         _allow(workspace.root, changes)
-        for key, value in changes.items():
-            write_value(workspace.config_file, key, value)
+        write_values(workspace.config_file, changes)
     if encoder:
         session.output.notice(AFTER_ENCODER)
     lines = [*(f"{key} = {value!r}" for key, value in changes.items()), *follows]
@@ -190,7 +199,10 @@ def test(
                 answer_seconds=workspace.settings.llm_deadline_seconds,
                 progress=progress,
             )
-        _store_verdict(workspace, report)
+        try:
+            _store_verdict(workspace, report)
+        except SettingsError as error:
+            session.output.notice(f"! the verdict is not remembered: {error.message}")
     text = report_text(report)
     session.output.result(report_document(report), lambda _: session.output.plain(text))
     if report.verdict is not None and report.verdict.kind == "unfit":

@@ -237,7 +237,7 @@ def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
 
 def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
     if not alone:
-        return [f"nothing right when asked for all; asked for contexts alone, {figures.contexts} hold"]
+        return [f"nothing right when asked for all; of contexts alone, {figures.contexts} hold"]
     wanted = (
         ("answers of the asked form", figures.valid, LEAST_VALID),
         ("contexts that the note bears out", figures.contexts, LEAST_CONTEXTS),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from amem_cli.core.errors import NotFoundError, UsageError
 
@@ -58,16 +58,30 @@ def source_of(text: str) -> WebModel | HubModel | None:
     """What an address or a repository's name stands for; None for any other text.
 
     Raises:
-        UsageError: a format that is never loaded.
+        UsageError: a format that is never loaded, or an address that cannot be read.
     """
     name = text.strip()
-    refuse_format(urlsplit(name).path if "://" in name else name)
-    if name.startswith(("http://", "https://")):
-        return WebModel(_resolved(name))
+    scheme, mark, rest = name.partition("://")
+    if mark and scheme.lower() in ("http", "https"):
+        url = f"{scheme.lower()}://{rest}"
+        refuse_format(_read_address(url).path)
+        return WebModel(_resolved(url))
+    refuse_format(name)
     for hub in _HUBS:
         name = name.removeprefix(f"{hub}/")
     found = _REPOSITORY.fullmatch(name)
     return HubModel(found["name"], found["pattern"] or "") if found else None
+
+
+def _read_address(url: str) -> SplitResult:
+    try:
+        if not url.isprintable() or " " in url:
+            raise ValueError("a blank or a control character")
+        return urlsplit(url)
+    except ValueError:
+        raise UsageError(
+            "the address cannot be read", hint="Copy it whole, and put it in quotes."
+        ) from None
 
 
 def refuse_format(path: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
-from amem_cli.core.recommended_models import RECOMMENDED
+from amem_cli.core.recommended_models import BUNDLED_BENCHMARK, NOT_MEASURED, RECOMMENDED
 
 if TYPE_CHECKING:
     from amem_cli.core.model_fitness import Share
@@ -62,6 +62,7 @@ def models_document(
                 "memory": each.memory or None,
                 "sha256": each.sha256 or None,
                 "in_use": each.in_use,
+                "benchmark": _benchmark_of(each),
             }
             for each in shelf
         ],
@@ -90,6 +91,13 @@ def models_document(
     }
 
 
+def _benchmark_of(each: _Shelved) -> str | None:
+    """What `benchmarks/memory.py` said of a language model."""
+    if each.role != "language model":
+        return None
+    return BUNDLED_BENCHMARK if each.origin == "bundled" else NOT_MEASURED
+
+
 def models_text(document: dict[str, Any]) -> str:
     """The same for a person."""
     model = document["language_model"]
@@ -98,11 +106,14 @@ def models_text(document: dict[str, Any]) -> str:
         lines.append(f"                at {model['base_url']}")
     if model["verdict"]:
         lines.append(f"                {model['verdict']}")
+    if model["gone"]:
+        lines.append("                the file is gone: amem model use FILE, or bundled")
     lines += [f"encoder:        {document['encoder']}", "", "at hand"]
     for each in document["available"]:
         mark = "*" if each["in_use"] else " "
         memory = f", takes about {_size(each['memory'])} of memory" if each["memory"] else ""
-        facts = f"{each['origin']}, {_size(each['bytes'])}{memory}"
+        benchmark = f"; {each['benchmark']}" if each["benchmark"] else ""
+        facts = f"{each['origin']}, {_size(each['bytes'])}{memory}{benchmark}"
         lines.append(f"{mark} {each['role']:<15} {each['name']}  ({facts})")
     if document["servers"]:
         lines += ["", "servers on this machine"]

@@ -164,6 +164,10 @@ def test_the_list_tells_what_there_is_and_what_to_try(vault: Program, tiny: Path
     names = {(each["origin"], each["name"]) for each in listed["available"]}
     assert ("pulled", "tiny-Q4_K_M") in names
     assert all(each["benchmark"] == "not measured here" for each in listed["recommended"])
+    models = [each for each in listed["available"] if each["role"] == "language model"]
+    measured = {each["origin"]: each["benchmark"] for each in models}
+    assert "no better than without a model" in measured["bundled"]
+    assert measured["pulled"] == "not measured here"
     assert "qwen3:4b" in shown
     assert "to fetch with amem model pull NAME" in shown
     assert vault("model", "list", "--no-servers", "--json").json["servers"] == []
@@ -226,7 +230,6 @@ def test_a_model_of_nonsense_is_unfit_and_no_longer_asked(vault: Program) -> Non
 
 def test_a_model_that_is_good_for_contexts_is_asked_for_them_alone(vault: Program) -> None:
     def weak(body: dict[str, Any]) -> str:
-        schema = body["response_format"]["json_schema"]["schema"]
         answer = json.loads(good(body))
         return json.dumps({name: answer.get(name) if name == "context" else [] for name in answer})
 
@@ -235,7 +238,8 @@ def test_a_model_that_is_good_for_contexts_is_asked_for_them_alone(vault: Progra
         on_server(vault, server)
         tested = vault("model", "test", "--json")
         assert (tested.code, tested.json["asked_for"]) == (0, "context")
-        server.content, _ = None, server.requests.clear()
+        server.content = None
+        server.requests.clear()
         assert vault("add", NOTE, "--json").code == 0
         assert vault("ask", "Which running shoe wears out?").code == 0
         schemas = [one.body["response_format"]["json_schema"]["schema"] for one in server.requests]
