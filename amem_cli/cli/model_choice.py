@@ -80,18 +80,21 @@ def _local(name: str, progress: Transferred | None) -> ModelChoice | None:
     from amem_cli.adapters.gguf_file import sha256_of
     from amem_cli.adapters.llama_cpp_model import check_model_file
     from amem_cli.adapters.model_store import ModelStore
+    from amem_cli.core.model_source import GGUF_ENDING
 
     store = ModelStore(os.environ)
     path = Path(name).expanduser()
     pulled = store.find(name) if path.name == name else None
-    if not path.is_file() and pulled is not None:
-        return ModelChoice("llama.cpp", str(pulled.path), "", pulled.sha256, pulled.path)
-    if not path.is_file():
+    # The list tells names without their ending; a file of such a name may be anybody's.
+    if path.is_file() and (pulled is None or path.suffix.lower() == GGUF_ENDING):
+        path, known = path.resolve(), ""
+    elif pulled is not None:
+        path, known = pulled.path, pulled.sha256
+    else:
         return None
-    path = path.resolve()
     check_model_file(path)
     told = None if progress is None else lambda done, total: progress("checking", done, total)
-    return ModelChoice("llama.cpp", str(path), "", sha256_of(path, told), path)
+    return ModelChoice("llama.cpp", str(path), "", known or sha256_of(path, told), path)
 
 
 def _ollama_here() -> str:

@@ -216,7 +216,7 @@ def _store_verdict(workspace: Workspace, report: ModelReport) -> None:
     from amem_cli.adapters.model_verdicts import StoredVerdict, model_subject, store_verdict
     from amem_cli.model_opening import server_url
 
-    answered = any(one.prompt_tokens or one.valid for one in report.results)
+    answered = any(one.was_answered for one in report.results)
     found, figures = report.verdict, report.figures
     if found is None or figures is None or not found.decided or not answered:
         return

@@ -25,6 +25,8 @@ LEAST_VALID_OF_ALL = 0.5
 FEWEST_NOTES = 5
 FEWEST_CONTEXTS = 2
 FEWEST_BEFORE_UNFIT = 3
+# After so many in a row without any answer no more is asked.
+FAILURES_IN_A_ROW = 3
 _ADVICE_FOR_THE_WEAK = (
     "What it says is believed where the analyzer agrees. A larger model may do more: amem model"
     " list."
@@ -70,6 +72,11 @@ class CaseResult:
     prompt_tokens: int = 0
     answer_tokens: int = 0
     seconds: float = 0.0
+
+    @property
+    def was_answered(self) -> bool:
+        """False where the model could not be asked at all."""
+        return self.valid or self.prompt_tokens > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,12 @@ def asked_for(kind: str) -> AskedFor:
     return by_kind.get(kind, "context")
 
 
+def is_lost(results: Sequence[CaseResult]) -> bool:
+    """True where the model could not be asked the last few times."""
+    last = results[-FAILURES_IN_A_ROW:]
+    return len(last) == FAILURES_IN_A_ROW and not any(one.was_answered for one in last)
+
+
 def is_hopeless(results: Sequence[CaseResult]) -> bool:
     """True where not one answer was right in the main, so that the model need not be asked for all
     at once."""
@@ -188,6 +201,12 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
         cases: how many there would be in all.
         seconds: time that was given.
     """
+    if is_lost(results) and any(one.was_answered for one in results):
+        return _undecided(
+            f"only {len(results) - FAILURES_IN_A_ROW} of {cases} questions, for then it could not"
+            f" be asked any more: {results[-1].fault}",
+            "Try again when it can be asked: amem model test",
+        )
     figures = figures_of(results)
     useless = _uselessness(results, figures)
     if useless:
@@ -215,20 +234,21 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
             f"usable for contexts alone: {'; '.join(short)}",
             _ADVICE_FOR_THE_USELESS if not figures.contexts.hits else _ADVICE_FOR_THE_WEAK,
         )
-    return Verdict(
-        "usable",
-        False,
-        f"usable for contexts alone: only {len(results)} of {cases} questions in {seconds:.0f} s,"
-        " which decides nothing more",
+    return _undecided(
+        f"only {len(results)} of {cases} questions in {seconds:.0f} s, which decides nothing more",
         f"Give it more time: amem model test --seconds {max(300, round(seconds * 5))}",
     )
+
+
+def _undecided(why: str, advice: str) -> Verdict:
+    return Verdict("usable", False, f"usable for contexts alone: {why}", advice)
 
 
 def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
     faults = [one.fault for one in results if one.fault]
     if figures.valid.asked < FEWEST_BEFORE_UNFIT:
         # Few answers decide only where none could be had at all.
-        return faults[0] if faults and not any(one.prompt_tokens for one in results) else ""
+        return faults[0] if faults and not any(one.was_answered for one in results) else ""
     if figures.valid.value < LEAST_VALID_OF_ALL:
         return f"only {figures.valid} answers had the asked form ({faults[-1]})"
     spoke = figures.about.hits or figures.found.hits

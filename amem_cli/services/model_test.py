@@ -22,6 +22,7 @@ from amem_cli.core.model_fitness import (
     Verdict,
     figures_of,
     is_hopeless,
+    is_lost,
     verdict_on,
 )
 from amem_cli.core.note import METADATA_FIELDS, Metadata, Note
@@ -33,7 +34,6 @@ from amem_cli.services.asking import PHRASES_SHOWN, Opening, Shown, ask_jointly,
 from amem_cli.services.thinking import FIELDS_OF_THE_WEAK
 
 USUAL_SECONDS = 60.0
-FAILURES_IN_A_ROW = 3
 LONG_WORD = 4
 LEAST_WORDS = 3
 # Contexts that a weak model is asked for.
@@ -128,8 +128,7 @@ class _Trial:
                 self._results.append(result)
                 if progress is not None:
                     progress(len(self._results), self.questions)
-                last = self._results[-FAILURES_IN_A_ROW:]
-                if sum(bool(one.fault) and not one.prompt_tokens for one in last) == len(last) > 2:
+                if is_lost(self._results):
                     break
         finally:
             timer.cancel()

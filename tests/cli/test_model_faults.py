@@ -143,3 +143,20 @@ def test_a_state_folder_that_cannot_be_written_is_told_of_after_a_test(vault: Pr
     assert tested.code == 0, tested.err
     assert "fit for all" in tested.out
     assert "not remembered" in tested.err
+
+
+def test_a_fetched_model_is_meant_by_its_name_also_where_a_file_of_that_name_lies(
+    vault: Program, tiny: Path
+) -> None:
+    assert vault("model", "pull", str(tiny), "--name", "good").code == 0
+    (vault.folder / "good").write_bytes(tiny.read_bytes() + b"of somebody else")
+    used = vault("model", "use", "good", "--json").json
+    store = Path(os.environ["AMEM_DATA_DIR"]) / "models"
+    assert used["llm.model"] == str(store / "good.gguf")
+    # A lost record is no reason to run whatever lies there.
+    digest = used["llm.sha256"]
+    (store / "good.gguf.json").unlink()
+    assert vault("model", "use", "good", "--json").json["llm.sha256"] == digest
+    (store / "good.gguf").write_bytes(b"something else")
+    refused = vault("model", "use", "good")
+    assert refused.code == 3 and "GGUF" in refused.err

@@ -128,6 +128,16 @@ def test_a_model_that_cannot_be_had_is_unfit_after_three_tries() -> None:
     assert len(model.requests) == 3
 
 
+def test_a_model_that_is_lost_in_the_middle_is_not_judged_by_that() -> None:
+    gone = ModelError("no connection")
+    for answered in (1, 2, 4, 6):
+        report = try_models(FakeEncoder(), ScriptedModel([good_answer] * answered + [gone] * 20))
+        assert report.verdict is not None
+        assert (report.verdict.kind, report.verdict.decided) == ("usable", False)
+        assert "no connection" in report.verdict.line
+        assert len(report.results) == answered + 3
+
+
 @pytest.mark.models
 def test_the_bundled_model_is_usable_and_not_fit() -> None:
     model = LlamaCppModel(bundled_model(), threads=2, context_tokens=4096, memory_limit_mb=6144)
