@@ -36,6 +36,8 @@ from amem_cli.services.thought import ANALYZER, Construction, Linking, Step, Tho
 FIELDS_OF_THE_WEAK = frozenset({"context"})
 # Least strength by the evidence at which a model is asked about an older note at all.
 PLAUSIBLE = 0.06
+# Notes weighed for each that a model is shown: the nearest are not always the related ones.
+WEIGHED_FOR_EACH_SHOWN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +172,9 @@ class Thinker:
         return bool(vectors[0] @ vectors[1] < vectors[0] @ vectors[2])
 
     def _survey(self, note: Note, text: str, owned: Ownership) -> Survey:
-        near = near_notes(
-            self.index, note.path, text, note_vector(self.encoder.encode, note), self.candidates
-        )
+        vector = note_vector(self.encoder.encode, note)
+        weighed = WEIGHED_FOR_EACH_SHOWN * self.candidates
+        near = near_notes(self.index, note.path, text, vector, weighed)
         free = [
             each
             for each in older(near, note.created)
