@@ -35,6 +35,7 @@ from typing import Any
 
 from ask_figures import Asked, mean, report
 from ask_nearness import fitted
+from memory_gold import rows
 from retrieval_data import Asked as Question
 from retrieval_data import Group, conversations, gold_vault
 
@@ -58,7 +59,7 @@ def groups(
     if "gold" in names:
         for file in sorted((folder / "gold").glob("*/questions.jsonl"))[: most or None]:
             group = gold_vault(file.parent)
-            lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+            lines = rows(file)
             group.questions = [
                 Question(group.name, row["type"], row["query"], tuple(row["gold"])) for row in lines
             ]

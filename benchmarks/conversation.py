@@ -11,12 +11,13 @@ answers of the model fared, and the recall of the evidence with links and withou
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from memory_gold import rows
 
 from amem_cli.adapters.vault_template import adopt_vault
 from amem_cli.core.identity import parse_moment
@@ -28,9 +29,8 @@ from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.wiring import Workspace
 
 
-def rows(path: Path, group: str) -> list[dict[str, Any]]:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if row["group"] == group]
+def of_group(path: Path, group: str) -> list[dict[str, Any]]:
+    return [row for row in rows(path) if row["group"] == group]
 
 
 def moment(row: dict[str, Any]) -> Any:
@@ -63,7 +63,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> None:
     synchronise(ports)
     paths: dict[str, str] = {}
     started = time.perf_counter()
-    turns = rows(options.notes, options.group)
+    turns = of_group(options.notes, options.group)
     for row in turns[: options.limit or None]:
         text = f"{row['speaker']}: {row['text']}"
         new = NewNote(text, title=f"{row['id']} {row['speaker']}", created=moment(row))
@@ -86,7 +86,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> None:
     print(f"  pending        {sum(each.pending for each in outcomes):8d}")
     replaced = Counter(problem.split(":")[0] for each in outcomes for problem in each.problems)
     print(f"  replaced by the analyzer: {dict(replaced)}")
-    ask(workspace, paths, rows(options.queries, options.group))
+    ask(workspace, paths, of_group(options.queries, options.group))
 
 
 def ask(workspace: Workspace, paths: dict[str, str], queries: list[dict[str, Any]]) -> None:

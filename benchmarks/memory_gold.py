@@ -89,7 +89,7 @@ def gold_vaults(folder: Path, names: list[str]) -> list[GoldVault]:
 
 def rows(file: Path) -> list[dict[str, Any]]:
     """The objects of a file with one a line; none of a file that is missing."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    lines = file.read_text(encoding="utf-8").split("\n") if file.exists() else []
     return [json.loads(line) for line in lines if line.strip()]
 
 

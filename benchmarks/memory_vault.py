@@ -21,6 +21,7 @@ from amem_cli.services.near_notes import near_notes
 from amem_cli.services.outcome import Outcome
 from amem_cli.services.query import search
 from amem_cli.services.sync import embed_missing, synchronise
+from amem_cli.services.thinking import WEIGHED_FOR_EACH_SHOWN
 from amem_cli.wiring import Workspace
 
 # Candidates that would be asked for to tell how far off the one was that is missing.
@@ -143,16 +144,16 @@ class OpenVault:
             self.observed.begin(note_id, self.known())
 
     def near(self, note_id: str, times: int = 1) -> tuple[str, ...]:
-        """Ids of the notes that the program holds against one, the nearest first, where it asks
-        for so many times the candidates of the settings."""
+        """Ids of the notes that the program holds against one, the nearest first, where it looks
+        for so many times as many as it does."""
         index, path = self.workspace.index, self.path_of[note_id]
         vector = index.note_vector(path)
         if vector is None:
             return ()
         note = self.workspace.vault.read(path)
         text = plain_text(note.raw.decode().split("\n---\n", 1)[-1])
-        limit = times * self.workspace.settings.evolution_candidates
-        found = near_notes(index, path, text, vector, limit)
+        weighed = WEIGHED_FOR_EACH_SHOWN * self.workspace.settings.evolution_candidates
+        found = near_notes(index, path, text, vector, times * weighed)
         return tuple(self.id_of[each.summary.path] for each in found)
 
     def links(self) -> dict[tuple[str, str], str]:

@@ -7,13 +7,13 @@ either folder may be missing.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+
+from memory_gold import rows
 
 from amem_cli.services.add import NewNote
 
@@ -67,7 +67,7 @@ def conversations(folder: Path) -> list[Group]:
     """A turn is created at its date plus a second for each turn before it."""
     groups: dict[str, Group] = {}
     last: dict[str, datetime] = {}
-    for row in sorted(_rows(folder / "notes.jsonl"), key=lambda row: int(row["seq"])):
+    for row in sorted(rows(folder / "notes.jsonl"), key=lambda row: int(row["seq"])):
         name = row["group"]
         group = groups.setdefault(name, Group(name))
         # A turn without a date belongs to the day of the turn before.
@@ -78,7 +78,7 @@ def conversations(folder: Path) -> list[Group]:
         said = f"{speaker}: {text}" if speaker else text
         new = NewNote(said, created=created, folder=f"notes/{name}")
         group.turns.append(Turn(row["id"], new, text))
-    for row in _rows(folder / "queries.jsonl"):
+    for row in rows(folder / "queries.jsonl"):
         name = row["group"]
         asked = Asked(name, row["category"], row["query"], tuple(row["gold"]))
         groups[name].questions.append(asked)
@@ -89,7 +89,7 @@ def gold_vault(folder: Path) -> Group:
     """A written vault; questions that no note answers are left out."""
     name = folder.name
     group = Group(name)
-    for row in _rows(folder / "notes.jsonl"):
+    for row in rows(folder / "notes.jsonl"):
         new = NewNote(
             row["content"],
             title=row["title"],
@@ -97,11 +97,11 @@ def gold_vault(folder: Path) -> Group:
             folder=f"notes/{name}",
         )
         group.turns.append(Turn(row["id"], new, row["content"]))
-    for row in _rows(folder / "questions.jsonl"):
+    for row in rows(folder / "questions.jsonl"):
         if row["gold"]:
             asked = Asked(name, row["type"], row["query"], tuple(row["gold"]))
             group.questions.append(asked)
-    group.links = [(row["source"], row["target"]) for row in _rows(folder / "links.jsonl")]
+    group.links = [(row["source"], row["target"]) for row in rows(folder / "links.jsonl")]
     return group
 
 
@@ -128,11 +128,6 @@ def imported(group: Group) -> Group:
     moments = {turn.id: IMPORTED + timedelta(seconds=place) for place, turn in enumerate(turns)}
     dated = [replace(t, new=replace(t.new, created=moments[t.id])) for t in group.turns]
     return replace(group, turns=dated)
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.strip()]
 
 
 def _moment(text: str) -> datetime | None:

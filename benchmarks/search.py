@@ -35,6 +35,7 @@ from amem_cli.core.everyday_words import EVERYDAY_WORDS
 from amem_cli.services.near_notes import near_notes
 from amem_cli.services.query import MODES, Filters, search
 from amem_cli.services.sync import embed_missing, synchronise
+from amem_cli.services.thinking import WEIGHED_FOR_EACH_SHOWN
 from amem_cli.wiring import Workspace
 
 if TYPE_CHECKING:
@@ -231,9 +232,9 @@ def staying(workspace: Workspace, asked: Sequence[str], places: dict[str, Any]) 
 
 
 def near_to(index: MemoryIndex, path: str) -> None:
-    vector = index.note_vector(path)
+    vector, weighed = index.note_vector(path), WEIGHED_FOR_EACH_SHOWN * 8
     if vector is not None:
-        near_notes(index, path, "\n\n".join(index.passages(path)), vector, 8)
+        near_notes(index, path, "\n\n".join(index.passages(path)), vector, weighed)
 
 
 class HashedWords:

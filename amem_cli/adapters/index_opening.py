@@ -16,6 +16,8 @@ from amem_cli.adapters.index_schema import APPLICATION_ID, SCHEMA_VERSION, TABLE
 
 BUSY_MILLISECONDS = 10_000
 _TRIES = 4
+# How long a checkpoint of a process that the machine gives no time to may leave the file torn.
+_PATIENCE_SECONDS = 3.0
 
 
 class Unusable(Exception):
@@ -157,8 +159,9 @@ def marks_on_disk(path: Path) -> tuple[str, int] | None:
 
     SQLite itself has to read it: closing a file that was opened beside SQLite drops its locks.
     """
-    for attempt in range(_TRIES):
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    end, pause = time.monotonic() + _PATIENCE_SECONDS, 0.002
+    while True:
         try:
             db = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
             try:
@@ -167,7 +170,9 @@ def marks_on_disk(path: Path) -> tuple[str, int] | None:
                 db.close()
         except apsw.SQLError:
             return None
-        except (Unusable, apsw.Error):
-            # It may be in the middle of a checkpoint.
-            time.sleep(0.002 * attempt)
-    return "", -1
+        except (Unusable, apsw.Error) as error:
+            # It may be in the middle of a checkpoint, which leaves the file's head as it is.
+            if isinstance(error, apsw.NotADBError) or time.monotonic() > end:
+                return "", -1
+            time.sleep(pause)
+            pause = min(2 * pause, 0.1)

@@ -35,6 +35,8 @@ from amem_cli.services.thought import ANALYZER, Construction, Linking, Step, Tho
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
 # and what it says of links changes nothing for the better (docs/memory.md).
 FIELDS_OF_THE_WEAK = frozenset({"context"})
+# Notes weighed for each that a model is shown: the nearest are not always the related ones.
+WEIGHED_FOR_EACH_SHOWN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +174,9 @@ class Thinker:
         return bool(vectors[0] @ vectors[1] < vectors[0] @ vectors[2])
 
     def _survey(self, note: Note, text: str, owned: Ownership) -> Survey:
-        near = near_notes(
-            self.index, note.path, text, note_vector(self.encoder.encode, note), self.candidates
-        )
+        vector = note_vector(self.encoder.encode, note)
+        weighed = WEIGHED_FOR_EACH_SHOWN * self.candidates
+        near = near_notes(self.index, note.path, text, vector, weighed)
         free = [
             each
             for each in older(near, note.created)

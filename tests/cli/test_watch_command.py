@@ -231,6 +231,9 @@ def test_another_machine_leaves_the_memory_process_to_the_first(
     with watching(amem, vault) as watcher:
         assert watcher.end() == 0
     (first,) = (vault / ".amem/devices").glob("*.json")
+    # Of two that begin in the same second the name would decide.
+    record = json.loads(first.read_text()) | {"since": "2026-01-01T00:00:00Z"}
+    first.write_text(json.dumps(record))
     other: dict[str, Any] = {"AMEM_STATE_DIR": str(tmp_path / "other")}
     write_note(vault, "a.md", "The penguin swims.\n")
     once = amem("watch", "--once", "--settle", "0", **other)

@@ -342,6 +342,46 @@ def test_an_index_changed_under_a_process_is_noticed(
     assert index_dump(vault) == rebuilt_dump(vault)
 
 
+TEAR = """
+import sys, time
+from pathlib import Path
+path = Path(sys.argv[1])
+whole = path.read_bytes()
+with path.open("r+b", buffering=0) as file:
+    file.seek(4096)
+    file.write(bytes(len(whole) - 4096))
+    print("torn", flush=True)
+    time.sleep(0.6)
+    file.seek(0)
+    file.write(whole)
+"""
+
+
+@pytest.mark.parametrize("first", ["a process that has it open", "a process that opens it"])
+def test_a_slow_checkpoint_of_another_process_is_waited_for(
+    vault: Path, held: Workspace, first: str
+) -> None:
+    # All pages wait in the log: whoever has it open sees none of the file's own.
+    held.index.rows("PRAGMA wal_autocheckpoint = 0")
+    held.index.rows("VACUUM")
+    # Not here: closing a file that SQLite has open in the same process drops its locks.
+    other = subprocess.Popen(
+        [sys.executable, "-c", TEAR, str(vault / ".amem/index.db")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline() == "torn\n"
+    told: list[str] = []
+    reader = held if first == "a process that has it open" else Workspace(vault, notify=told.append)
+    synchronise(reader.ports)
+    other.communicate(timeout=60)
+    reader.close()
+    assert told == []
+    assert list((vault / ".amem").glob("index.db.unusable*")) == []
+    assert index_dump(vault) == rebuilt_dump(vault)
+
+
 def test_a_vector_never_goes_to_the_text_of_another_index(tmp_path: Path) -> None:
     """The index is deleted while a model is encoding."""
     fill(tmp_path, 6)
