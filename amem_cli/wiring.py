@@ -285,6 +285,7 @@ class Workspace:
                 candidates=settings.evolution_candidates,
                 deadline=settings.llm_deadline_seconds,
                 trusted=self._model_is_trusted,
+                learn=settings.evolution_feedback == "on",
             ),
         )
 

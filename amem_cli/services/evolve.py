@@ -20,6 +20,7 @@ from amem_cli.core.note import METADATA_FIELDS, Metadata, Note, Relation
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.vault_port import FileContent
+from amem_cli.services.feedback import decisions
 from amem_cli.services.outcome import MadeLink, Outcome
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
@@ -102,6 +103,7 @@ class MemoryProcess:
                 deadline=self.settings.deadline,
                 evolve=self.settings.evolve,
                 trusted=self.settings.trusted,
+                decided=decisions(self.ports.index, learn=self.settings.learn),
             )
             try:
                 thought = self._think(thinker, content, note)

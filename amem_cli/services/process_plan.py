@@ -40,6 +40,7 @@ class ProcessSettings:
         candidates: how many near notes the model is shown.
         deadline: seconds for one answer of the model.
         trusted: the model is good enough to overrule the analyzer.
+        learn: what the owner decided about links counts for others.
     """
 
     evolve: bool = True
@@ -49,6 +50,7 @@ class ProcessSettings:
     candidates: int = 8
     deadline: float = 90.0
     trusted: bool = False
+    learn: bool = True
 
 
 class ProcessPlan:

@@ -8,7 +8,8 @@ where it still fails.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from amem_cli.core.analysis import USUAL_MINIMUM, LinkCandidate, link_suggestions, superseded
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
@@ -28,8 +29,13 @@ from amem_cli.services.asking import (
     ask_for_metadata,
     ask_jointly,
 )
+from amem_cli.services.feedback import Decisions
 from amem_cli.services.near_notes import NearNote, near_notes, older
+from amem_cli.services.rejudging import standing_links
 from amem_cli.services.thought import ANALYZER, Construction, Linking, Step, Thought
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
 
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
 # and what it says of links changes nothing for the better (docs/memory.md).
@@ -63,6 +69,7 @@ class Thinker:
         model: None leaves all of it to the offline analyzer.
         trusted: the model is good enough to overrule the analyzer.
         evolve: older notes may change.
+        decided: what the owner decided about links.
     """
 
     index: MemoryIndex
@@ -73,6 +80,7 @@ class Thinker:
     deadline: float
     evolve: bool
     trusted: bool
+    decided: Decisions = field(default_factory=Decisions)
 
     def think(self, note: Note, owned: Ownership) -> Thought:
         """Metadata where it is missing, links to older notes, and changes of those.
@@ -170,9 +178,9 @@ class Thinker:
         return bool(vectors[0] @ vectors[1] < vectors[0] @ vectors[2])
 
     def _survey(self, note: Note, text: str, owned: Ownership) -> Survey:
-        near = near_notes(
-            self.index, note.path, text, note_vector(self.encoder.encode, note), self.candidates
-        )
+        vector = note_vector(self.encoder.encode, note)
+        near = near_notes(self.index, note.path, text, vector, self.candidates)
+        apart = self.decided.removed_with(note.path)
         free = [
             each
             for each in older(near, note.created)
@@ -180,11 +188,13 @@ class Thinker:
             # Nothing of a private note spreads: a link tells its name, a model its words.
             and (note.private or not each.summary.private)
             and not owned.declined & {each.summary.key, each.summary.path}
+            and each.summary.path not in apart
         ]
         if not free or not self.max_links:
             return Survey()
         evidence = [each.evidence for each in free]
-        suggested = self._suggested(note, evidence, self.max_links, USUAL_MINIMUM)
+        least = self.decided.minimum(ANALYZER)
+        suggested = self._suggested(note, evidence, self.max_links, least)
         may_change = frozenset(
             each.summary.path for each in free if each.summary.private == note.private
         )
@@ -192,6 +202,8 @@ class Thinker:
             each for each in superseded(note, suggested, evidence) if each.path in may_change
         )
         shown = self._shown(note, free, suggested) if self.trusted else None
+        if shown is not None:
+            shown = self._with_the_past(note, vector, owned, shown)
         return Survey(tuple(suggested), may_change, offline, shown)
 
     def _link(self, note: Note, survey: Survey, opening: Opening | None) -> Linking:
@@ -211,7 +223,30 @@ class Thinker:
         step = Step(self.model.name, LINKING_PROMPT if opening is None else JOINT_PROMPT, asked.use)
         changes = survey.offline if asked.evolutions is None else asked.evolutions
         allowed = tuple(each for each in changes if each.path in survey.may_change)
-        return Linking(asked.links, allowed, step, asked.problems)
+        links = asked.links
+        if asked.evolutions is not None:
+            links = self._strong_enough(links, self.model.name, survey.shown)
+        return Linking(links, allowed, step, asked.problems, asked.link_changes)
+
+    def _strong_enough(
+        self, links: Sequence[MemoryLink], judge: str, shown: Shown
+    ) -> tuple[MemoryLink, ...]:
+        """A model's links without the weak ones, where the owner removed many of its links."""
+        least = self.decided.minimum(judge)
+        if least <= USUAL_MINIMUM:
+            return tuple(links)
+        standing = {each.target for each in shown.standing}
+        return tuple(each for each in links if each.strength >= least or each.target in standing)
+
+    def _with_the_past(self, note: Note, vector: Vectors, owned: Ownership, shown: Shown) -> Shown:
+        """What is shown, with what was decided and linked before."""
+
+        def may_be_shown(other: NoteSummary) -> bool:
+            return (note.private or not other.private) and self._may_be_shown(other)
+
+        standing = standing_links(self.index, note, owned, shown.candidates) if self.evolve else []
+        examples = self.decided.examples(self.index, note, vector, may_be_shown)
+        return replace(shown, examples=tuple(examples), standing=tuple(standing))
 
     def _suggested(
         self, note: Note, evidence: Sequence[LinkCandidate], limit: int, minimum: float
