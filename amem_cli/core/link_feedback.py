@@ -81,18 +81,16 @@ def link_decisions(events: Sequence[Event]) -> list[LinkDecision]:
 
 
 def _made(events: Iterable[Event]) -> list[tuple[Event, LinkRecord]]:
-    """Who made each link first, with the record of then; the last time counts.
+    """The event by which each link was made last, with the record of then.
 
-    A person who makes a link of the machine's theirs does not change who judged it.
+    Who weighs a link anew, or makes one of the machine's theirs, does not change who judged it.
     """
-    made: dict[str, tuple[Event, LinkRecord]] = {}
-    for event in events:
-        if event.links_before or event.kind == "undo":
-            continue
-        for link in event.links:
-            taken_over = link.by == "person" and link.target in made and not event.changes
-            if not taken_over:
-                made[link.target] = event, link
+    made = {
+        link.target: (event, link)
+        for event in events
+        if not event.links_before and event.kind != "undo"
+        for link in event.links
+    }
     return list(made.values())
 
 
