@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 LOWEST_MINIMUM = 0.2
 HIGHEST_MINIMUM = 0.6
 _STEPS = tuple(step / 100 for step in range(20, 65, 5))
-# Of the links that are made, so many are to be right; of those that are weaker than usual, more,
-# for nobody asked for them.
-_WANTED = 2 / 3
+# Of the links that are made, so large a share is to be right; more would cost more right links than
+# wrong ones (docs/memory.md). Of weaker ones than usual more, for nobody asked for them.
+_WANTED = 0.6
 _WANTED_OF_WEAKER = {0.25: 0.85, 0.2: 0.9}
 # Beta prior of the share of right links: as if so many had been decided on already.
 _PRIOR_KEPT = 7.5

@@ -6,7 +6,7 @@ machine's own: a keyword that was made from the old text says nothing for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
@@ -77,24 +77,32 @@ def with_links_rejudged(
 
 
 def standing_links(
-    index: MemoryIndex, note: Note, owned: Ownership, candidates: Sequence[LinkCandidate]
+    index: MemoryIndex,
+    note: Note,
+    owned: Ownership,
+    candidates: Sequence[LinkCandidate],
+    doubted: Collection[str],
 ) -> list[StandingLink]:
-    """Links that the machine made earlier between notes that a model is shown, and this one.
+    """Links that the machine made earlier and that a new text may have made stronger or wrong.
 
-    Those of the note itself come first; none for a text that went through the process before, and
-    none that a person made or wants as it is.
+    Those of the note itself come first, then those between the candidates. None for a text that
+    went through the process before, and none that a person made or wants as it is.
+
+    Args:
+        doubted: paths of candidates that the text may supersede or contradict; of links between
+            candidates only those that begin or end there are worth their tokens.
     """
     summary = index.summary(note.path)
     if summary is None or _was_processed(index.events(summary.key), summary.text_hash):
         return []
     shown = names_of(note, candidates)
-    found = [each for each in _standing(index, note.path, owned) if each.target in shown]
-    for path in shown:
+    found = _standing(index, note.path, owned)
+    for path in shown if doubted else ():
         other = index.summary(path)
         if other is not None and len(found) < MOST_STANDING:
             theirs = _standing(index, path, owned_by_machine(index, other.key))
-            found += [each for each in theirs if each.target in shown]
-    return found[:MOST_STANDING]
+            found += [each for each in theirs if {path, each.target} & set(doubted)]
+    return [each for each in found if each.target in shown][:MOST_STANDING]
 
 
 def _standing(index: MemoryIndex, source: str, owned: Ownership) -> list[StandingLink]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.analysis import USUAL_MINIMUM, LinkCandidate, link_suggestions, superseded
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
+from amem_cli.core.index_port import OVERRULING, MemoryIndex, NoteSummary
 from amem_cli.core.joint_question import JOINT_PROMPT
 from amem_cli.core.linking import LINKING_PROMPT, Evolution
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note
@@ -244,9 +244,13 @@ class Thinker:
         def may_be_shown(other: NoteSummary) -> bool:
             return (note.private or not other.private) and self._may_be_shown(other)
 
-        standing = standing_links(self.index, note, owned, shown.candidates) if self.evolve else []
         examples = self.decided.examples(self.index, note, vector, may_be_shown)
-        return replace(shown, examples=tuple(examples), standing=tuple(standing))
+        shown = replace(shown, examples=tuple(examples))
+        if not self.evolve:
+            return shown
+        doubted = {path for path, link in shown.plausible.items() if link.relation in OVERRULING}
+        standing = standing_links(self.index, note, owned, shown.candidates, doubted)
+        return replace(shown, standing=tuple(standing))
 
     def _suggested(
         self, note: Note, evidence: Sequence[LinkCandidate], limit: int, minimum: float

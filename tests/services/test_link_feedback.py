@@ -262,14 +262,18 @@ def test_links_between_the_notes_shown_can_be_weighed_where_the_new_note_is_link
     ports: VaultPorts, tmp_path: Path
 ) -> None:
     linked(ports)
-    write_note(tmp_path, "Third.md", f"{SAME_DAY}Croissant dough in Lamination, cold butter.\n")
+    write_note(
+        tmp_path,
+        "Third.md",
+        f"{SAME_DAY}This replaces “Lamination of dough”: croissant butter at 12.\n",
+    )
 
     def said(request: ModelRequest) -> str:
         if "standing" not in request.schema["properties"]:
             return answer(request)
         (shown,) = lines_after(request, STANDING)
         source = shown.split()[1]
-        why = "Both are about cold butter in croissant dough."
+        why = "Both are about butter of croissant dough."
         link = {"note": source, "reason": why, "relation": "related", "strength": 0.6}
         weaker = {"link": "l1", "why": "The butter was not cold in the dough.", "now": "weaker"}
         return answer(request, links=[link], standing=[weaker])
