@@ -13,26 +13,39 @@ if TYPE_CHECKING:
     from amem_cli.core.link_feedback import LinkDecision
 
 _PATH = "coalesce((SELECT path FROM notes WHERE id = {0} OR path = {0} LIMIT 1), {1})"
+_SOURCE = _PATH.format("d.source", "d.path")
+_TARGET = _PATH.format("d.target", "d.target")
 
 
 class DecisionTable(OverruledTable):
     """Keeps the decisions of all notes, so that nothing has to read the whole journal for them."""
 
-    def decided_links(self) -> list[DecidedLink]:
-        """Links that a person kept or removed, with the paths of the notes as they are now."""
+    def decided_links(self, limit: int) -> list[DecidedLink]:
+        """Links that a person kept or removed, those that were made last first, with the paths of
+        the notes as they are now."""
         from amem_cli.core.link_feedback import LinkDecision
 
-        source, target = _PATH.format("d.source", "d.path"), _PATH.format("d.target", "d.target")
         sql = (
-            f"SELECT {source}, {target}, d.target, d.judge, d.strength, d.kept, d.relation,"  # noqa: S608
-            " d.reason FROM decisions d ORDER BY d.source, d.target"
+            f"SELECT {_SOURCE}, {_TARGET}, target, judge, strength, kept, relation, reason, event"  # noqa: S608
+            " FROM decisions d ORDER BY event DESC, source, target LIMIT ?"
         )
         return [
             DecidedLink(
                 row[0], row[1], LinkDecision(row[2], row[3], row[4], bool(row[5]), *row[6:])
             )
-            for row in self.rows(sql)
+            for row in self.rows(sql, (limit,))
         ]
+
+    def taken_apart(self, path: str) -> set[str]:
+        """Paths of the notes whose link with a note a person removed, whichever had it."""
+        same = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
+        sql = (
+            f"SELECT {_TARGET} FROM decisions d WHERE kept = 0"  # noqa: S608
+            # A note whose first change was taken back has lost its id.
+            f" AND (source IN ({same}) OR path = ?1)"
+            f" UNION SELECT {_SOURCE} FROM decisions d WHERE kept = 0 AND target IN ({same})"
+        )
+        return {row[0] for row in self.rows(sql, (path,))}
 
     def concerns_decisions(self, event: Event) -> bool:
         """Whether an event, stored already, may change what is kept here of its note."""
@@ -60,7 +73,7 @@ class DecisionTable(OverruledTable):
         self.rows("DELETE FROM decisions WHERE source = ?", (source,))
         for each in decisions:
             self.rows(
-                "INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     source,
                     path,
@@ -70,5 +83,6 @@ class DecisionTable(OverruledTable):
                     each.kept,
                     each.relation,
                     each.reason,
+                    each.event,
                 ),
             )

@@ -222,8 +222,11 @@ class MemoryIndex(NoteNames, Protocol):
         """Links by which notes at these paths (None: all) are superseded or contradicted, where
         they still stand."""
 
-    def decided_links(self) -> list[DecidedLink]:
-        """Links that a person kept or removed, by source and target."""
+    def decided_links(self, limit: int) -> list[DecidedLink]:
+        """Links that a person kept or removed, those that were made last first."""
+
+    def taken_apart(self, path: str) -> set[str]:
+        """Paths of the notes whose link with a note a person removed, whichever had it."""
 
     def use_encoder(self, model_id: str, dimension: int) -> bool:
         """Prepare for vectors of this model; True where a search still uses another model's."""

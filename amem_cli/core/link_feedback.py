@@ -41,6 +41,7 @@ class LinkDecision:
             comparable among each other; empty for a link of the person's own.
         strength: as it was when the link was made.
         kept: the person wants the link; else they removed it.
+        event: id of the event by which it was made.
     """
 
     target: str
@@ -49,6 +50,7 @@ class LinkDecision:
     kept: bool
     relation: str = "related"
     reason: str = ""
+    event: str = ""
 
 
 def link_decisions(events: Sequence[Event]) -> list[LinkDecision]:
@@ -76,6 +78,7 @@ def link_decisions(events: Sequence[Event]) -> list[LinkDecision]:
                 kept=kept,
                 relation=owned.links[link.target].relation if kept else link.relation,
                 reason=owned.links[link.target].reason if kept else link.reason,
+                event=event.id,
             )
     return list(found.values())
 

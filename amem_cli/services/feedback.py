@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from amem_cli.core.note import Note
     from amem_cli.core.ports import Vectors
 
+# Of so many links that were decided on the latest count: people and their vaults change, too.
+_LATEST = 300
+
 
 @dataclass(frozen=True, slots=True)
 class LinkFeedback:
@@ -34,10 +37,10 @@ class LinkFeedback:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """The decisions about links in one vault.
+    """The decisions about links in one vault, and what they say of other links.
 
     Attributes:
-        learn: what they say of other links counts; where not, only the pairs themselves do.
+        learn: it counts.
     """
 
     links: tuple[DecidedLink, ...] = ()
@@ -60,13 +63,6 @@ class Decisions:
     def _of(self, judge: str) -> list[tuple[float, bool]]:
         said = (each.decision for each in self.links if each.decision.judge == judge)
         return [(each.strength, each.kept) for each in said]
-
-    def removed_with(self, path: str) -> set[str]:
-        """Paths of the notes that are not to be linked with a note, whichever had the link."""
-        removed = [each for each in self.links if not each.decision.kept]
-        return {each.target for each in removed if each.source == path} | {
-            each.source for each in removed if each.target == path
-        }
 
     def examples(
         self,
@@ -111,11 +107,11 @@ class Decisions:
 
 
 def decisions(index: MemoryIndex, *, learn: bool = True) -> Decisions:
-    """What the owner decided about links so far.
+    """What the owner decided about the latest links.
 
     A removed link that a person has written into the note with words of their own is wanted.
     """
-    return Decisions(tuple(_as_they_stand(index, index.decided_links())), learn)
+    return Decisions(tuple(_as_they_stand(index, index.decided_links(_LATEST))), learn)
 
 
 def _as_they_stand(index: MemoryIndex, links: Iterable[DecidedLink]) -> Sequence[DecidedLink]:

@@ -180,7 +180,7 @@ class Thinker:
     def _survey(self, note: Note, text: str, owned: Ownership) -> Survey:
         vector = note_vector(self.encoder.encode, note)
         near = near_notes(self.index, note.path, text, vector, self.candidates)
-        apart = self.decided.removed_with(note.path)
+        apart = self.index.taken_apart(note.path)
         free = [
             each
             for each in older(near, note.created)

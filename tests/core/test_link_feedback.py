@@ -107,8 +107,8 @@ def test_of_two_links_the_one_that_is_taken_out_is_removed_and_the_other_kept(ki
     journal.made("a", "b")
     journal.taken_out("a", kind)
     assert link_decisions(journal.events) == [
-        LinkDecision("a", JUDGE, 0.4, kept=False, reason="Both speak of bread."),
-        LinkDecision("b", JUDGE, 0.4, kept=True, reason="Both speak of bread."),
+        LinkDecision("a", JUDGE, 0.4, kept=False, reason="Both speak of bread.", event="0002"),
+        LinkDecision("b", JUDGE, 0.4, kept=True, reason="Both speak of bread.", event="0002"),
     ]
 
 
