@@ -112,7 +112,7 @@ def link(
 ) -> bool:
     """Link a note to another as its owner; False where that link is there already.
 
-    A link that the machine made becomes the owner's, with this relation and reason.
+    A link that the machine made becomes the owner's; what they do not say of it stays.
 
     Raises:
         UsageError: the notes are one and the same, or the relation is unknown.
@@ -131,16 +131,23 @@ def link(
         made = owned_link(ports.index, draft.note, owned, target.path) if present else None
         if present and made is None:
             return False
-        key, text = (target.key, text) if made is None else (made.target, made.text)
-        record = LinkRecord(key, target.path, text, relation, 1.0, reason, by="person")
+        record = LinkRecord(target.key, target.path, text, relation, 1.0, reason, by="person")
+        if made is not None:
+            record = _taken_over(made, record)
         event = new_event(ports, "edit", by="person", reason=reason, links=(record,))
         if made is None:
-            draft.change({"links": [*links, text]}, event)
+            draft.change({"links": [*links, record.text]}, event)
         else:
             draft.note_down(replace(event, links_before=(made,)))
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, [source.path])
     return True
+
+
+def _taken_over(made: LinkRecord, said: LinkRecord) -> LinkRecord:
+    relation = made.relation if said.relation == "related" and not said.reason else said.relation
+    reason = said.reason or made.reason
+    return replace(said, target=made.target, text=made.text, relation=relation, reason=reason)
 
 
 def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
