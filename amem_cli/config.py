@@ -40,6 +40,8 @@ class Settings:
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
         evolution_max_links: most links that the machine adds to one note.
         evolution_candidates: how many near notes the model is shown.
+        evolution_feedback: `on` (links that you keep and remove decide how sure the machine must be
+            of others) or `off`.
         evolution_device: which machine's watcher runs the memory process: `first` (the one that
             watched the vault first), `any`, or a machine's name.
         watch_on_battery: `pause` (the watcher leaves the models alone) or `work`.
@@ -66,6 +68,7 @@ class Settings:
     evolution_settle_seconds: float = 60.0
     evolution_max_links: int = 5
     evolution_candidates: int = 8
+    evolution_feedback: str = "on"
     evolution_device: str = "first"
     watch_on_battery: str = "pause"
     watch_idle_seconds: float = 300.0
@@ -96,6 +99,7 @@ class Settings:
 _CHOICES = {
     "llm.backend": ("llama.cpp", "openai", "ollama", "none"),
     "evolution.mode": ("auto", "review", "off"),
+    "evolution.feedback": ("on", "off"),
     "git.commit": ("off", "batch"),
     "watch.on_battery": ("pause", "work"),
 }

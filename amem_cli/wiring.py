@@ -277,6 +277,7 @@ class Workspace:
                 deadline=settings.llm_deadline_seconds,
                 trusted=trust.asked_for == "all",
                 plausible=trust.plausible,
+                learn=settings.evolution_feedback == "on",
             ),
         )
 

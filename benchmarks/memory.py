@@ -3,6 +3,7 @@
     python benchmarks/memory.py DATA_FOLDER
     python benchmarks/memory.py DATA_FOLDER --sets engineer --parts links,evolution --models none
     python benchmarks/memory.py DATA_FOLDER --models none,perfect
+    python benchmarks/memory.py DATA_FOLDER --parts links --owner 10 --without feedback
     python benchmarks/memory.py DATA_FOLDER --models FILE.gguf --output figures.json --resume
     python benchmarks/memory.py DATA_FOLDER --models none,qwen3:4b \\
         --base-url http://127.0.0.1:11434/v1 --without linking,evolution
@@ -27,6 +28,7 @@ from typing import Any
 
 from memory_conversations import conversation_units
 from memory_gold import GoldVault, gold_vaults
+from memory_owner import Owner, second_half
 from memory_perfect import PerfectModel
 from memory_tables import differences, figures, joined, print_lost, print_part
 from memory_trace import lost_by
@@ -50,6 +52,7 @@ PARTS = (*GOLD_PARTS, "wikilinks", "conversations")
 WITHOUT: dict[str, dict[str, Any]] = {
     "linking": {"evolution_max_links": 0},
     "evolution": {"evolution_mode": "off"},
+    "feedback": {"evolution_feedback": "off"},
 }
 BARE = Design("bare", {"llm_backend": "none"})
 
@@ -100,7 +103,11 @@ class Benchmark:
         print(f"{design.name}, {gold.name} …", file=sys.stderr)
         with tempfile.TemporaryDirectory() as folder:
             vault = OpenVault(Path(folder) / "vault", design, self.encoder)
-            made = process_gold(vault, gold)
+            if self.options.owner:
+                made = process_gold(vault, gold, Owner(vault, gold, self.options.owner))
+                gold, made = second_half(gold, made, vault.id_of)
+            else:
+                made = process_gold(vault, gold)
             if "links" in missing:
                 counted["links"] = link_units(gold, made)
             if "metadata" in missing:
@@ -109,7 +116,8 @@ class Benchmark:
                 counted["evolution"] = evolution_units(gold, made, self.encoder)
             if "cost" in missing:
                 counted["cost"] = cost_units(made.steps)
-            counted["lost"] = lost_by(gold, made, vault)
+            if not self.options.owner:
+                counted["lost"] = lost_by(gold, made, vault)
             if "questions" in missing:
                 rows = [self._states(gold, made), question_rows(gold, vault), self._ceiling(gold)]
                 counted["questions"] = {"asked": beside(*rows)}
@@ -243,7 +251,10 @@ def main() -> None:
     parser.add_argument("--models", default="none,bundled",
                         help="none, bundled, perfect, GGUF files, names of --base-url")  # fmt: skip
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
-    parser.add_argument("--without", default="", help="ablations: linking, evolution")
+    parser.add_argument("--without", default="", help=f"ablations: {', '.join(WITHOUT)}")
+    parser.add_argument("--owner", type=int, default=0, metavar="N",
+                        help="after every N notes the owner decides on the links; only those"
+                        " of the second half count")  # fmt: skip
     parser.add_argument("--examples", type=int, default=0, help="so many of each loss")
     parser.add_argument("--vectors", type=Path, help="file that keeps the vectors (.npz)")
     parser.add_argument("--output", type=Path, help="file for all that was counted, as JSON")

@@ -43,7 +43,7 @@ class PerfectModel:
         shown = shown_notes(request.text, self._known)
         said = {
             name: self._listed(name, each, shown)
-            if name in ("links", "changes")
+            if name in ("links", "changes", "standing")
             else described(name, each, self._note, request.text)
             for name, each in properties.items()
         }

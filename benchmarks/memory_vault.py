@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -200,8 +200,14 @@ def process(vault: OpenVault, note_id: str) -> Step:
     return Step(note_id, outcome, exchanges, (), (), changed, {}, seconds)
 
 
-def process_gold(vault: OpenVault, gold: GoldVault) -> MadeVault:
-    """Add every note at its time and let the process think about it."""
+def process_gold(
+    vault: OpenVault, gold: GoldVault, after: Callable[[Step], None] | None = None
+) -> MadeVault:
+    """Add every note at its time and let the process think about it.
+
+    Args:
+        after: called with each step.
+    """
     steps = []
     for note in gold.notes.values():
         new = NewNote(note.content, title=note.title, created=note.created)
@@ -212,6 +218,8 @@ def process_gold(vault: OpenVault, gold: GoldVault) -> MadeVault:
         contexts = {each: (text, _context(vault, each)) for each, text in before.items()}
         near = vault.near(note.id), vault.near(note.id, FURTHER)
         steps.append(replace(step, near=near[0], further=near[1], contexts=contexts))
+        if after is not None:
+            after(steps[-1])
     described = {
         each: replace(note, keywords=(), tags=(), context="") for each, note in gold.notes.items()
     }

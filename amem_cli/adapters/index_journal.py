@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.adapters.index_overruled import OverruledTable
+from amem_cli.adapters.index_decisions import DecisionTable
 from amem_cli.core.index_port import PendingNote
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _SEEN = (
 _KNOWN = "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note = '')"
 
 
-class JournalTables(OverruledTable):
+class JournalTables(DecisionTable):
     """Mirrors the journal."""
 
     def store_events(self, journal: str, position: str, events: Sequence[Event]) -> None:
@@ -29,6 +29,10 @@ class JournalTables(OverruledTable):
             event.note or event.path for event in events if self.concerns_overruled(event)
         ):
             self._fold_overruled(note)
+        for note in dict.fromkeys(
+            event.note or event.path for event in events if self.concerns_decisions(event)
+        ):
+            self._fold_decisions(note)
         self.rows("INSERT OR REPLACE INTO journals VALUES(?, ?)", (journal, position))
 
     def _store_event(self, event: Event) -> None:
@@ -60,9 +64,15 @@ class JournalTables(OverruledTable):
 
         self.store_overruled(note, ownership(self.events(note)).links.values())
 
+    def _fold_decisions(self, note: str) -> None:
+        from amem_cli.core.link_feedback import link_decisions
+
+        events = self.events(note)
+        self.store_decisions(note, events[-1].path or note, link_decisions(events))
+
     def forget_events(self) -> None:
         """Forget the whole journal, as before it is mirrored anew."""
-        for table in ("events", "processed", "overruled", "journals"):
+        for table in ("events", "processed", "overruled", "decisions", "journals"):
             self.rows(f"DELETE FROM {table}")  # noqa: S608
 
     def journal_positions(self) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 # "amem" in the file's header.
 APPLICATION_ID = 0x616D656D
 
@@ -47,6 +47,12 @@ CREATE INDEX events_by_note ON events(note, event);
 CREATE TABLE overruled(source TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL,
   PRIMARY KEY(source, target)) WITHOUT ROWID;
 CREATE INDEX overruled_by_target ON overruled(target);
+CREATE TABLE decisions(source TEXT NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,
+  judge TEXT NOT NULL, strength REAL NOT NULL, kept INTEGER NOT NULL, relation TEXT NOT NULL,
+  reason TEXT NOT NULL, event TEXT NOT NULL, PRIMARY KEY(source, target)) WITHOUT ROWID;
+CREATE INDEX decisions_by_event ON decisions(event);
+CREATE INDEX decisions_by_path ON decisions(path);
+CREATE INDEX decisions_by_target ON decisions(target);
 CREATE TABLE processed(text_hash TEXT NOT NULL, note TEXT NOT NULL,
   PRIMARY KEY(text_hash, note)) WITHOUT ROWID;
 CREATE TABLE journals(name TEXT PRIMARY KEY, position TEXT NOT NULL) WITHOUT ROWID;

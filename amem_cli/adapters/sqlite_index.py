@@ -66,6 +66,7 @@ class SqliteIndex(EmbeddingTables, JournalTables, SearchTables):
             "events": self.rows("SELECT event, note, kind, record FROM events").fetchall(),
             "processed": self.rows("SELECT text_hash, note FROM processed").fetchall(),
             "overruled": self.rows("SELECT source, target, relation FROM overruled").fetchall(),
+            "decisions": self.rows("SELECT * FROM decisions").fetchall(),
         }
         for table, columns in (
             ("names", "key, alias"),

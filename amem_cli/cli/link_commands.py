@@ -30,6 +30,8 @@ def link(
 ) -> None:
     """Link a note to another; the link is yours, amem never removes it.
 
+    A link that amem made becomes yours, too.
+
     Examples:
 
         amem link "Weekly review" "Atomic notes" --relation part_of --reason "one of its steps"

@@ -158,7 +158,8 @@ def stats(context: typer.Context) -> None:
 
     session = session_of(context)
     with session.workspace() as workspace:
-        figures = count(workspace.ports)
+        learn = workspace.settings.evolution_feedback == "on"
+        figures = count(workspace.ports, learn=learn)
         watcher = _watcher(workspace)
         spent, limit = _tokens_today(workspace)
     document = {

@@ -12,6 +12,7 @@ from amem_cli.core.resolution import NoteNames
 if TYPE_CHECKING:
     from amem_cli.core.errors import Problem
     from amem_cli.core.journal import Event, LinkRecord
+    from amem_cli.core.link_feedback import LinkDecision
     from amem_cli.core.note import Note
     from amem_cli.core.ports import Vectors
 
@@ -129,6 +130,19 @@ class Overruling(NamedTuple):
     relation: str
 
 
+class DecidedLink(NamedTuple):
+    """What a person decided about a link.
+
+    Attributes:
+        source, target: paths of the two notes; of one that is gone, or has no id any more, what
+            the journal called it last.
+    """
+
+    source: str
+    target: str
+    decision: LinkDecision
+
+
 @dataclass(frozen=True, slots=True)
 class PassageJob:
     """A passage that has no vector yet."""
@@ -207,6 +221,12 @@ class MemoryIndex(NoteNames, Protocol):
     def overruling(self, paths: Sequence[str] | None = None) -> list[Overruling]:
         """Links by which notes at these paths (None: all) are superseded or contradicted, where
         they still stand."""
+
+    def decided_links(self, limit: int) -> list[DecidedLink]:
+        """Links that a person kept or removed, those that were made last first."""
+
+    def taken_apart(self, path: str) -> set[str]:
+        """Paths of the notes whose link with a note a person removed, whichever had it."""
 
     def use_encoder(self, model_id: str, dimension: int) -> bool:
         """Prepare for vectors of this model; True where a search still uses another model's."""

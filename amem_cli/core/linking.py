@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.link_examples import LinkExample, with_examples
 from amem_cli.core.model_changes import (
     LONGEST_REASON,
     MOST_CHANGES,
@@ -25,6 +26,13 @@ from amem_cli.core.model_context import Similarity
 from amem_cli.core.model_text import FENCE, MOST_READ, quote_as_data, quote_line
 from amem_cli.core.note import RELATIONS, MemoryLink, Note, Relation
 from amem_cli.core.ports import ModelRequest
+from amem_cli.core.reweighing import LinkChange
+from amem_cli.core.standing_links import (
+    StandingLink,
+    checked_standing,
+    standing_lines,
+    standing_properties,
+)
 
 __all__ = [
     "LINKING_PROMPT",
@@ -70,6 +78,7 @@ class LinkingPlan:
         links: strongest first; a link whose reason was not about both notes has an empty reason.
         evolutions: of linked notes only, at most one a note.
         problems: what was refused and why, one line each.
+        link_changes: of links that the machine made earlier.
         believed: False where the answer shows that the model cannot judge links; it then has none.
     """
 
@@ -77,6 +86,7 @@ class LinkingPlan:
     evolutions: tuple[Evolution, ...] = ()
     problems: tuple[str, ...] = ()
     believed: bool = True
+    link_changes: tuple[LinkChange, ...] = ()
 
 
 def linking_request(
@@ -86,6 +96,8 @@ def linking_request(
     deadline: float,
     allow_evolution: bool,
     max_links: int = MOST_LINKS,
+    examples: Sequence[LinkExample] = (),
+    standing: Sequence[StandingLink] = (),
 ) -> ModelRequest:
     """Ask which candidates the note is linked with and, if allowed, what it changes in them.
 
@@ -93,6 +105,8 @@ def linking_request(
         note: with its metadata.
         candidates: older notes, the nearest first; the first 10 are shown, as `n1` to `n10`.
         deadline: seconds.
+        examples: what the owner decided about other links.
+        standing: links of the machine's between the notes shown, and the note, to look at again.
 
     Raises:
         ValueError: there is no candidate.
@@ -100,6 +114,7 @@ def linking_request(
     text = "\n".join(
         [
             *offered_notes(note, candidates, allow_evolution),
+            *standing_lines(note, standing, names_of(note, candidates)),
             f"New note: {quote_line(note.title, 160)}{_about(note.context)}",
             f"{FENCE}\n{quote_as_data(note.body, _NOTE_BYTES)}\n{FENCE}",
             _QUESTION,
@@ -107,10 +122,11 @@ def linking_request(
     )
     return ModelRequest(
         instructions=_INSTRUCTIONS + (CHANGING_RULES if allow_evolution else ""),
-        text=text,
+        text=with_examples(examples, text),
         schema={
             "type": "object",
-            "properties": linking_properties(note, candidates, max_links, allow_evolution),
+            "properties": linking_properties(note, candidates, max_links, allow_evolution)
+            | standing_properties(standing),
         },
         max_tokens=answer_tokens(allow_evolution),
         deadline=deadline,
@@ -135,6 +151,11 @@ def offered_notes(
         raise ValueError("there is no note to link to")
     older = [_line(f"n{at}", one, allow_evolution) for at, one in enumerate(shown, 1)]
     return [f"Older notes:\n{FENCE}", *older, FENCE]
+
+
+def names_of(note: Note, candidates: Sequence[LinkCandidate]) -> dict[str, str]:
+    """How the notes that are shown are called, by path."""
+    return {one.path: f"n{at}" for at, one in enumerate(_shown_of(note, candidates), 1)}
 
 
 def _shown_of(note: Note, candidates: Sequence[LinkCandidate]) -> list[LinkCandidate]:
@@ -201,6 +222,7 @@ def check_linking(
     vocabulary: Sequence[str] = (),
     max_links: int = MOST_LINKS,
     trusted: bool = False,
+    standing: Sequence[StandingLink] = (),
 ) -> LinkingPlan:
     """Keep of an answer what the notes bear out.
 
@@ -211,6 +233,7 @@ def check_linking(
         similarity: cosine of two texts, or None where there is no encoder.
         vocabulary: the vault's tags, whose spelling is used.
         trusted: the model has shown that it can judge.
+        standing: as in the request.
     """
     shown = {f"n{at}": one for at, one in enumerate(_shown_of(note, candidates), 1)}
     found, faults = _links(answer.get("links"), note, shown)
@@ -236,7 +259,13 @@ def check_linking(
         similarity=similarity,
         trusted=trusted,
     )
-    return LinkingPlan(tuple(kept), tuple(evolutions), (*faults, *refused))
+    changes, odd = checked_standing(
+        answer.get("standing"), note, standing, candidates, asked=_INSTRUCTIONS
+    )
+    # What it names as a link it does not call wrong.
+    changes = [each for each in changes if each.source != note.path or each.target not in linked]
+    problems = (*faults, *refused, *odd)
+    return LinkingPlan(tuple(kept), tuple(evolutions), problems, link_changes=tuple(changes))
 
 
 def _links(

@@ -18,7 +18,7 @@ class Ownership:
         links: records by the target's id or path, those of a person's commands too (see
             `LinkRecord.by`); a link's text may have been rewritten by a rename, so the target
             decides.
-        declined: targets of links that the machine made and a person removed.
+        declined: targets of links that the machine made and a person removed, or agreed to remove.
         kept: targets of links that a person wants as they are: a change was taken back or turned
             down.
         context: the machine's last context, or None.
@@ -60,9 +60,10 @@ def ownership(events: Iterable[Event]) -> Ownership:
     declined: set[str] = set()
     kept: set[str] = set()
     context: str | None = None
-    counting = _without_redone(list(events))
+    counting = effective_events(events)
     for event in counting:
         writes = event.by == "machine" and event.kind != "release"
+        by_person = not writes or bool(event.review)
         for change in event.changes:
             if change.field in owned:
                 before, after = set(change.before or ()), set(change.after or ())
@@ -76,7 +77,7 @@ def ownership(events: Iterable[Event]) -> Ownership:
             elif change.field == "links":
                 gone = set(change.before or ()) - set(change.after or ())
                 lost = {key for key, link in links.items() if link.text in gone}
-                declined |= set() if writes else lost
+                declined |= lost if by_person else set()
                 links = {key: link for key, link in links.items() if key not in lost}
         for link in event.links:
             links[link.target] = link
@@ -106,8 +107,9 @@ def _wanted_as_they_were(event: Event, events: Iterable[Event]) -> set[str]:
     }
 
 
-def _without_redone(events: list[Event]) -> list[Event]:
-    """Without pairs of an `undo` and the `undo` that took it back."""
+def effective_events(events: Iterable[Event]) -> list[Event]:
+    """The events without pairs of an `undo` and the `undo` that took it back."""
+    events = list(events)
     undos = {event.id for event in events if event.kind == "undo"}
     if not undos:
         return events

@@ -204,6 +204,14 @@ def show_stats(console: Console, stats: Stats, *, watcher: str, today: str = "")
             f" {stats.seconds_per_note:.1f} s",
         ),
         *([("today", today)] if today else []),
+        *(
+            (
+                "decided",
+                f"{each.kept} links of {each.judge} kept, {each.removed} removed:"
+                f" it links from a strength of {each.minimum:.2g} on",
+            )
+            for each in stats.link_feedback
+        ),
     )
     for name, value in rows:
         console.print(Styled((f"{name:<10}", "cyan"), value))

@@ -14,9 +14,12 @@ from amem_cli.core.construction import (
 from amem_cli.core.joint_question import joint_request
 from amem_cli.core.keyphrases import candidate_phrases
 from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.link_examples import LinkExample
 from amem_cli.core.linking import Evolution, check_linking, linking_request
 from amem_cli.core.note import MemoryLink, Metadata, Note
 from amem_cli.core.ports import LanguageModel, ModelRequest
+from amem_cli.core.reweighing import LinkChange
+from amem_cli.core.standing_links import StandingLink
 from amem_cli.services.outcome import ModelUse
 
 if TYPE_CHECKING:
@@ -106,6 +109,8 @@ def ask_jointly(
         deadline=deadline,
         allow_evolution=evolve,
         max_links=max_links,
+        examples=shown.examples,
+        standing=shown.standing,
     )
     return Opening(*ask_once(model, request))
 
@@ -215,11 +220,15 @@ class Shown:
         suggested: links that the evidence alone carries.
         plausible: by path, the links that the evidence does not speak against; a model's link to
             any other note is not believed.
+        examples: what the owner decided about other links.
+        standing: links of the machine's between these notes, and the note, to look at again.
     """
 
     candidates: tuple[LinkCandidate, ...]
     suggested: tuple[MemoryLink, ...]
     plausible: Mapping[str, MemoryLink]
+    examples: tuple[LinkExample, ...] = ()
+    standing: tuple[StandingLink, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +243,7 @@ class AskedLinks:
     evolutions: tuple[Evolution, ...] | None
     use: ModelUse
     problems: tuple[str, ...] = ()
+    link_changes: tuple[LinkChange, ...] = ()
 
 
 def ask_for_links(
@@ -271,6 +281,8 @@ def ask_for_links(
                 deadline=deadline,
                 allow_evolution=evolve,
                 max_links=max_links,
+                examples=shown.examples,
+                standing=shown.standing,
             )
             answer, fault, cost = ask_once(model, request)
             use += cost
@@ -286,12 +298,13 @@ def ask_for_links(
                 vocabulary=sorted(vocabulary),
                 max_links=max_links,
                 trusted=True,
+                standing=shown.standing,
             )
             problems = (fault, *plan.problems) if fault else plan.problems
             if not plan.believed:
                 return AskedLinks(shown.suggested[:max_links], None, use, problems)
             links = _plausible(plan.links, shown)[:max_links]
-            return AskedLinks(tuple(links), plan.evolutions, use, problems)
+            return AskedLinks(tuple(links), plan.evolutions, use, problems, plan.link_changes)
     problem = f"links: {fault}; the analyzer's stand"
     return AskedLinks(shown.suggested[:max_links], None, use, (problem,))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import AmemError, UsageError
@@ -15,6 +15,7 @@ from amem_cli.core.reversal import is_worded
 from amem_cli.core.tags import normalise_tag
 from amem_cli.core.wikilinks import format_link, parse_link
 from amem_cli.services.add import text_bytes
+from amem_cli.services.link_plan import owned_link
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import FieldValue, NoteDraft, new_event
 from amem_cli.services.sync import refresh
@@ -109,7 +110,9 @@ def link(
     relation: Relation = "related",
     reason: str = "",
 ) -> bool:
-    """Link a note to another as its owner; False where the link is there already.
+    """Link a note to another as its owner; False where that link is there already.
+
+    A link that the machine made becomes the owner's; what they do not say of it stays.
 
     Raises:
         UsageError: the notes are one and the same, or the relation is unknown.
@@ -123,14 +126,28 @@ def link(
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(source.path))
         links = draft.note.links
-        if any(_leads_to(ports, each, source.path) == target.path for each in links):
+        present = any(_leads_to(ports, each, source.path) == target.path for each in links)
+        owned = owned_by_machine(ports.index, source.key)
+        made = owned_link(ports.index, draft.note, owned, target.path) if present else None
+        if present and made is None:
             return False
         record = LinkRecord(target.key, target.path, text, relation, 1.0, reason, by="person")
+        if made is not None:
+            record = _taken_over(made, record)
         event = new_event(ports, "edit", by="person", reason=reason, links=(record,))
-        draft.change({"links": [*links, text]}, event)
+        if made is None:
+            draft.change({"links": [*links, record.text]}, event)
+        else:
+            draft.note_down(replace(event, links_before=(made,)))
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, [source.path])
     return True
+
+
+def _taken_over(made: LinkRecord, said: LinkRecord) -> LinkRecord:
+    relation = made.relation if said.relation == "related" and not said.reason else said.relation
+    reason = said.reason or made.reason
+    return replace(said, target=made.target, text=made.text, relation=relation, reason=reason)
 
 
 def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:

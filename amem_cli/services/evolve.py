@@ -20,6 +20,7 @@ from amem_cli.core.note import METADATA_FIELDS, Metadata, Note, Relation
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ports import Encoder, LanguageModel
 from amem_cli.core.vault_port import FileContent
+from amem_cli.services.feedback import decisions
 from amem_cli.services.outcome import MadeLink, Outcome
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
@@ -103,6 +104,7 @@ class MemoryProcess:
                 evolve=self.settings.evolve,
                 trusted=self.settings.trusted,
                 plausible=self.settings.plausible,
+                decided=decisions(self.ports.index, learn=self.settings.learn),
             )
             try:
                 thought = self._think(thinker, content, note)

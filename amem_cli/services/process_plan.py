@@ -42,6 +42,7 @@ class ProcessSettings:
         deadline: seconds for one answer of the model.
         trusted: the model is good enough to overrule the analyzer.
         plausible: strength by the evidence, 0..1, from which on its word on a link counts.
+        learn: what the owner decided about links counts for others.
     """
 
     evolve: bool = True
@@ -52,6 +53,7 @@ class ProcessSettings:
     deadline: float = 90.0
     trusted: bool = False
     plausible: float = PLAUSIBLE
+    learn: bool = True
 
 
 class ProcessPlan:

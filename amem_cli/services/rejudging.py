@@ -6,21 +6,24 @@ machine's own: a keyword that was made from the old text says nothing for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.link_choice import link_suggestions
 from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.linking import names_of
 from amem_cli.core.note import MemoryLink, Note
 from amem_cli.core.ownership import Ownership
 from amem_cli.core.ports import Encoder
 from amem_cli.core.reversal import meant
 from amem_cli.core.reweighing import LinkChange, judged_by_text, restated
+from amem_cli.core.standing_links import MOST_STANDING, StandingLink
 from amem_cli.core.wikilinks import plain_text
 from amem_cli.services.analyzed import note_vector
 from amem_cli.services.near_notes import at_best, near_notes
+from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.thought import ANALYZER, Thought
 
 # Notes beside the linked ones among which the evidence tells what is usual.
@@ -71,6 +74,50 @@ def with_links_rejudged(
         linking=replace(thought.linking, link_changes=told),
         rejudged=tuple(each for each in rejudged if (each.source, each.target) not in decided),
     )
+
+
+def standing_links(
+    index: MemoryIndex,
+    note: Note,
+    owned: Ownership,
+    candidates: Sequence[LinkCandidate],
+    doubted: Collection[str],
+) -> list[StandingLink]:
+    """Links that the machine made earlier and that a new text may have made stronger or wrong.
+
+    Those of the note itself come first, then those between the candidates. None for a text that
+    went through the process before, and none that a person made or wants as it is.
+
+    Args:
+        doubted: paths of candidates that the text may supersede or contradict; of links between
+            candidates only those that begin or end there are worth their tokens.
+    """
+    summary = index.summary(note.path)
+    if summary is None or _was_processed(index.events(summary.key), summary.text_hash):
+        return []
+    shown = names_of(note, candidates)
+    found = _standing(index, note.path, owned)
+    for path in shown if doubted else ():
+        other = index.summary(path)
+        if other is not None and len(found) < MOST_STANDING:
+            theirs = _standing(index, path, owned_by_machine(index, other.key))
+            found += [each for each in theirs if {path, each.target} & set(doubted)]
+    return [each for each in found if each.target in shown][:MOST_STANDING]
+
+
+def _standing(index: MemoryIndex, source: str, owned: Ownership) -> list[StandingLink]:
+    present = {target for target, link in index.links_from(source) if link.kind == "property"}
+    return [
+        StandingLink(source, summary.path, record)
+        for record in owned.links.values()
+        if record.by == "machine" and record.target not in owned.kept
+        for summary in meant(index.find(record.target), record.target)[:1]
+        if summary.path in present
+    ]
+
+
+def _was_processed(events: Sequence[Event], text_hash: str) -> bool:
+    return any(event.kind == "process" and event.text_hash == text_hash for event in events)
 
 
 def _is_changed(events: Sequence[Event], text_hash: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amem_cli.core.graph import Graph, build
+from amem_cli.services.feedback import LinkFeedback, decisions
 
 if TYPE_CHECKING:
     from amem_cli.core.index_port import MemoryIndex
@@ -21,6 +22,7 @@ class Stats:
         pending: notes that wait for it.
         proposed: changes that wait for a person.
         problems: places in notes that need a person.
+        link_feedback: what the person's decisions about links came to, by who made the links.
     """
 
     notes: int
@@ -37,6 +39,7 @@ class Stats:
     prompt_tokens: int
     answer_tokens: int
     model_seconds: float
+    link_feedback: tuple[LinkFeedback, ...] = ()
 
     @property
     def calls_per_note(self) -> float:
@@ -64,8 +67,12 @@ def vault_graph(index: MemoryIndex) -> Graph:
     return build(notes, index.all_links(), index.link_records(), names)
 
 
-def stats(ports: VaultPorts) -> Stats:
-    """Count everything."""
+def stats(ports: VaultPorts, *, learn: bool = True) -> Stats:
+    """Count everything.
+
+    Args:
+        learn: decisions about links count for others.
+    """
     index = ports.index
     graph = vault_graph(index)
     totals = index.model_totals()
@@ -84,4 +91,5 @@ def stats(ports: VaultPorts) -> Stats:
         prompt_tokens=int(totals["prompt_tokens"]),
         answer_tokens=int(totals["answer_tokens"]),
         model_seconds=float(totals["seconds"]),
+        link_feedback=tuple(decisions(index, learn=learn).by_judge()),
     )

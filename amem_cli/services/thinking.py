@@ -8,11 +8,12 @@ where it still fails.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from amem_cli.core.analysis import USUAL_MINIMUM, LinkCandidate, link_suggestions, superseded
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
+from amem_cli.core.index_port import OVERRULING, MemoryIndex, NoteSummary
 from amem_cli.core.joint_question import JOINT_PROMPT
 from amem_cli.core.linking import LINKING_PROMPT, Evolution
 from amem_cli.core.model_trust import PLAUSIBLE
@@ -29,8 +30,13 @@ from amem_cli.services.asking import (
     ask_for_metadata,
     ask_jointly,
 )
+from amem_cli.services.feedback import Decisions
 from amem_cli.services.near_notes import NearNote, near_notes, older
+from amem_cli.services.rejudging import standing_links
 from amem_cli.services.thought import ANALYZER, Construction, Linking, Step, Thought
+
+if TYPE_CHECKING:
+    from amem_cli.core.ports import Vectors
 
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
 # and what it says of links changes nothing for the better (docs/memory.md).
@@ -66,6 +72,7 @@ class Thinker:
         evolve: older notes may change.
         plausible: strength by the evidence, 0..1, from which on its word on a link counts; it is
             not asked about weaker ones.
+        decided: what the owner decided about links.
     """
 
     index: MemoryIndex
@@ -77,6 +84,7 @@ class Thinker:
     evolve: bool
     trusted: bool
     plausible: float = PLAUSIBLE
+    decided: Decisions = field(default_factory=Decisions)
 
     def think(self, note: Note, owned: Ownership) -> Thought:
         """Metadata where it is missing, links to older notes, and changes of those.
@@ -177,6 +185,7 @@ class Thinker:
         vector = note_vector(self.encoder.encode, note)
         weighed = WEIGHED_FOR_EACH_SHOWN * self.candidates
         near = near_notes(self.index, note.path, text, vector, weighed)
+        apart = self.index.taken_apart(note.path)
         free = [
             each
             for each in older(near, note.created)
@@ -184,11 +193,13 @@ class Thinker:
             # Nothing of a private note spreads: a link tells its name, a model its words.
             and (note.private or not each.summary.private)
             and not owned.declined & {each.summary.key, each.summary.path}
+            and each.summary.path not in apart
         ]
         if not free or not self.max_links:
             return Survey()
         evidence = [each.evidence for each in free]
-        suggested = self._suggested(note, evidence, self.max_links, USUAL_MINIMUM)
+        least = self.decided.minimum(ANALYZER)
+        suggested = self._suggested(note, evidence, self.max_links, least)
         may_change = frozenset(
             each.summary.path for each in free if each.summary.private == note.private
         )
@@ -196,6 +207,8 @@ class Thinker:
             each for each in superseded(note, suggested, evidence) if each.path in may_change
         )
         shown = self._shown(note, free, suggested) if self.trusted else None
+        if shown is not None:
+            shown = self._with_the_past(note, vector, owned, shown)
         return Survey(tuple(suggested), may_change, offline, shown)
 
     def _link(self, note: Note, survey: Survey, opening: Opening | None) -> Linking:
@@ -215,7 +228,34 @@ class Thinker:
         step = Step(self.model.name, LINKING_PROMPT if opening is None else JOINT_PROMPT, asked.use)
         changes = survey.offline if asked.evolutions is None else asked.evolutions
         allowed = tuple(each for each in changes if each.path in survey.may_change)
-        return Linking(asked.links, allowed, step, asked.problems)
+        links = asked.links
+        if asked.evolutions is not None:
+            links = self._strong_enough(links, self.model.name, survey.shown)
+        return Linking(links, allowed, step, asked.problems, asked.link_changes)
+
+    def _strong_enough(
+        self, links: Sequence[MemoryLink], judge: str, shown: Shown
+    ) -> tuple[MemoryLink, ...]:
+        """A model's links without the weak ones, where the owner removed many of its links."""
+        least = self.decided.minimum(judge)
+        if least <= USUAL_MINIMUM:
+            return tuple(links)
+        standing = {each.target for each in shown.standing}
+        return tuple(each for each in links if each.strength >= least or each.target in standing)
+
+    def _with_the_past(self, note: Note, vector: Vectors, owned: Ownership, shown: Shown) -> Shown:
+        """What is shown, with what was decided and linked before."""
+
+        def may_be_shown(other: NoteSummary) -> bool:
+            return (note.private or not other.private) and self._may_be_shown(other)
+
+        examples = self.decided.examples(self.index, note, vector, may_be_shown)
+        shown = replace(shown, examples=tuple(examples))
+        if not self.evolve:
+            return shown
+        doubted = {path for path, link in shown.plausible.items() if link.relation in OVERRULING}
+        standing = standing_links(self.index, note, owned, shown.candidates, doubted)
+        return replace(shown, standing=tuple(standing))
 
     def _suggested(
         self, note: Note, evidence: Sequence[LinkCandidate], limit: int, minimum: float
