@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from amem_cli.core.markdown_prose import prose
 from amem_cli.core.note_terms import EVERYDAY_STEMS
 from amem_cli.core.stopwords import CHINESE_FUNCTION_CHARACTERS, GENERIC_WORDS
-from amem_cli.core.unfit_words import UNFIT_WORDS
+from amem_cli.core.unfit_words import UNFIT_IN_GERMAN, UNFIT_WORDS
 from amem_cli.core.words import (
     TOKEN,
     UNSPACED_RUN,
@@ -28,6 +28,7 @@ _LONGEST_PHRASE = 3
 _LONGEST_WORD = 60
 _LENGTH_SCORE = {1: 1.0, 2: 1.25, 3: 1.2}
 _GAP_WITHIN_PHRASE = re.compile(r"[ \u00a0]{1,2}")
+_PAST = re.compile(r"[^e]ed$")
 _DERIVED_ENDINGS = ("ed", "ing", "ly")
 _KIND_SCORE = {
     "name": 1.6,
@@ -51,6 +52,7 @@ class _Token:
     sentence: int
     start: int
     end: int
+    capital: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ def scored_phrases(text: str) -> list[ScoredPhrase]:
     language = detect_language(plain)
     lines = sentences(plain)
     tokens = [_tokens(line, number, language) for number, line in enumerate(lines)]
+    tokens = _with_names_known(tokens)
     weights = _word_weights(tokens)
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
     first: dict[str, Sequence[_Token]] = {}
@@ -93,11 +96,12 @@ def scored_phrases(text: str) -> list[ScoredPhrase]:
             first.setdefault(key, members)
             if members[0] is line_tokens[0]:
                 opening.add(key)
+    parts = _parts_only(spellings, first, language)
     ranked = [
         ScoredPhrase(
             counts.most_common(1)[0][0],
             _phrase_score(first[key], weights) * (1 + 0.2 * math.log(counts.total())),
-            _is_firm(first[key], language, counts.total()),
+            _is_firm(first[key], language, counts.total()) and key not in parts,
             key in opening,
         )
         for key, counts in spellings.items()
@@ -116,8 +120,36 @@ def _tokens(line: str, number: int, language: str) -> list[_Token]:
         bare = written.removesuffix("'s").removesuffix("’s")
         word = (words(bare) or [""])[0]
         kind = _kind(bare, word, language, opens=not tokens)
-        tokens.append(_Token(word, kind, number, match.start(), match.start() + len(bare)))
+        end = match.start() + len(bare)
+        tokens.append(_Token(word, kind, number, match.start(), end, bare[:1].isupper()))
     return tokens
+
+
+def _with_names_known(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
+    """The same, where a word that opens a sentence is a name if it is one elsewhere."""
+    names = {token.word for line in lines for token in line if token.kind == "name"}
+    return [
+        [
+            replace(token, kind="name") if token.word in names and token.kind == "word" else token
+            for token in line
+        ]
+        for line in lines
+    ]
+
+
+def _parts_only(
+    spellings: Mapping[str, Counter[str]], first: Mapping[str, Sequence[_Token]], language: str
+) -> set[str]:
+    """Keys of single words that never stand outside one and the same firm phrase."""
+    parts: set[str] = set()
+    for key, members in first.items():
+        count = spellings[key].total()
+        if len(members) > 1 and language != "de" and _is_firm(members, language, count):
+            own = (stem(token.word) for token in members)
+            parts |= {
+                each for each in own if each in spellings and spellings[each].total() == count
+            }
+    return parts
 
 
 def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
@@ -139,7 +171,7 @@ def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
 def _is_unfit(written: str, word: str, language: str) -> bool:
     if written[0].isupper() and any(map(str.isupper, written[1:])):
         return False
-    return language == "en" and word in UNFIT_WORDS
+    return word in (UNFIT_IN_GERMAN if language == "de" else UNFIT_WORDS)
 
 
 def _is_identifier(written: str) -> bool:
@@ -180,6 +212,8 @@ def _is_phrase(members: Sequence[_Token]) -> bool:
     kinds = {token.kind for token in members}
     if len(members) > 1 and members[-1].kind in ("derived", "number", "adjective"):
         return members[-1].word.endswith("ing")
+    if len(members) > 1 and _PAST.search(members[-1].word) and not members[-1].capital:
+        return False
     return bool(kinds - {"number", "generic"})
 
 
@@ -193,13 +227,21 @@ def _is_firm(members: Sequence[_Token], language: str, count: int) -> bool:
         if kinds[0] == "derived" and not members[0].word.endswith("ing"):
             return members[0].sentence == 0
         return kinds[0] not in ("everyday", "generic") or members[0].sentence == 0 or count > 2
-    if all(kind in _PROPER for kind in kinds):
+    if _is_proper(members, kinds):
         return True
     if kinds[-1] in ("generic", "adjective"):
         return False
     if count > 1:
         return True
     return len(members) < _LONGEST_PHRASE and not set(kinds) & {"name", "code", "adjective"}
+
+
+def _is_proper(members: Sequence[_Token], kinds: Sequence[str]) -> bool:
+    """A name or a title: `Mr Voss`, `Dirty Harry`, `Kessler Antriebstechnik`."""
+    opens_with_capital = members[0].capital and kinds[0] in ("word", "everyday", "generic")
+    return (kinds[0] in _PROPER or opens_with_capital) and all(
+        kind in _PROPER for kind in kinds[1:]
+    )
 
 
 def _cuts_a_name(line: str, tokens: Sequence[_Token], first: int, last: int) -> bool:

@@ -19,8 +19,8 @@ _VERBS = """
     provide realise realize receive recognise recognize recommend reduce refer refuse relax rely
     remain remember remind remove replace reply require respond retain reveal save say see seek
     seem select sell send separate settle shout shrug sit solve speak spend spoil stare stay
-    succeed suffer suggest suppose swallow swap swear take teach tell tend think throw try
-    understand vanish wait want warn wear whisper wonder worry write
+    succeed suffer suggest suppose survive swallow swap swear take teach tell tend think throw try
+    understand vanish violate wait want warn wear whisper wipe wonder worry write
     """
 _IRREGULAR = """
     ate beaten became been began begun bent bit bitten blew blown bought broke broken brought built
@@ -36,18 +36,18 @@ _OTHERS = """
     afterwards ahead alike aloud anyhow anyway anywhere apart beside besides direct elsewhere
     enormous everyone's few fewer mostly nothing per plus thereabouts twice unless who'd who's
     could've should've would've
-    aside asleep awake awful badly barely basically bored boring brilliant carefully casual certain
-    certainly clever clearly completely constantly correct curious cute dear definitely dull eager
-    easy elsewhere entire entirely especially everywhere exact exactly excellent fabulous fair false
-    familiar famous fancy fantastic favourite fine finally forever forth fortunate frankly fully
+    aside asleep awake awful badly barely basically bored boring brilliant carefully certain
+    certainly clever clearly completely constantly curious cute dear definitely dull eager
+    easy elsewhere entire entirely especially everywhere exactly excellent fabulous false
+    familiar famous fancy fantastic fine finally forever forth fortunate frankly fully
     funny generally gently glad gorgeous grand happy hardly hence honest horrible huge identical
-    immediately impossible incredible indeed innocent instead interesting lately lazy likewise
+    immediately impossible incredible indeed instead interesting lately lazy likewise
     literally lovely lucky mainly maybe meanwhile merely mortified naturally nearby nearly
     necessary neither nervous nevertheless nice normally nowhere obvious obviously occasionally odd
     okay ordinary otherwise overall particular perfectly pleasant possible possibly precise pretty
     previous previously probable probably proud quick quickly rare rarely ready recent recently
     regardless sad scared seldom sensible serious seriously severe silly similar simply slightly
-    slow slowly solid somehow somewhat somewhere sorry soon straightaway strange stupid sudden
+    slow slowly somehow somewhat somewhere sorry soon straightaway strange stupid sudden
     suddenly super sure surprising terrible therefore tiny tired totally ugly unable unhappy
     unlikely upside upwards usual usually weird whatever whenever whereas wherever whichever
     whoever whose wonderful worse worst worth wrong yours
@@ -66,4 +66,23 @@ UNFIT_WORDS = frozenset(
     [form for verb in _VERBS.split() for form in _forms(verb)]
     + _IRREGULAR.split()
     + _OTHERS.split()
+)
+
+# German nouns are written large, so only what opens a sentence can be mistaken for one.
+UNFIT_IN_GERMAN = frozenset(
+    """
+    absurd acht andere anderthalb anderer bekommen bereits besser bestimmt bin bitte bleiben blieb
+    blieben blöd bloß bloss brauche braucht bringt dachte danke dreißig dritte dritter drittes dumm
+    ehrlich eigene einige eins endlich fehlt fertig finde fragen früher fünf ganz gefragt gegrüßt
+    gehört gekauft genau gestern gesucht gesehen geschickt gewesen gibt gleich hatte herrlich hoffe
+    hundert immerhin interessant irgendwie jeweils kam keiner komisch komplett konkret kommt kurz
+    langsam lauter leider lieber letzte letzten letzter letztes logisch machen mehrere möglichst
+    nachfragen nachmittags nachts nächste nächsten nächster nächstes natürlich nebenbei neue neuen
+    neuer neues nimmt neun normal offenbar plötzlich prima prüfen rechte rechts richtig rund schade
+    schlimm schluss schwierig sechs seltsam sicher sieben siehe sofort sozusagen spannend spätestens
+    steht super tatsächlich teuer toll trotzdem typisch übrigens unbedingt ungefähr unklar verdammt
+    vermutlich versuchen viel vielleicht vier völlig voll vorerst vorher vorhin vorläufig vorsichtig
+    wahrscheinlich weitere wichtig witzig wohl wollte wunderbar zehn ziemlich zuerst zuletzt zumindest
+    zunächst zurück zusätzlich zwanzig zweite zweiter zweites
+    """.split()
 )
