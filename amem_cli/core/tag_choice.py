@@ -118,4 +118,3 @@ def _score(
     usual = min(1.0, use.count / max(1.0, tagged_notes))
     vote = votes.get(tag_key(use.tag), 0.0) * (1 - usual)
     return habit * (_VOTE_WEIGHT * vote + _NAME_WEIGHT * likeness) + bonus
-

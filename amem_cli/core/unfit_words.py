@@ -69,8 +69,7 @@ UNFIT_WORDS = frozenset(
 )
 
 # German nouns are written large, so only what opens a sentence can be mistaken for one.
-UNFIT_IN_GERMAN = frozenset(
-    """
+_GERMAN = """
     absurd acht andere anderthalb anderer bekommen bereits besser bestimmt bin bitte bleiben blieb
     blieben blöd bloß bloss brauche braucht bringt dachte danke dreißig dritte dritter drittes dumm
     ehrlich eigene einige eins endlich fehlt fertig finde fragen früher fünf ganz gefragt gegrüßt
@@ -82,7 +81,7 @@ UNFIT_IN_GERMAN = frozenset(
     schlimm schluss schwierig sechs seltsam sicher sieben siehe sofort sozusagen spannend spätestens
     steht super tatsächlich teuer toll trotzdem typisch übrigens unbedingt ungefähr unklar verdammt
     vermutlich versuchen viel vielleicht vier völlig voll vorerst vorher vorhin vorläufig vorsichtig
-    wahrscheinlich weitere wichtig witzig wohl wollte wunderbar zehn ziemlich zuerst zuletzt zumindest
-    zunächst zurück zusätzlich zwanzig zweite zweiter zweites
-    """.split()
-)
+    wahrscheinlich weitere wichtig witzig wohl wollte wunderbar zehn ziemlich zuerst zuletzt
+    zumindest zunächst zurück zusätzlich zwanzig zweite zweiter zweites
+    """
+UNFIT_IN_GERMAN = frozenset(_GERMAN.split())
