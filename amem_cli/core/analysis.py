@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from amem_cli.core.context_sentence import LONGEST_CONTEXT, context_sentence
 from amem_cli.core.evolution_rules import superseded
+from amem_cli.core.general_tags import GENERAL_NAMES, general_tag_evidence
 from amem_cli.core.keyphrases import candidate_phrases, extract_keywords
 from amem_cli.core.link_choice import USUAL_MINIMUM, link_suggestions
 from amem_cli.core.link_evidence import LinkCandidate
 from amem_cli.core.tag_choice import TaggedNeighbour, TagUse, suggest_tags
 
 __all__ = [
+    "GENERAL_NAMES",
     "LONGEST_CONTEXT",
     "USUAL_MINIMUM",
     "LinkCandidate",
@@ -18,6 +20,7 @@ __all__ = [
     "candidate_phrases",
     "context_sentence",
     "extract_keywords",
+    "general_tag_evidence",
     "link_suggestions",
     "suggest_tags",
     "superseded",

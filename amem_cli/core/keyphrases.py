@@ -21,8 +21,9 @@ Encode = Callable[[Sequence[str]], "Vectors"]
 _MAX_TEXT = 20_000
 _CANDIDATES = 16
 _WORDS_PER_KEYWORD = 9
-_DIVERSITY = 0.3
-_SHARE_OF_STATISTICS = 0.55
+_DIVERSITY = 0.2
+_SHARE_OF_STATISTICS = 0.6
+_FOR_OPENING = 0.2
 
 
 def candidate_phrases(text: str, limit: int = 20) -> list[str]:
@@ -34,7 +35,7 @@ def candidate_phrases(text: str, limit: int = 20) -> list[str]:
     """
     chosen: list[str] = []
     stems: list[frozenset[str]] = []
-    for phrase, _ in scored_phrases(text):
+    for phrase in (scored.text for scored in scored_phrases(text)):
         if len(chosen) >= limit:
             break
         own = _stems(phrase)
@@ -44,7 +45,7 @@ def candidate_phrases(text: str, limit: int = 20) -> list[str]:
     return chosen
 
 
-def extract_keywords(text: str, encode: Encode, *, limit: int = 6) -> list[str]:
+def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
     """The keywords of a note, the most important first.
 
     Args:
@@ -55,16 +56,20 @@ def extract_keywords(text: str, encode: Encode, *, limit: int = 6) -> list[str]:
         Distinct phrases that occur in the text; empty for a text without meaningful words.
     """
     scored = scored_phrases(text)[:_CANDIDATES]
+    # Better few keywords than a silly one.
+    scored = [phrase for phrase in scored if phrase.firm] or scored[:1]
     wanted = min(limit, _wanted(text), len(scored))
     if wanted <= 0:
         return []
-    phrases = [phrase for phrase, _ in scored]
+    phrases = [phrase.text for phrase in scored]
     vectors = encode([text[:_MAX_TEXT], *phrases])
     near = _rescaled([float(value) for value in vectors[1:] @ vectors[0]])
-    statistics = _rescaled([score for _, score in scored])
+    statistics = _rescaled([phrase.score for phrase in scored])
     relevance = [
-        _SHARE_OF_STATISTICS * statistic + (1 - _SHARE_OF_STATISTICS) * meaning
-        for statistic, meaning in zip(statistics, near, strict=True)
+        _SHARE_OF_STATISTICS * statistic
+        + (1 - _SHARE_OF_STATISTICS) * meaning
+        + _FOR_OPENING * phrase.opens
+        for statistic, meaning, phrase in zip(statistics, near, scored, strict=True)
     ]
     return [phrases[i] for i in _varied(relevance, vectors[1:], phrases, wanted)]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from amem_cli.core.markdown_prose import prose
 from amem_cli.core.note_terms import EVERYDAY_STEMS
 from amem_cli.core.stopwords import CHINESE_FUNCTION_CHARACTERS, GENERIC_WORDS
+from amem_cli.core.unfit_words import UNFIT_IN_GERMAN, UNFIT_WORDS
 from amem_cli.core.words import (
     TOKEN,
     UNSPACED_RUN,
@@ -27,6 +28,7 @@ _LONGEST_PHRASE = 3
 _LONGEST_WORD = 60
 _LENGTH_SCORE = {1: 1.0, 2: 1.25, 3: 1.2}
 _GAP_WITHIN_PHRASE = re.compile(r"[ \u00a0]{1,2}")
+_PAST = re.compile(r"[^e]ed$")
 _DERIVED_ENDINGS = ("ed", "ing", "ly")
 _KIND_SCORE = {
     "name": 1.6,
@@ -39,6 +41,7 @@ _KIND_SCORE = {
     "adjective": 0.4,
     "generic": 0.15,
 }
+_PROPER = frozenset(("name", "code", "noun"))
 _UNSPACED_LENGTHS = (4, 3, 2)
 
 
@@ -49,35 +52,64 @@ class _Token:
     sentence: int
     start: int
     end: int
+    capital: bool
 
 
-def scored_phrases(text: str) -> list[tuple[str, float]]:
+@dataclass(frozen=True, slots=True)
+class ScoredPhrase:
+    """A phrase of a text.
+
+    Attributes:
+        text: as the text spells it most often.
+        firm: of a shape that keywords have. A loose one (`callum drops`, a lone everyday word) is
+            of use only where there is no other.
+        opens: it opens a sentence, a list item or the title.
+    """
+
+    text: str
+    score: float
+    firm: bool = True
+    opens: bool = False
+
+
+def scored_phrases(text: str) -> list[ScoredPhrase]:
     """Phrases of the text with their scores, best first; every one stands in the text as given.
 
     A word weighs by its kind (name, identifier, noun, everyday word), its frequency, the sentences
     it is spread over and how early it comes; a phrase by the mean of its words, its length and its
     own frequency. Runs of Chinese, Japanese or Korean give repeated pieces of 2 to 4 characters.
+    Loose phrases come after the firm ones.
     """
     plain = prose(text[:_MAX_TEXT], with_code=True)
     language = detect_language(plain)
     lines = sentences(plain)
     tokens = [_tokens(line, number, language) for number, line in enumerate(lines)]
+    tokens = _with_names_known(tokens)
     weights = _word_weights(tokens)
     spellings: dict[str, Counter[str]] = defaultdict(Counter)
-    scores: dict[str, float] = {}
+    first: dict[str, Sequence[_Token]] = {}
+    opening: set[str] = set()
     for line, line_tokens in zip(lines, tokens, strict=True):
         for members in _runs(line, line_tokens):
             key = " ".join(stem(token.word) for token in members)
             spellings[key][line[members[0].start : members[-1].end]] += 1
-            scores.setdefault(key, _phrase_score(members, weights))
+            first.setdefault(key, members)
+            if members[0] is line_tokens[0]:
+                opening.add(key)
+    parts = _parts_only(spellings, first, language)
     ranked = [
-        (counts.most_common(1)[0][0], scores[key] * (1 + 0.2 * math.log(counts.total())))
+        ScoredPhrase(
+            counts.most_common(1)[0][0],
+            _phrase_score(first[key], weights) * (1 + 0.2 * math.log(counts.total())),
+            _is_firm(first[key], language, counts.total()) and key not in parts,
+            key in opening,
+        )
         for key, counts in spellings.items()
     ]
     ranked.extend(_unspaced_phrases(lines))
     return sorted(
-        ((phrase, score) for phrase, score in ranked if phrase in text),
-        key=lambda entry: (-entry[1], entry[0]),
+        (phrase for phrase in ranked if phrase.text in text),
+        key=lambda phrase: (not phrase.firm, -phrase.score, phrase.text),
     )
 
 
@@ -88,8 +120,36 @@ def _tokens(line: str, number: int, language: str) -> list[_Token]:
         bare = written.removesuffix("'s").removesuffix("’s")
         word = (words(bare) or [""])[0]
         kind = _kind(bare, word, language, opens=not tokens)
-        tokens.append(_Token(word, kind, number, match.start(), match.start() + len(bare)))
+        end = match.start() + len(bare)
+        tokens.append(_Token(word, kind, number, match.start(), end, bare[:1].isupper()))
     return tokens
+
+
+def _with_names_known(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
+    """The same, where a word that opens a sentence is a name if it is one elsewhere."""
+    names = {token.word for line in lines for token in line if token.kind == "name"}
+    return [
+        [
+            replace(token, kind="name") if token.word in names and token.kind == "word" else token
+            for token in line
+        ]
+        for line in lines
+    ]
+
+
+def _parts_only(
+    spellings: Mapping[str, Counter[str]], first: Mapping[str, Sequence[_Token]], language: str
+) -> set[str]:
+    """Keys of single words that never stand outside one and the same firm phrase."""
+    parts: set[str] = set()
+    for key, members in first.items():
+        count = spellings[key].total()
+        if len(members) > 1 and language != "de" and _is_firm(members, language, count):
+            own = (stem(token.word) for token in members)
+            parts |= {
+                each for each in own if each in spellings and spellings[each].total() == count
+            }
+    return parts
 
 
 def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
@@ -97,13 +157,21 @@ def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
         return "stop"
     if not any(character.isalpha() for character in word):
         return "number"
-    if is_stopword(word, language) or len(word) < 2:
+    if is_stopword(word, language) or len(word) < 2 or _is_unfit(written, word, language):
         return "stop"
     if word in GENERIC_WORDS:
         return "generic"
+    if written[0].isdigit():
+        return "number"
     if _is_identifier(written):
         return "code"
     return _kind_of_plain_word(written, word, language, opens=opens)
+
+
+def _is_unfit(written: str, word: str, language: str) -> bool:
+    if written[0].isupper() and any(map(str.isupper, written[1:])):
+        return False
+    return word in (UNFIT_IN_GERMAN if language == "de" else UNFIT_WORDS)
 
 
 def _is_identifier(written: str) -> bool:
@@ -144,7 +212,36 @@ def _is_phrase(members: Sequence[_Token]) -> bool:
     kinds = {token.kind for token in members}
     if len(members) > 1 and members[-1].kind in ("derived", "number", "adjective"):
         return members[-1].word.endswith("ing")
+    if len(members) > 1 and _PAST.search(members[-1].word) and not members[-1].capital:
+        return False
     return bool(kinds - {"number", "generic"})
+
+
+def _is_firm(members: Sequence[_Token], language: str, count: int) -> bool:
+    kinds = [token.kind for token in members]
+    if len({token.word for token in members}) < len(members) or kinds[0] == "number":
+        return False
+    if len(members) == 1:
+        if language == "de" and kinds[0] == "adjective":
+            return False
+        if kinds[0] == "derived" and not members[0].word.endswith("ing"):
+            return members[0].sentence == 0
+        return kinds[0] not in ("everyday", "generic") or members[0].sentence == 0 or count > 2
+    if _is_proper(members, kinds):
+        return True
+    if kinds[-1] in ("generic", "adjective"):
+        return False
+    if count > 1:
+        return True
+    return len(members) < _LONGEST_PHRASE and not set(kinds) & {"name", "code", "adjective"}
+
+
+def _is_proper(members: Sequence[_Token], kinds: Sequence[str]) -> bool:
+    """A name or a title: `Mr Voss`, `Dirty Harry`, `Kessler Antriebstechnik`."""
+    opens_with_capital = members[0].capital and kinds[0] in ("word", "everyday", "generic")
+    return (kinds[0] in _PROPER or opens_with_capital) and all(
+        kind in _PROPER for kind in kinds[1:]
+    )
 
 
 def _cuts_a_name(line: str, tokens: Sequence[_Token], first: int, last: int) -> bool:
@@ -183,7 +280,7 @@ def _phrase_score(members: Sequence[_Token], weights: dict[str, float]) -> float
     return mean * _LENGTH_SCORE[len(members)]
 
 
-def _unspaced_phrases(lines: Sequence[str]) -> list[tuple[str, float]]:
+def _unspaced_phrases(lines: Sequence[str]) -> list[ScoredPhrase]:
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
     for number, line in enumerate(lines):
@@ -197,7 +294,9 @@ def _unspaced_phrases(lines: Sequence[str]) -> list[tuple[str, float]]:
         piece for piece in counts if not any(c in CHINESE_FUNCTION_CHARACTERS for c in piece)
     ]
     return [
-        (piece, _unspaced_score(piece, counts) / (1 + 0.25 * math.log(1 + first[piece])))
+        ScoredPhrase(
+            piece, _unspaced_score(piece, counts) / (1 + 0.25 * math.log(1 + first[piece]))
+        )
         for piece in telling
         if not _is_part_of_equal(piece, counts)
     ]

@@ -1,4 +1,4 @@
-"""Tags for a note: the vault's own where they fit, else the note's best keyword."""
+"""Which tags of the vault fit a note."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VOTE_WEIGHT = 1.0
 _LEAST_ELECTORATE = 4
 _USUAL_TAGS_PER_NOTE = 2
 _WORD_BONUS = 0.45
-_NAME_WEIGHT = 0.5
+_NAME_WEIGHT = 0.8
 _LEAST_SCORE = 0.3
 _LEAST_USES_OF_A_COMMON_TAG = 2
 
@@ -60,8 +60,7 @@ def suggest_tags(
     """Tags for a note, the best fitting first, written as the vault writes them.
 
     A tag of the vault is scored by the weighted vote of the nearest notes, by its own words among
-    the note's keywords and by the likeness of its name to the note. Only where no tag of the vault
-    fits, the first keyword that makes a tag is given instead.
+    the note's keywords and by the likeness of its name to the note.
 
     Args:
         text_vector: unit vector of the note.
@@ -69,7 +68,7 @@ def suggest_tags(
         neighbours: the nearest notes, nearest first; five to ten of them.
 
     Returns:
-        At most `limit` valid tags; none where the note has no keyword either.
+        At most `limit` valid tags; none where none fits.
     """
     uses = {tag_key(use.tag): use for use in vocabulary if normalise_tag(use.tag) == use.tag}
     votes = _votes(neighbours)
@@ -82,9 +81,7 @@ def suggest_tags(
         (key for key, score in scores.items() if score >= _LEAST_SCORE),
         key=lambda key: (-scores[key], -uses[key].count, key),
     )
-    if fitting:
-        return [uses[key].tag for key in fitting[: max(0, limit)]]
-    return _keyword_tags(keywords)[: max(0, min(limit, 1))]
+    return [uses[key].tag for key in fitting[: max(0, limit)]]
 
 
 def _votes(neighbours: Sequence[TaggedNeighbour]) -> Mapping[str, float]:
@@ -121,12 +118,3 @@ def _score(
     usual = min(1.0, use.count / max(1.0, tagged_notes))
     vote = votes.get(tag_key(use.tag), 0.0) * (1 - usual)
     return habit * (_VOTE_WEIGHT * vote + _NAME_WEIGHT * likeness) + bonus
-
-
-def _keyword_tags(keywords: Sequence[str]) -> list[str]:
-    tags: list[str] = []
-    for keyword in keywords:
-        tag = None if keyword[:1].isdigit() else normalise_tag(keyword.lower())
-        if tag is not None and len(tag) > 1 and tag_key(tag) not in map(tag_key, tags):
-            tags.append(tag)
-    return tags

@@ -7,15 +7,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from amem_cli.core.analysis import (
+    GENERAL_NAMES,
     TaggedNeighbour,
     TagUse,
     context_sentence,
     extract_keywords,
+    general_tag_evidence,
     suggest_tags,
 )
 from amem_cli.core.embedding_text import embedded_text
-from amem_cli.core.index_port import MemoryIndex
+from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.note import Metadata, Note
+from amem_cli.core.ownership import ownership
 from amem_cli.core.passages import split_passages
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 TAGS_COMPARED = 40
 NEIGHBOURS_FOR_TAGS = 8
 # Notes less alike than this have nothing to say about each other's tags.
-LEAST_LIKENESS_TO_VOTE = 0.3
+LEAST_LIKENESS_TO_VOTE = 0.2
 
 
 def note_vector(encode: Callable[[Sequence[str]], Vectors], note: Note) -> Vectors:
@@ -65,12 +68,20 @@ class Analyzed:
         near = self._index.vector_scores(self._vector, NEIGHBOURS_FOR_TAGS + 1)
         near.pop(self._note.path, None)
         return [
-            TaggedNeighbour(summary.tags, similarity)
+            TaggedNeighbour(self._telling_tags(summary), similarity)
             for path, similarity in near.items()
             if similarity >= LEAST_LIKENESS_TO_VOTE
             and (summary := self._index.summary(path)) is not None
             and (self._note.private or not summary.private)
         ]
+
+    def _telling_tags(self, summary: NoteSummary) -> tuple[str, ...]:
+        """A note's tags without the general ones that a machine gave it: those come of words of
+        that note, which say nothing of another one."""
+        if not GENERAL_NAMES.intersection(summary.tags):
+            return summary.tags
+        given = GENERAL_NAMES & ownership(self._index.events(summary.key)).tags
+        return tuple(tag for tag in summary.tags if tag not in given)
 
     def metadata(self, wanted: Sequence[str]) -> Metadata:
         """Values for the wanted fields."""
@@ -95,10 +106,17 @@ class Analyzed:
 
     def _tags(self, keywords: Sequence[str]) -> tuple[str, ...]:
         counts = self._index.tag_counts(public=not self._note.private)
-        common = sorted(counts, key=lambda tag: (-counts[tag], tag))[:TAGS_COMPARED]
+        named = [tag for tag in counts if tag not in GENERAL_NAMES]
+        common = sorted(named, key=lambda tag: (-counts[tag], tag))[:TAGS_COMPARED]
         names = [tag.replace("/", " ").replace("-", " ") for tag in common]
         compared: dict[str, Vectors] = {}
         if names:
             compared = dict(zip(common, self._encode(names), strict=True))
         uses = [TagUse(tag, count, compared.get(tag)) for tag, count in counts.items()]
-        return tuple(suggest_tags(self._vector, keywords, uses, self._neighbours))
+        fitting = suggest_tags(self._vector, keywords, uses, self._neighbours)
+        return tuple(fitting or self._general_tags())
+
+    def _general_tags(self) -> list[str]:
+        evidence = general_tag_evidence(self._note.title, self._text)
+        texts = evidence.texts()
+        return evidence.chosen(self._vector, self._encode(texts)) if texts else []

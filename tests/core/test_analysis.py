@@ -170,14 +170,13 @@ def test_a_tag_named_by_a_keyword_fits_without_neighbours() -> None:
     assert suggest_tags(vector("x"), ["bread"], VOCABULARY, []) == ["bread"]
 
 
-def test_a_keyword_becomes_the_tag_where_the_vault_has_none() -> None:
-    assert suggest_tags(vector("x"), ["Dead Tuples", "replica"], [], []) == ["dead-tuples"]
-    assert suggest_tags(vector("x"), [], [], []) == []
+def test_a_keyword_makes_no_tag_of_its_own() -> None:
+    assert suggest_tags(vector("x"), ["Dead Tuples", "replica"], [], []) == []
 
 
 def test_the_first_tag_of_a_vault_does_not_spread() -> None:
     only = [TaggedNeighbour(("first",), 0.2)]
-    assert suggest_tags(vector("x"), ["piano"], [TagUse("first", 1)], only) == ["piano"]
+    assert suggest_tags(vector("x"), ["piano"], [TagUse("first", 1)], only) == []
 
 
 @given(st.lists(st.text(max_size=30), max_size=6))

@@ -65,3 +65,16 @@ def test_keywords_stand_in_the_text(text: str) -> None:
 def test_long_hostile_text_is_read(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     assert len(extract_keywords(text, encode)) <= 6
+
+
+def test_keywords_hold_no_verbs_and_no_numbers_before_things() -> None:
+    text = "Rota\n\nMaya and Theo. Callum thinks the oven happens to be hot. 30 quid for Devon."
+    folded = " ".join(extract_keywords(text, encode)).casefold().split()
+    assert not {"thinks", "happens", "30"} & set(folded)
+
+
+def test_a_part_of_a_name_is_no_keyword_beside_it() -> None:
+    text = "Post\n\nA letter came from Saltby Water about the dam. We called Saltby Water."
+    keywords = extract_keywords(text, encode)
+    assert "Saltby Water" in keywords
+    assert not {"Saltby", "Water"} & set(keywords)

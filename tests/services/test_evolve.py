@@ -55,7 +55,7 @@ def metadata(request: ModelRequest) -> str:
     if "context" in properties:
         answer["context"] = "Croissant dough tears in lamination where the butter is too cold."
     if "phrases" in properties:
-        answer["phrases"] = ["k3", "k1"]
+        answer["phrases"] = ["k2", "k1"]
     if "keywords" in properties:
         answer["keywords"] = ["butter"]
     if "tags" in properties:
