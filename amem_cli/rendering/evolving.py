@@ -75,7 +75,7 @@ class EvolveReport:
             sys.stdout.write(f"{gap}],\n{json_text(rest, indent=2)[2:]}\n")
         elif not self.count:
             self.output.plain("nothing is pending")
-        elif self.count > NOTES_IN_FULL:
+        elif self.count > NOTES_IN_FULL and self.done + self.pending:
             self.output.plain(self._sum())
         if self._with_problems > PROBLEMS_SHOWN:
             more = self._with_problems - PROBLEMS_SHOWN
@@ -89,7 +89,7 @@ class EvolveReport:
 
     def _sum(self) -> str:
         done = "would be remembered" if self.dry_run else "remembered"
-        parts = [f"{_notes(self._described)} described", _many(self._links, "link") + " made"]
+        parts = [f"{self._described} described", _many(self._links, "link") + " made"]
         if self._evolved:
             parts.append(_many(self._evolved, "older note") + " evolved")
         if self._proposed:
