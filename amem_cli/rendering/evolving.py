@@ -70,13 +70,20 @@ class EvolveReport:
         """Tell the sum, why it ended, and close the JSON document."""
         reason = "interrupted" if interrupted else "".join(batch.stopped[:1])
         if self.output.as_json:
-            rest = {"pending": self.pending + batch.left, "left": batch.left, "stopped": reason}
+            rest = {
+                "pending": self.pending + batch.left,
+                "left": batch.left,
+                "elsewhere": batch.elsewhere,
+                "stopped": reason,
+            }
             gap = "\n  " if self.done + self.pending else ""
             sys.stdout.write(f"{gap}],\n{json_text(rest, indent=2)[2:]}\n")
         elif not self.count:
             self.output.plain("nothing is pending")
         elif self.count > NOTES_IN_FULL and self.done + self.pending:
             self.output.plain(self._sum())
+        if batch.elsewhere:
+            self.output.notice(f"{_notes(batch.elsewhere)} another amem process had done")
         if self._with_problems > PROBLEMS_SHOWN:
             more = self._with_problems - PROBLEMS_SHOWN
             self.output.notice(f"! … and {more} more (--verbose shows all)")

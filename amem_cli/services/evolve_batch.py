@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from amem_cli.core.errors import AmemError, BudgetSpent, NotFoundError
@@ -48,7 +48,7 @@ class EvolveBatch:
         """How many have not had their turn."""
         return len(self.paths) - self.reached
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Generator[Outcome, None, None]:
         """Process the notes; one bad note stops nothing, a dead model or a full disk does."""
         self._held_since = time.monotonic()
         for path in self.paths:
