@@ -87,7 +87,7 @@ class EvolveBatch:
             self._count(error.message == self._last_error, error.message, error.hint)
             return waiting_outcome(process.ports, path, (error.message, error.hint))
         if outcome.failed:
-            self._count(True, *outcome.problems[:2])
+            self._count(True, *(outcome.problems[:2] or ("the model does not answer",)))
         else:
             self._failures, self._last_error = 0, ""
         return outcome
