@@ -22,7 +22,7 @@ from memory_gold import rows
 from amem_cli.adapters.vault_template import adopt_vault
 from amem_cli.core.identity import parse_moment
 from amem_cli.services.add import NewNote, add
-from amem_cli.services.evolve import evolve_many
+from amem_cli.services.evolve_batch import evolve_many
 from amem_cli.services.query import search
 from amem_cli.services.stats import stats
 from amem_cli.services.sync import embed_missing, synchronise

@@ -34,7 +34,7 @@ from amem_cli.core import ranking
 from amem_cli.core.full_text import search_terms
 from amem_cli.core.ranking import fused
 from amem_cli.services.add import add
-from amem_cli.services.evolve import evolve_many
+from amem_cli.services.evolve_batch import evolve_many
 from amem_cli.services.query import search
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.wiring import Workspace

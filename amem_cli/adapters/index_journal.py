@@ -148,12 +148,22 @@ class JournalTables(DecisionTable):
         return [PendingNote(*row) for row in self.rows(sql)]
 
     def unprocessed(self) -> list[str]:
-        """Paths of all notes that no memory process has seen, those of an adopted vault too."""
+        """Paths of all notes that no memory process has seen, those of an adopted vault too: tried
+        least first, then oldest."""
         sql = (
-            f"SELECT path FROM notes n WHERE n.refused = '' AND NOT {_SEEN}"  # noqa: S608
-            " ORDER BY coalesce(nullif(n.created, ''), n.modified), n.path"
+            "SELECT n.path FROM notes n LEFT JOIN attempts a USING(path)"  # noqa: S608
+            f" WHERE n.refused = '' AND NOT {_SEEN} ORDER BY coalesce(a.count, 0),"
+            " coalesce(nullif(n.created, ''), n.modified), n.path"
         )
         return [row[0] for row in self.rows(sql)]
+
+    def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
+        """Whether a note, by its id or path, went through the memory process with this text."""
+        sql = (
+            "SELECT 1 FROM processed WHERE text_hash = ? AND note IN (SELECT value FROM"
+            " json_each(?)) LIMIT 1"
+        )
+        return self.rows(sql, (text_hash, json.dumps(list(keys)))).fetchone() is not None
 
     def postpone(self, path: str, error: str) -> None:
         """Count a failed attempt."""

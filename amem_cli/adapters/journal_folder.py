@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.atomic_write import sync_folder
 from amem_cli.adapters.own_folder import make_own_folder, own_files
@@ -22,8 +24,25 @@ _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
 MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
+@dataclass(slots=True)
+class _Followed:
+    """A file that nobody but this process has written to since it was read to its end.
+
+    Attributes:
+        state: what the system says of the file as it is known.
+        digest: SHA-256 of all of it, to go on with.
+        read_to: how far it was read, the digest up to there, and the number of lines.
+    """
+
+    state: str
+    digest: Any
+    read_to: tuple[int, str, int]
+
+
 class JournalFolder:
     """Reads every machine's journal, appends to this machine's own.
+
+    Of its own additions it reads back these alone, not the whole file each time.
 
     Args:
         folder: the vault's `.amem/journal`.
@@ -33,6 +52,9 @@ class JournalFolder:
     def __init__(self, folder: Path, machine: str) -> None:
         self._folder = folder
         self._machine = machine
+        self._followed: dict[str, _Followed] = {}
+        # A watcher reads in one thread what it adds in another.
+        self._following = threading.Lock()
 
     def append(self, events: Sequence[Event]) -> None:
         """Add events durably, as whole lines.
@@ -56,8 +78,11 @@ class JournalFolder:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
             handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o644)
             with os.fdopen(handle, "r+b", buffering=0) as stream:
-                stream.write(_line_break_after(stream.seek(0, os.SEEK_END), path) + data)
+                before = _state(os.fstat(stream.fileno()))
+                data = _line_break_after(stream.seek(0, os.SEEK_END), path) + data
+                stream.write(data)
                 os.fsync(stream.fileno())
+                self._follow(path.name, before, data, _state(os.fstat(stream.fileno())))
             if created:
                 sync_folder(self._folder)
         except OSError as error:
@@ -65,6 +90,16 @@ class JournalFolder:
                 f"cannot write the journal: {error.strerror}",
                 hint="Check space and permissions of .amem/journal.",
             ) from error
+
+    def _follow(self, name: str, before: str, data: bytes, state: str) -> None:
+        with self._following:
+            followed = self._followed.get(name)
+            grown = _size(state) - _size(before)
+            if followed is not None and followed.state == before and grown == len(data):
+                followed.digest.update(data)
+                followed.state = state
+            else:
+                self._followed.pop(name, None)
 
     def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
         """Events beyond the known positions."""
@@ -100,29 +135,52 @@ class JournalFolder:
 
     def _news(self, path: Path, known: str, problems: list[Problem]) -> JournalFile | None:
         state, offset, digest = _position(known)
-        status = path.stat()
-        now = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+        now = _state(path.stat())
         if now == state:
             return None
         import hashlib
 
+        with self._following:
+            followed = self._followed.pop(path.name, None)
+            if followed is not None and (followed.state, followed.read_to[:2]) == (
+                now,
+                (offset, digest),
+            ):
+                self._followed[path.name] = followed
+                return self._own_news(path, followed, problems)
         data = path.read_bytes()
         if known and hashlib.sha256(data[:offset]).hexdigest() != digest:
             raise _KnownPartChanged
-        end = data.rfind(b"\n") + 1
-        events = self._read(path.name, data[:end], offset, problems)
+        end, before = data.rfind(b"\n") + 1, data.count(b"\n", 0, offset)
+        events, lines = self._read(path.name, data[offset:end], before, problems)
+        whole = hashlib.sha256(data[:end])
         if end < len(data):
-            place, line = f".amem/journal/{path.name}", data.count(b"\n") + 1
-            problems.append(Problem(place, line, "the last line is torn; it was skipped"))
-        position = f"{now}|{end}|{hashlib.sha256(data[:end]).hexdigest()}"
+            place = f".amem/journal/{path.name}"
+            problems.append(Problem(place, lines + 1, "the last line is torn; it was skipped"))
+        elif _state(path.stat()) == now and len(data) == _size(now):
+            self._followed[path.name] = _Followed(now, whole, (end, whole.hexdigest(), lines))
+        return JournalFile(path.name, f"{now}|{end}|{whole.hexdigest()}", tuple(events))
+
+    def _own_news(self, path: Path, followed: _Followed, problems: list[Problem]) -> JournalFile:
+        """What this process itself has added."""
+        offset, _, before = followed.read_to
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            data = stream.read(_size(followed.state) - offset)
+        events, lines = self._read(path.name, data, before, problems)
+        digest = followed.digest.hexdigest()
+        followed.read_to = (offset + len(data), digest, lines)
+        position = f"{followed.state}|{offset + len(data)}|{digest}"
         return JournalFile(path.name, position, tuple(events))
 
-    def _read(self, name: str, data: bytes, start: int, problems: list[Problem]) -> list[Event]:
+    def _read(
+        self, name: str, data: bytes, before: int, problems: list[Problem]
+    ) -> tuple[list[Event], int]:
+        """The events of whole lines that follow so many others; and the number of all lines."""
         from amem_cli.core.journal import from_record
 
         events = []
-        first_line = data.count(b"\n", 0, start) + 1
-        for number, line in enumerate(data[start:].split(b"\n"), first_line):
+        for number, line in enumerate(data.split(b"\n"), before + 1):
             if not line.strip():
                 continue
             try:
@@ -135,7 +193,7 @@ class JournalFolder:
             except (ValueError, RecursionError) as error:
                 place = f".amem/journal/{name}"
                 problems.append(Problem(place, number, f"unreadable journal line: {error}"))
-        return events
+        return events, before + data.count(b"\n")
 
 
 class _KnownPartChanged(Exception):
@@ -147,6 +205,14 @@ def _position(text: str) -> tuple[str, int, str]:
     if len(parts) != 3 or not parts[1].isdecimal():
         return "", 0, ""
     return parts[0], int(parts[1]), parts[2]
+
+
+def _state(status: os.stat_result) -> str:
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+
+
+def _size(state: str) -> int:
+    return int(state.partition(" ")[0])
 
 
 def _line_break_after(size: int, path: Path) -> bytes:

@@ -37,7 +37,7 @@ def import_notes(
         amem import memories.jsonl --no-llm
     """
     from amem_cli.rendering.documents import outcome_document
-    from amem_cli.services.evolve import evolve_many
+    from amem_cli.services.evolve_batch import evolve_many
     from amem_cli.services.exchange import import_lines
 
     session = session_of(context)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amem_cli.cli.session import Session, session_of
+from amem_cli.core.errors import EXIT_FIXABLE, EXIT_INTERRUPTED, EXIT_NOT_FOUND
 
 if TYPE_CHECKING:
-    from amem_cli.rendering.console import Console
-    from amem_cli.services.outcome import Outcome
     from amem_cli.wiring import Workspace
+
+# What a run of hours has done is in git before its end, in commits that can be read.
+NOTES_IN_A_COMMIT = 100
 
 
 def register(app: typer.Typer) -> None:
@@ -43,26 +45,43 @@ def evolve(
 
         amem evolve --all --limit 100
     """
-    from amem_cli.rendering.documents import outcome_document
-    from amem_cli.services.evolve import evolve_many
-
     session = session_of(context)
     with session.workspace(llm_backend=None if llm else "none") as workspace:
         paths = _chosen(workspace, notes or [], everything)[:limit]
         session.embed(workspace)
-        process = workspace.process
-        with session.output.progress("remembering") as progress:
-            outcomes = evolve_many(
-                process, paths, dry_run=dry_run, asked=bool(notes), progress=progress
-            )
-    document = {
-        "dry_run": dry_run,
-        "notes": [outcome_document(outcome) for outcome in outcomes],
-        "pending": sum(outcome.pending for outcome in outcomes),
-    }
-    session.output.result(document, lambda console: _show(session, console, outcomes))
-    if any(outcome.pending for outcome in outcomes) and not dry_run:
-        raise typer.Exit(1)
+        code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes))
+    if code:
+        raise typer.Exit(code)
+
+
+def _evolve(
+    session: Session, workspace: Workspace, paths: list[str], *, dry_run: bool, asked: bool
+) -> int:
+    """Process notes and tell of each as it is done; gives the exit code."""
+    from amem_cli.cli.batch_progress import batch_progress
+    from amem_cli.rendering.evolving import EvolveReport
+    from amem_cli.services.evolve_batch import EvolveBatch
+
+    batch = EvolveBatch(workspace.process, paths, asked=asked, dry_run=dry_run)
+    report = EvolveReport(session.output, len(paths), dry_run)
+    report.begin()
+    interrupted = False
+    try:
+        with batch_progress(session.output, "remembering") as progress:
+            batch.begin, batch.progress = progress.at, progress.reached
+            for number, outcome in enumerate(batch.outcomes(), 1):
+                report.note(outcome)
+                if number % NOTES_IN_A_COMMIT == 0:
+                    session.commit(workspace)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        report.end(batch, interrupted=interrupted)
+    if interrupted:
+        return EXIT_INTERRUPTED
+    if batch.stopped:
+        return EXIT_FIXABLE
+    return EXIT_NOT_FOUND if report.pending and not dry_run else 0
 
 
 def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[str]:
@@ -73,15 +92,6 @@ def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[st
     if everything:
         return workspace.index.unprocessed()
     return [note.path for note in workspace.index.pending()]
-
-
-def _show(session: Session, console: Console, outcomes: list[Outcome]) -> None:
-    from amem_cli.rendering.text import show_outcome
-
-    if not outcomes:
-        session.output.plain("nothing is pending")
-    for outcome in outcomes:
-        show_outcome(console, outcome, verbose=session.output.verbose)
 
 
 def history(

@@ -49,10 +49,14 @@ class Session:
         finally:
             # What was changed before a failure is changed, and is committed as well.
             try:
-                for notice in workspace.commit_changes():
-                    self.output.notice(notice)
+                self.commit(workspace)
             finally:
                 workspace.close()
+
+    def commit(self, workspace: Workspace) -> None:
+        """Commit what the machine changed so far, where the settings say so."""
+        for notice in workspace.commit_changes():
+            self.output.notice(notice)
 
     def synchronise(self, workspace: Workspace) -> None:
         """Read what changed in the folder, with a progress bar where it is much."""

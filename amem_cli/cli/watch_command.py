@@ -153,7 +153,7 @@ def _drain(session: Session, workspace: Workspace) -> None:
     from amem_cli.adapters.power import lower_priority
     from amem_cli.rendering.documents import outcome_document
     from amem_cli.rendering.text import show_outcome
-    from amem_cli.services.evolve import evolve_many
+    from amem_cli.services.evolve_batch import evolve_many
     from amem_cli.services.follow import follow_moves
     from amem_cli.watcher import Watcher
 

@@ -334,7 +334,11 @@ class MemoryIndex(NoteNames, Protocol):
         """Notes that the memory process has not finished with: tried least first, then oldest."""
 
     def unprocessed(self) -> list[str]:
-        """Paths of all notes that no memory process has seen, those of an adopted vault too."""
+        """Paths of all notes that no memory process has seen, those of an adopted vault too: tried
+        least first, then oldest."""
+
+    def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
+        """Whether a note, by its id or path, went through the memory process with this text."""
 
     def postpone(self, path: str, error: str) -> None:
         """Count a failed attempt."""

@@ -79,14 +79,7 @@ class Output:
 
     def json_line(self, document: Any, *, indent: int | None = None) -> None:
         """One JSON document; characters that a terminal or encoding cannot hold are escaped."""
-        text = json.dumps(document, ensure_ascii=False, indent=indent)
-        encoding = sys.stdout.encoding or "utf-8"
-        try:
-            printed = "".join(_escaped(char) for char in text) if not _plain(text) else text
-            printed.encode(encoding)
-        except UnicodeEncodeError:
-            printed = json.dumps(document, indent=indent)
-        sys.stdout.write(printed + "\n")
+        sys.stdout.write(json_text(document, indent=indent) + "\n")
 
     def plain(self, text: str) -> None:
         """A line of result text without any styling."""
@@ -139,6 +132,17 @@ class Output:
             if not once_told:
                 update = bars.enter_context(_bar(label, self.color))
             yield told
+
+
+def json_text(document: Any, *, indent: int | None = None) -> str:
+    """A JSON document for stdout, with what a terminal or encoding cannot hold escaped."""
+    text = json.dumps(document, ensure_ascii=False, indent=indent)
+    try:
+        printed = text if _plain(text) else "".join(_escaped(char) for char in text)
+        printed.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(document, indent=indent)
+    return printed
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The memory process for one note or many: construct, link, evolve, record (A-MEM)."""
+"""The memory process for one note: construct, link, evolve, record (A-MEM)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from amem_cli.core.errors import (
-    AmemError,
     BudgetSpent,
     HeaderRefused,
     ModelClosed,
     ModelError,
     WriteConflict,
 )
-from amem_cli.core.index_port import Progress
 from amem_cli.core.merge_conflicts import conflict_line
 from amem_cli.core.note import METADATA_FIELDS, Metadata, Note, Relation
 from amem_cli.core.note_file import parse_note
@@ -32,7 +30,6 @@ from amem_cli.services.thought import Thought
 from amem_cli.services.vault_ports import VaultPorts
 
 MAX_ROUNDS = 3
-BREAKER_AFTER = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ class MemoryProcess:
                 synchronise(self.ports)
             content = self.ports.vault.read(path)
             note = parse_note(path, content.raw, self.ports.names)
-            if only_pending and self._is_finished(path, content):
+            if only_pending and self._is_finished(note, content):
                 return _made_elsewhere(self.ports, path)
             if note.refused is not None:
                 place = f"line {note.refused.line}: {note.refused.message}"
@@ -108,7 +105,9 @@ class MemoryProcess:
             )
             try:
                 thought = self._think(thinker, content, note)
-                outcome = self._carry_out(content, thought, dry_run=dry_run)
+                outcome = self._carry_out(
+                    content, thought, dry_run=dry_run, only_pending=only_pending
+                )
             except ModelClosed:
                 return waiting_outcome(self.ports, path, ("the work was stopped",))
             except BudgetSpent:
@@ -165,13 +164,19 @@ class MemoryProcess:
         content = self.ports.vault.read(path)
         return self._rest(content, parse_note(path, content.raw, self.ports.names))
 
-    def _is_finished(self, path: str, content: FileContent) -> bool:
-        """Whether the journal says that this very text has been through the process."""
+    def is_finished(self, path: str) -> bool:
+        """Whether the journal says that the note's text as it is now has been through the process.
+
+        Raises:
+            NotFoundError: the note is gone.
+        """
+        content = self.ports.vault.read(path)
+        return self._is_finished(parse_note(path, content.raw, self.ports.names), content)
+
+    def _is_finished(self, note: Note, content: FileContent) -> bool:
         refresh(self.ports, [])
-        if all(pending.path != path for pending in self.ports.index.pending()):
-            summary = self.ports.index.summary(path)
-            return summary is not None and summary.text_hash == text_hash(content.raw)
-        return False
+        keys = [key for key in (note.id, note.path) if key]
+        return self.ports.index.was_processed(keys, text_hash(content.raw))
 
     def _settled(self, content: FileContent, note: Note) -> bool:
         """True for a note that nobody is likely to be editing at this moment."""
@@ -189,13 +194,18 @@ class MemoryProcess:
         with self.ports.index.changing():
             self.ports.index.postpone(path, error)
 
-    def _carry_out(self, content: FileContent, thought: Thought, *, dry_run: bool) -> Outcome:
+    def _carry_out(
+        self, content: FileContent, thought: Thought, *, dry_run: bool, only_pending: bool
+    ) -> Outcome:
         path = content.state.path
         with self.ports.changes.locked():
             current = self.ports.vault.read(path)
             if current.sha != content.sha:
                 raise WriteConflict(f"{path} changed meanwhile")
             plan = ProcessPlan(self.ports, self.settings, self._settled, current, thought)
+            if only_pending and self._is_finished(plan.note.note, current):
+                # It had nothing to write, else the file would be another one.
+                raise WriteConflict(f"{path} was finished with meanwhile")
             outcome = plan.made()
             if dry_run:
                 return outcome
@@ -221,50 +231,19 @@ def waiting_outcome(
 
 def _made_elsewhere(ports: VaultPorts, path: str) -> Outcome:
     """What stands of a note that another process has finished with."""
-    titles = {each.path: each.title for each in ports.index.summaries()}
-    links = [
-        MadeLink(
-            target=key,
-            path=record.path,
-            title=titles.get(record.path, record.path),
-            relation=cast(Relation, record.relation),
-            reason=record.reason,
-            strength=record.strength,
+    links = []
+    for (_, key), record in ports.index.link_records(path).items():
+        if record.by != "machine":
+            continue
+        target = ports.index.summary(record.path)
+        links.append(
+            MadeLink(
+                target=key,
+                path=record.path,
+                title=record.path if target is None else target.title,
+                relation=cast(Relation, record.relation),
+                reason=record.reason,
+                strength=record.strength,
+            )
         )
-        for (source, key), record in ports.index.link_records().items()
-        if source == path and record.by == "machine"
-    ]
     return replace(waiting_outcome(ports, path, (), pending=False), links=tuple(links))
-
-
-def evolve_many(
-    process: MemoryProcess,
-    paths: Sequence[str],
-    *,
-    dry_run: bool = False,
-    asked: bool = False,
-    progress: Progress | None = None,
-) -> list[Outcome]:
-    """Process notes one by one; one bad note stops nothing, a dead model stops the rest."""
-    outcomes: list[Outcome] = []
-    failures = 0
-    spent: tuple[str, ...] = ()
-    for number, path in enumerate(paths, 1):
-        if spent:
-            outcomes.append(waiting_outcome(process.ports, path, spent))
-            continue
-        if failures >= BREAKER_AFTER:
-            outcomes.append(waiting_outcome(process.ports, path, ("the model does not answer",)))
-            continue
-        try:
-            outcome = process.run(path, asked=asked, dry_run=dry_run)
-        except BudgetSpent as error:
-            spent = (error.message, error.hint)
-            outcome = waiting_outcome(process.ports, path, spent)
-        except AmemError as error:
-            outcome = waiting_outcome(process.ports, path, (error.message, error.hint))
-        outcomes.append(outcome)
-        failures = failures + 1 if outcome.failed else 0
-        if progress is not None:
-            progress(number, len(paths))
-    return outcomes

@@ -22,7 +22,8 @@ from amem_cli.adapters.system_clock import SystemClock
 from amem_cli.core.errors import AmemError
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import FieldEdits, remove, update
-from amem_cli.services.evolve import MemoryProcess, evolve_many
+from amem_cli.services.evolve import MemoryProcess
+from amem_cli.services.evolve_batch import evolve_many
 from amem_cli.services.lookup import note_named
 from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing, synchronise

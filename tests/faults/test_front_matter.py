@@ -9,7 +9,8 @@ import pytest
 from amem_cli.core.errors import HeaderRefused
 from amem_cli.core.note_file import body_bytes, edit_header, parse_note
 from amem_cli.services.edit import FieldEdits, update
-from amem_cli.services.evolve import MemoryProcess, evolve_many
+from amem_cli.services.evolve import MemoryProcess
+from amem_cli.services.evolve_batch import evolve_many
 from amem_cli.services.sync import embed_missing, synchronise
 from tests.core.front_matter_cases import EDITABLE, HOSTILE, REFUSED, header
 from tests.fakes.encoder import FakeEncoder

@@ -26,7 +26,8 @@ from amem_cli.core.errors import ModelError, SettingsError
 from amem_cli.core.ports import ModelAnswer, ModelRequest
 from amem_cli.model_opening import open_model
 from amem_cli.services.add import NewNote, add
-from amem_cli.services.evolve import MemoryProcess, evolve_many
+from amem_cli.services.evolve import MemoryProcess
+from amem_cli.services.evolve_batch import evolve_many
 from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts

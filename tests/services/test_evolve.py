@@ -16,7 +16,8 @@ from amem_cli.core.ownership import ownership
 from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import unlink
-from amem_cli.services.evolve import MemoryProcess, evolve_many
+from amem_cli.services.evolve import MemoryProcess
+from amem_cli.services.evolve_batch import evolve_many
 from amem_cli.services.lookup import note_named
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.process_plan import ProcessSettings

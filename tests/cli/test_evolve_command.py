@@ -1,0 +1,122 @@
+"""`amem evolve` over many notes: it tells how far it is, can be ended at any time, and goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Program
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+from tests.terminal import at_terminal, plain
+from tests.vaults import write_note
+
+COUNT = 120
+
+
+@pytest.fixture
+def vault(amem: Program, tmp_path: Path) -> Path:
+    """An adopted vault of many notes, with an encoder that takes no time."""
+    name = "nobody/first"
+    key = hashlib.sha256(name.encode()).hexdigest()
+    folder = tmp_path / f"cache/encoders/first-{key[:16]}"
+    write_prepared_encoder(folder, replace(describe(), model=name, fingerprint=key))
+    for number in range(COUNT):
+        note = write_note(tmp_path / "v", f"n{number:03}.md", f"Walrus {number} dives for clams.\n")
+        os.utime(note, (1_000_000 + number, 1_000_000 + number))
+    amem.environment |= {
+        "AMEM_CACHE_DIR": str(tmp_path / "cache"),
+        "AMEM_ENCODER_MODEL": name,
+        "AMEM_VAULT": str(tmp_path / "v"),
+        "HF_HUB_OFFLINE": "1",
+    }
+    assert amem("init", "v", "--adopt").code == 0
+    assert amem("index").code == 0
+    return tmp_path / "v"
+
+
+def runs(vault: Path) -> Counter[str]:
+    lines = [
+        json.loads(line)
+        for path in (vault / ".amem/journal").glob("*.jsonl")
+        for line in path.read_bytes().split(b"\n")[:-1]
+    ]
+    return Counter(line["path"] for line in lines if line["kind"] == "process")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_tells_how_far_it_came_and_goes_on(
+    amem: Program, vault: Path, number: signal.Signals
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "amem_cli", "evolve", "--all", "--json"],
+        cwd=amem.folder,
+        env={**os.environ, **amem.environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while sum(runs(vault).values()) < 5 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    document = json.loads(out)
+    assert process.returncode == 130
+    done = len(document["notes"])
+    assert (document["stopped"], document["left"]) == ("interrupted", COUNT - done)
+    assert f"{done} of {COUNT} notes are done; the same command goes on with the rest\n" in err
+    assert err.endswith("interrupted\n")
+    assert 0 < done < COUNT
+    rest = amem("evolve", "--all")
+    assert rest.code == 0
+    assert rest.out.startswith((f"{COUNT - done} notes remembered", f"{COUNT - done - 1} notes"))
+    assert len(runs(vault)) == COUNT and set(runs(vault).values()) == {1}
+    assert amem("evolve", "--all").out == "nothing is pending\n"
+    assert amem("index", "--check").code == 0
+
+
+def test_a_terminal_of_80_columns_shows_what_is_done_now(amem: Program, vault: Path) -> None:
+    terminal = {"COLUMNS": "80", "LINES": "24"}
+    code, shown = at_terminal(amem.folder, ["evolve", "--all"], [], **amem.environment, **terminal)
+    assert code == 0
+    lines = [line.rstrip() for line in plain(shown).replace("\r", "\n").split("\n")]
+    assert any(" 60/120" in line and "n060.md" in line for line in lines)
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith(f"{COUNT} notes remembered: {COUNT} described") for line in lines)
+
+
+def test_a_server_that_dies_in_the_middle_ends_the_run_with_what_to_do(
+    amem: Program, vault: Path
+) -> None:
+    with ChatServer() as server:
+        server.faults = [""] * 8 + ["400"]
+        amem.environment |= {"AMEM_LLM_BASE_URL": server.url, "AMEM_LLM_MODEL": "test-model"}
+        stopped = amem("evolve", "--all", "--json", AMEM_LLM_BACKEND="openai")
+        asked = len(server.requests)
+    assert stopped.code == 3
+    assert stopped.err.count("stopped: 3 notes in a row failed: ") == 1
+    assert len(stopped.err.splitlines()) == 2
+    assert asked < 40
+    done = COUNT - stopped.json["pending"]
+    assert 0 < done < 10
+    assert amem("evolve", "--all", "--no-llm", "--quiet").code == 0
+    assert len(runs(vault)) == COUNT and set(runs(vault).values()) == {1}
+
+
+def test_a_few_notes_are_shown_in_full_and_many_as_a_sum(amem: Program, vault: Path) -> None:
+    few = amem("evolve", "--all", "--limit", "2").out
+    assert few.count("keywords") == 2 and "remembered" not in few
+    planned = amem("evolve", "--all", "--dry-run")
+    assert planned.out.startswith(f"{COUNT - 2} notes would be remembered: ")
+    assert len(runs(vault)) == 2
