@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -17,6 +18,8 @@ from amem_cli.core.errors import Problem, SettingsError
 from amem_cli.core.journal_news import JournalFile, JournalNews
 
 if TYPE_CHECKING:
+    from io import FileIO
+
     from amem_cli.core.journal import Event
 
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
@@ -80,8 +83,7 @@ class JournalFolder:
             with os.fdopen(handle, "r+b", buffering=0) as stream:
                 before = _state(os.fstat(stream.fileno()))
                 data = _line_break_after(stream.seek(0, os.SEEK_END), path) + data
-                stream.write(data)
-                os.fsync(stream.fileno())
+                _write_durably(stream, data, _size(before))
                 self._follow(path.name, before, data, _state(os.fstat(stream.fileno())))
             if created:
                 sync_folder(self._folder)
@@ -213,6 +215,19 @@ def _state(status: os.stat_result) -> str:
 
 def _size(state: str) -> int:
     return int(state.partition(" ")[0])
+
+
+def _write_durably(stream: FileIO, data: bytes, size: int) -> None:
+    """Add all of it to a file of that size, or none: events without their change would count."""
+    try:
+        rest = data
+        while rest:
+            rest = rest[stream.write(rest) :]
+        os.fsync(stream.fileno())
+    except OSError:
+        with contextlib.suppress(OSError):
+            stream.truncate(size)
+        raise
 
 
 def _line_break_after(size: int, path: Path) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.adapters.journal_folder import JournalFolder
-from amem_cli.core.errors import Problem
+from amem_cli.core.errors import Problem, SettingsError
 from amem_cli.core.journal import Event
 
 NAME = "2026-01-test.jsonl"
@@ -76,6 +76,26 @@ def test_a_damaged_line_of_its_own_is_told_with_its_number(tmp_path: Path) -> No
     assert [problem.line for problem in problems] == [3, 4]
     journal.append([an_event(3)])
     assert news(journal, positions) == ["e00003"]
+
+
+def test_events_for_which_the_disk_has_no_room_are_told_of_and_none_is_half_there(
+    tmp_path: Path,
+) -> None:
+    resource = pytest.importorskip("resource")
+    journal, positions = JournalFolder(tmp_path, "test"), dict[str, str]()
+    journal.append([an_event(1)])
+    assert news(journal, positions) == ["e00001"]
+    before = (tmp_path / NAME).read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2 * len(before) + 50, hard))
+    try:
+        with pytest.raises(SettingsError):
+            journal.append([an_event(2), an_event(3, "why " * 50)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (tmp_path / NAME).read_bytes() == before
+    journal.append([an_event(4)])
+    assert news(journal, positions) == ["e00004"]
 
 
 def test_one_more_event_costs_no_reading_of_the_others(tmp_path: Path) -> None:
