@@ -14,7 +14,7 @@ from amem_cli.core.link_choice import USUAL_MINIMUM
 from amem_cli.core.ownership import effective_events, ownership
 
 if TYPE_CHECKING:
-    from amem_cli.core.journal import Event, LinkRecord
+    from amem_cli.core.journal import Change, Event, LinkRecord
 
 # Between these the decisions move the least strength of a link.
 LOWEST_MINIMUM = 0.2
@@ -86,31 +86,37 @@ def link_decisions(events: Sequence[Event]) -> list[LinkDecision]:
 def _made(events: Iterable[Event]) -> list[tuple[Event, LinkRecord]]:
     """The event by which each link was made last, with the record of then.
 
-    Who weighs a link anew, or makes one of the machine's theirs, does not change who judged it.
+    Who weighs a link anew, or makes one of the machine's theirs, does not change who judged it, nor
+    does a link that follows its note to a new name, which no model did.
     """
-    made = {
-        link.target: (event, link)
-        for event in events
-        if not event.links_before and event.kind != "undo"
-        for link in event.links
-    }
+    made: dict[str, tuple[Event, LinkRecord]] = {}
+    for event in events:
+        if event.links_before or event.kind == "undo":
+            continue
+        for link in event.links:
+            if event.model or link.by == "person" or link.target not in made:
+                made[link.target] = (event, link)
     return list(made.values())
 
 
 def _was_looked_at(events: Sequence[Event], made: Event, target: str) -> bool:
-    """Whether a person was at the note's links, or at its text, after a link was made, or agreed
-    to a change of it."""
+    """Whether a person took links out of the note, or was at its text, after a link was made, or
+    agreed to a change of it."""
     texts = [each.text_hash for each in events if each.kind == "process" and each.id < made.id]
     for event in events:
         if event.id <= made.id:
             continue
-        if event.by == "person" and any(change.field == "links" for change in event.changes):
+        if event.by == "person" and any(map(_takes_out_links, event.changes)):
             return True
         if event.review and any(link.target == target for link in event.links):
             return True
         if event.kind == "process" and texts and event.text_hash != texts[-1]:
             return True
     return False
+
+
+def _takes_out_links(change: Change) -> bool:
+    return change.field == "links" and not set(change.before or ()) <= set(change.after or ())
 
 
 def minimum_strength(decisions: Iterable[tuple[float, bool]]) -> float:

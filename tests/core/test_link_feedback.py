@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -149,6 +150,24 @@ def test_a_link_that_went_with_its_target_is_not_decided() -> None:
     journal.made("a")
     journal.taken_out("a", "link", by="machine")
     assert journal.decided() == {}
+
+
+def test_a_link_that_follows_its_note_to_a_new_name_keeps_its_judge_and_what_was_decided() -> None:
+    journal = Journal()
+    journal.made("a", "b")
+    journal.taken_out("b")
+    renamed = Change("links", ["[[a]]"], ["[[c]]"])
+    journal("link", links=(replace(record("a"), text="[[c]]"),), changes=(renamed,))
+    decided = [(each.target, each.judge, each.kept) for each in link_decisions(journal.events)]
+    assert decided == [("a", JUDGE, True), ("b", JUDGE, False)]
+
+
+def test_another_link_of_the_persons_decides_nothing_about_the_machines() -> None:
+    journal = Journal()
+    journal.made("a")
+    added = Change("links", ["[[a]]"], ["[[a]]", "[[c]]"])
+    journal("edit", by="person", changes=(added,), links=(record("c", 1.0, by="person"),))
+    assert journal.decided() == {"c": True}
 
 
 def test_a_persons_own_link_is_an_example_but_judges_no_model() -> None:
