@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from amem_cli.core.link_feedback import LinkDecision
 
 _PATH = "coalesce((SELECT path FROM notes WHERE id = {0} OR path = {0} LIMIT 1), {1})"
-_SOURCE = _PATH.format("d.source", "d.path")
+# A note whose first change was taken back has lost its id; one with an id there is another note.
+_LOST_ITS_ID = (
+    "NOT EXISTS(SELECT 1 FROM notes n"
+    " WHERE n.id = d.source OR (n.path = d.path AND n.id IS NOT NULL))"
+)
+_SOURCE = _PATH.format("d.source", f"iif({_LOST_ITS_ID}, d.path, d.source)")
 _TARGET = _PATH.format("d.target", "d.target")
 
 
@@ -41,15 +46,14 @@ class DecisionTable(OverruledTable):
         same = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
         sql = (
             f"SELECT {_TARGET} FROM decisions d WHERE kept = 0"  # noqa: S608
-            # A note whose first change was taken back has lost its id.
-            f" AND (source IN ({same}) OR path = ?1)"
+            f" AND (source IN ({same}) OR (path = ?1 AND {_LOST_ITS_ID}))"
             f" UNION SELECT {_SOURCE} FROM decisions d WHERE kept = 0 AND target IN ({same})"
         )
         return {row[0] for row in self.rows(sql, (path,))}
 
     def concerns_decisions(self, event: Event) -> bool:
         """Whether an event, stored already, may change what is kept here of its note."""
-        if event.review:
+        if event.review or self._was_elsewhere(event):
             return True
         about_links = event.links or any(change.field == "links" for change in event.changes)
         if not about_links and event.kind not in ("process", "undo", "reject"):
@@ -62,6 +66,12 @@ class DecisionTable(OverruledTable):
             " FROM events WHERE note = ?1 AND kind = 'process'"
         )
         row = self.rows(sql, (event.note or event.path,)).fetchone()
+        return bool(row and row[0])
+
+    def _was_elsewhere(self, event: Event) -> bool:
+        """Whether the note was last known at another path than an event tells."""
+        sql = "SELECT EXISTS(SELECT 1 FROM decisions WHERE source = ? AND path <> ?)"
+        row = self.rows(sql, (event.note or event.path, event.path)).fetchone()
         return bool(row and row[0])
 
     def store_decisions(self, source: str, path: str, decisions: Iterable[LinkDecision]) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.core.ports import LanguageModel, ModelRequest
-from amem_cli.services.edit import link, unlink
+from amem_cli.services.add import NewNote, add
+from amem_cli.services.edit import FieldEdits, link, unlink, update
 from amem_cli.services.evolve import MemoryProcess
 from amem_cli.services.feedback import decisions
 from amem_cli.services.lookup import note_named
@@ -103,6 +104,41 @@ def test_a_pair_that_was_taken_apart_is_not_linked_again_from_either_side(
         ports = rebuilt(ports, tmp_path)
     rewrite(tmp_path, title, "Butter again: Lamination of croissant dough tore in the fridge.")
     assert run(ports, title).links == ()
+
+
+def test_a_note_in_the_place_of_one_that_moved_is_free_of_its_decisions(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    linked(ports)
+    by_command(ports, tmp_path)
+    (tmp_path / "Morning batch.md").rename(tmp_path / "Moved.md")
+    write_note(tmp_path, "Morning batch.md", f"{SAME_DAY}{NEW}\n")
+    synchronise(ports)
+    assert ports.index.taken_apart("Moved.md") == {"Lamination of dough.md"}
+    assert ports.index.taken_apart("Morning batch.md") == set()
+
+
+def test_nothing_is_said_of_a_note_in_the_place_of_one_that_is_gone(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    linked(ports)
+    by_command(ports, tmp_path)
+    (tmp_path / "Morning batch.md").unlink()
+    synchronise(ports)
+    assert add(ports, NewNote("Frost.", title="Morning batch", folder="")) == "Morning batch.md"
+    (decided,) = decisions(ports.index).links
+    assert ports.index.summary(decided.source) is None
+
+
+def test_after_a_move_and_a_change_an_index_made_anew_is_the_same(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    linked(ports)
+    by_command(ports, tmp_path)
+    (tmp_path / "Morning batch.md").rename(tmp_path / "Moved.md")
+    synchronise(ports)
+    update(ports, note_named(ports.index, "Moved"), FieldEdits(keywords=["butter"]))
+    rebuilt(ports, tmp_path)
 
 
 def test_without_that_decision_the_older_note_would_be_linked_back(
