@@ -9,6 +9,7 @@ from amem_cli.core.model_text import FENCE, quote_line
 from amem_cli.core.sources import estimated_tokens
 
 _TITLE_BYTES = 80
+_RELATION_BYTES = 20
 _REASON_BYTES = 120
 # Tokens of a question beside which there is room for examples.
 _LONGEST_QUESTION = 1_000
@@ -44,5 +45,6 @@ def _line(example: LinkExample) -> str:
     newer, older = (quote_line(title, _TITLE_BYTES) for title in (example.newer, example.older))
     if not example.kept:
         return f"not linked: {newer} | {older}"
+    relation = quote_line(example.relation, _RELATION_BYTES)
     reason = quote_line(example.reason, _REASON_BYTES)
-    return f"linked: {newer} | {older} | {example.relation}{reason and f': {reason}'}"
+    return f"linked: {newer} | {older} | {relation}{reason and f': {reason}'}"

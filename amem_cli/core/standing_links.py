@@ -14,6 +14,7 @@ from amem_cli.core.note import Note
 from amem_cli.core.reweighing import LinkChange
 
 MOST_STANDING = 3
+_RELATION_BYTES = 20
 _REASON_BYTES = 80
 _STEP = 0.2
 _WEAKEST, _STRONGEST = 0.1, 1.0
@@ -49,7 +50,8 @@ def standing_lines(
         return []
     called = {**names, note.path: "new note"}
     lines = [
-        f"l{at} {called[each.source]} to {called[each.target]}: {each.record.relation},"
+        f"l{at} {called[each.source]} to {called[each.target]}:"
+        f" {quote_line(each.record.relation, _RELATION_BYTES)},"
         f" {quote_line(each.record.reason, _REASON_BYTES)}"
         for at, each in enumerate(links, 1)
     ]
