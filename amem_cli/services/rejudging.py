@@ -99,7 +99,10 @@ def standing_links(
     found = _standing(index, note.path, owned)
     for path in shown if doubted else ():
         other = index.summary(path)
-        if other is not None and len(found) < MOST_STANDING:
+        # Nothing of a private note spreads, nor the reason why it changes a link of another.
+        if other is None or other.private != note.private:
+            continue
+        if len(found) < MOST_STANDING:
             theirs = _standing(index, path, owned_by_machine(index, other.key))
             found += [each for each in theirs if {path, each.target} & set(doubted)]
     return [each for each in found if each.target in shown][:MOST_STANDING]

@@ -294,25 +294,33 @@ def test_links_of_an_unchanged_text_and_of_the_owner_are_not_asked_about(
     assert again.requests and all(STANDING not in each.text for each in again.requests)
 
 
+THIRD = "This replaces “Lamination of dough”: croissant butter at 12.\n"
+
+
+def weakening(request: ModelRequest) -> str:
+    """Links the note with the source of the one standing link, and calls that one weaker."""
+    if "standing" not in request.schema["properties"]:
+        return answer(request)
+    (shown,) = lines_after(request, STANDING)
+    why = "Both are about butter of croissant dough."
+    link = {"note": shown.split()[1], "reason": why, "relation": "related", "strength": 0.6}
+    weaker = {"link": "l1", "why": "The butter was not cold in the dough.", "now": "weaker"}
+    return answer(request, links=[link], standing=[weaker])
+
+
 def test_links_between_the_notes_shown_can_be_weighed_where_the_new_note_is_linked(
     ports: VaultPorts, tmp_path: Path
 ) -> None:
     linked(ports)
-    write_note(
-        tmp_path,
-        "Third.md",
-        f"{SAME_DAY}This replaces “Lamination of dough”: croissant butter at 12.\n",
-    )
-
-    def said(request: ModelRequest) -> str:
-        if "standing" not in request.schema["properties"]:
-            return answer(request)
-        (shown,) = lines_after(request, STANDING)
-        source = shown.split()[1]
-        why = "Both are about butter of croissant dough."
-        link = {"note": source, "reason": why, "relation": "related", "strength": 0.6}
-        weaker = {"link": "l1", "why": "The butter was not cold in the dough.", "now": "weaker"}
-        return answer(request, links=[link], standing=[weaker])
-
-    (changed,) = run(ports, "Third", ScriptedModel([said] * 4)).changed_links
+    write_note(tmp_path, "Third.md", f"{SAME_DAY}{THIRD}")
+    (changed,) = run(ports, "Third", ScriptedModel([weakening] * 4)).changed_links
     assert (changed.source, changed.title) == ("Morning batch.md", "Lamination of dough")
+
+
+def test_a_private_note_changes_no_link_between_others(ports: VaultPorts, tmp_path: Path) -> None:
+    linked(ports)
+    header = SAME_DAY.replace("---\n", "---\nprivate: true\n", 1)
+    write_note(tmp_path, "Third.md", f"{header}{THIRD}")
+    model = ScriptedModel([weakening] * 4)
+    assert run(ports, "Third", model).changed_links == ()
+    assert model.requests and all(STANDING not in each.text for each in model.requests)
