@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from amem_cli import config
 
 
 def machine_name(environment: Mapping[str, str]) -> str:
-    """A short random name of this machine, made once."""
-    folder = config.user_state_folder(environment)
-    path = folder / "machine"
+    """A short random name of this machine, made once; `local` where none can be kept."""
+    path = config.user_state_folder(environment) / "machine"
+    return _kept(path) or _made(path)
+
+
+def _kept(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()[:16] or "local"
     except (OSError, UnicodeDecodeError):
-        import secrets
+        return ""
 
-        name = secrets.token_hex(4)
+
+def _made(path: Path) -> str:
+    import secrets
+
+    name = secrets.token_hex(4)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with path.open("x", encoding="ascii") as stream:
             stream.write(name)
     except FileExistsError:
-        return machine_name(environment)
+        # Another process was faster, or nobody can read what is there.
+        return _kept(path) or "local"
     except OSError:
         return "local"
     return name
