@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from amem_cli.adapters.index_overruled import OverruledTable
@@ -51,12 +51,11 @@ class DecisionTable(OverruledTable):
         )
         return {row[0] for row in self.rows(sql, (path,))}
 
-    def concerns_decisions(self, event: Event) -> bool:
-        """Whether an event, stored already, may change what is kept here of its note."""
-        if event.review or self._was_elsewhere(event):
+    def concern_decisions(self, note: str, events: Sequence[Event]) -> bool:
+        """Whether events of a note, stored already, may change what is kept here of it."""
+        if any(event.review for event in events) or self._was_elsewhere(note, events):
             return True
-        about_links = event.links or any(change.field == "links" for change in event.changes)
-        if not about_links and event.kind not in ("process", "undo", "reject"):
+        if not any(map(_may_decide, events)):
             return False
         # Most notes are processed once and have seen no person since.
         sql = (
@@ -65,14 +64,14 @@ class DecisionTable(OverruledTable):
             " AND kind IN ('edit', 'release', 'undo', 'reject'))"
             " FROM events WHERE note = ?1 AND kind = 'process'"
         )
-        row = self.rows(sql, (event.note or event.path,)).fetchone()
+        row = self.rows(sql, (note,)).fetchone()
         return bool(row and row[0])
 
-    def _was_elsewhere(self, event: Event) -> bool:
-        """Whether the note was last known at another path than an event tells."""
-        sql = "SELECT EXISTS(SELECT 1 FROM decisions WHERE source = ? AND path <> ?)"
-        row = self.rows(sql, (event.note or event.path, event.path)).fetchone()
-        return bool(row and row[0])
+    def _was_elsewhere(self, note: str, events: Iterable[Event]) -> bool:
+        """Whether the note was last known at another path than events tell."""
+        found = self.rows("SELECT DISTINCT path FROM decisions WHERE source = ?", (note,))
+        known = {row[0] for row in found}
+        return bool(known) and any(event.path not in known for event in events)
 
     def store_decisions(self, source: str, path: str, decisions: Iterable[LinkDecision]) -> None:
         """Replace what is kept of a note, given by its id or path.
@@ -96,3 +95,8 @@ class DecisionTable(OverruledTable):
                     each.event,
                 ),
             )
+
+
+def _may_decide(event: Event) -> bool:
+    about_links = event.links or any(change.field == "links" for change in event.changes)
+    return bool(about_links) or event.kind in ("process", "undo", "reject")

@@ -29,10 +29,12 @@ class JournalTables(DecisionTable):
             event.note or event.path for event in events if self.concerns_overruled(event)
         ):
             self._fold_overruled(note)
-        for note in dict.fromkeys(
-            event.note or event.path for event in events if self.concerns_decisions(event)
-        ):
-            self._fold_decisions(note)
+        by_note: dict[str, list[Event]] = {}
+        for event in events:
+            by_note.setdefault(event.note or event.path, []).append(event)
+        for note, told in by_note.items():
+            if self.concern_decisions(note, told):
+                self._fold_decisions(note)
         self.rows("INSERT OR REPLACE INTO journals VALUES(?, ?)", (journal, position))
 
     def _store_event(self, event: Event) -> None:
