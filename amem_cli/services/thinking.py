@@ -225,12 +225,13 @@ class Thinker:
             deadline=self.deadline,
             opening=opening,
         )
-        step = Step(self.model.name, LINKING_PROMPT if opening is None else JOINT_PROMPT, asked.use)
-        changes = survey.offline if asked.evolutions is None else asked.evolutions
-        allowed = tuple(each for each in changes if each.path in survey.may_change)
-        links = asked.links
-        if asked.evolutions is not None:
-            links = self._strong_enough(links, self.model.name, survey.shown)
+        prompt = LINKING_PROMPT if opening is None else JOINT_PROMPT
+        if asked.evolutions is None:
+            step = Step(prompt=prompt, use=asked.use)
+            return Linking(asked.links, survey.offline, step, asked.problems)
+        step = Step(self.model.name, prompt, asked.use)
+        allowed = tuple(each for each in asked.evolutions if each.path in survey.may_change)
+        links = self._strong_enough(asked.links, self.model.name, survey.shown)
         return Linking(links, allowed, step, asked.problems, asked.link_changes)
 
     def _strong_enough(

@@ -476,3 +476,18 @@ def test_of_a_weak_models_sentence_and_the_analyzers_the_nearer_one_stays(
     outcome = process_of(ports, model, trusted=False).run(path, asked=True)
     assert (outcome.metadata.context == sentence) is kept
     assert any("says less of the note" in each for each in outcome.problems) is not kept
+
+
+@pytest.mark.parametrize("said", ["no JSON", linking()])
+def test_a_link_is_recorded_as_made_by_who_chose_it(tmp_path: Path, said: object) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([said] * 4)  # type: ignore[list-item]
+    outcome = process_of(ports, model).run(path, asked=True)
+    assert [link.title for link in outcome.links] == ["Lamination"]
+    events = ports.index.events(note_named(ports.index, path).key)
+    (made,) = (event for event in events if event.kind == "link")
+    assert made.model == ("amem analyzer" if said == "no JSON" else "scripted")
+    totals = ports.index.model_totals()
+    assert totals["calls"] == len(model.requests) and totals["notes"] == 1
