@@ -8,7 +8,7 @@ from amem_cli.core.general_tags import GENERAL_NAMES, general_tag_evidence
 from amem_cli.core.keyphrases import candidate_phrases, extract_keywords
 from amem_cli.core.link_choice import USUAL_MINIMUM, link_suggestions
 from amem_cli.core.link_evidence import LinkCandidate
-from amem_cli.core.tag_choice import TaggedNeighbour, TagUse, suggest_tags
+from amem_cli.core.tag_choice import TaggedNeighbour, TagUse, keyword_tag, suggest_tags
 
 __all__ = [
     "GENERAL_NAMES",
@@ -21,6 +21,7 @@ __all__ = [
     "context_sentence",
     "extract_keywords",
     "general_tag_evidence",
+    "keyword_tag",
     "link_suggestions",
     "suggest_tags",
     "superseded",

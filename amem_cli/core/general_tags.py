@@ -154,6 +154,7 @@ _MOST_COMPARED = 6
 _UNLIKE = 4
 _LIKENESS_WEIGHT = 6.0
 _LEAST_SCORE = 2.25
+_LEAST_SCORE_ALONE = 1.3
 _FOR_SAYING_AGAIN = 0.3
 
 
@@ -190,11 +191,14 @@ class GeneralTagEvidence:
         return [tag.described for tag in (*tags, *self.unlike)] if tags else []
 
     def chosen(self, text_vector: Vector, vectors: Vectors, limit: int = 2) -> list[str]:
-        """The tags that words and meaning of the note bear out, the best first; often none.
+        """The tags that words and meaning of the note bear out, the best first.
 
         Args:
             text_vector: unit vector of the note.
             vectors: of `texts()`.
+
+        Returns:
+            At most `limit`; none where words and meaning say too little.
         """
         if not self.spoken_for:
             return []
@@ -204,8 +208,10 @@ class GeneralTagEvidence:
             (weight + _LIKENESS_WEIGHT * (near - by_chance), tag.name)
             for (tag, weight), near in zip(self.spoken_for, likeness, strict=False)
         ]
-        fitting = sorted((each for each in scores if each[0] >= _LEAST_SCORE), reverse=True)
-        return [name for _, name in fitting[:limit]]
+        ranked = sorted(scores, reverse=True)[:limit]
+        fitting = [name for score, name in ranked if score >= _LEAST_SCORE]
+        # One that may fit is better than none: by it the note is found among the tags.
+        return fitting or [name for score, name in ranked[:1] if score >= _LEAST_SCORE_ALONE]
 
 
 def general_tag_evidence(title: str, text: str) -> GeneralTagEvidence:

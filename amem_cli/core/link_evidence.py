@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from amem_cli.core.general_tags import GENERAL_NAMES
 from amem_cli.core.note import Note
 from amem_cli.core.note_terms import DocumentFrequency, Term, mentions_title, note_terms, searchable
 from amem_cli.core.words import fold, stem, words
@@ -70,6 +71,7 @@ class Evidence:
         mutual: 0..1, 1 where each note is the other's nearest.
         support: how much the candidate's relatives among the candidates resemble the note too.
         tags: shared tags, the rarer the heavier; negative where both have tags and share none.
+            Those of the built-in list of general ones do not count.
     """
 
     shared: tuple[SharedTerm, ...]
@@ -227,12 +229,12 @@ def _linked(one: LinkCandidate, other: LinkCandidate) -> bool:
 def _shared_tags(
     note: Note, candidate: LinkCandidate, candidates: Sequence[LinkCandidate]
 ) -> float:
-    shared = set(note.tags) & set(candidate.tags)
+    # What half a vault may be about brings no two notes together.
+    own, theirs = set(note.tags) - GENERAL_NAMES, set(candidate.tags) - GENERAL_NAMES
+    shared = own & theirs
     uses = Counter(tag for other in candidates for tag in other.tags)
     if not shared:
         # A tag that no other note carries cannot be shared, so it says nothing when it is not.
-        both_usual = any(uses[tag] for tag in note.tags) and any(
-            uses[tag] > 1 for tag in candidate.tags
-        )
+        both_usual = any(uses[tag] for tag in own) and any(uses[tag] > 1 for tag in theirs)
         return -1.0 if both_usual else 0.0
     return sum(rarity(uses[tag], len(candidates)) for tag in shared)

@@ -84,6 +84,22 @@ def suggest_tags(
     return [uses[key].tag for key in fitting[: max(0, limit)]]
 
 
+def keyword_tag(keywords: Sequence[str]) -> str | None:
+    """The keyword that makes the most general tag: the one of the fewest words, the first of these.
+
+    Args:
+        keywords: the note's, the most important first.
+
+    Returns:
+        A valid tag in small letters; None where no keyword makes one.
+    """
+    for keyword in sorted(keywords, key=lambda each: len(words(each))):
+        tag = None if keyword[:1].isdigit() else normalise_tag(keyword.lower())
+        if tag is not None and len(tag) > 1:
+            return tag
+    return None
+
+
 def _votes(neighbours: Sequence[TaggedNeighbour]) -> Mapping[str, float]:
     """Share of the neighbours' weight behind each tag; nearer than the others weighs more."""
     if not neighbours:

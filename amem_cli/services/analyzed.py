@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from amem_cli.core.analysis import (
     context_sentence,
     extract_keywords,
     general_tag_evidence,
+    keyword_tag,
     suggest_tags,
 )
 from amem_cli.core.embedding_text import embedded_text
@@ -20,6 +21,7 @@ from amem_cli.core.index_port import MemoryIndex, NoteSummary
 from amem_cli.core.note import Metadata, Note
 from amem_cli.core.ownership import ownership
 from amem_cli.core.passages import split_passages
+from amem_cli.core.tags import tag_key
 
 if TYPE_CHECKING:
     from amem_cli.core.ports import Vectors
@@ -78,10 +80,10 @@ class Analyzed:
     def _telling_tags(self, summary: NoteSummary) -> tuple[str, ...]:
         """A note's tags without the general ones that a machine gave it: those come of words of
         that note, which say nothing of another one."""
-        if not GENERAL_NAMES.intersection(summary.tags):
+        if not any(map(_is_general, summary.tags)):
             return summary.tags
-        given = GENERAL_NAMES & ownership(self._index.events(summary.key)).tags
-        return tuple(tag for tag in summary.tags if tag not in given)
+        own = ownership(self._index.events(summary.key)).tags
+        return tuple(tag for tag in summary.tags if tag not in own or not _is_general(tag))
 
     def metadata(self, wanted: Sequence[str]) -> Metadata:
         """Values for the wanted fields."""
@@ -106,7 +108,7 @@ class Analyzed:
 
     def _tags(self, keywords: Sequence[str]) -> tuple[str, ...]:
         counts = self._index.tag_counts(public=not self._note.private)
-        named = [tag for tag in counts if tag not in GENERAL_NAMES]
+        named = [tag for tag in counts if not _is_general(tag)]
         common = sorted(named, key=lambda tag: (-counts[tag], tag))[:TAGS_COMPARED]
         names = [tag.replace("/", " ").replace("-", " ") for tag in common]
         compared: dict[str, Vectors] = {}
@@ -114,9 +116,18 @@ class Analyzed:
             compared = dict(zip(common, self._encode(names), strict=True))
         uses = [TagUse(tag, count, compared.get(tag)) for tag, count in counts.items()]
         fitting = suggest_tags(self._vector, keywords, uses, self._neighbours)
-        return tuple(fitting or self._general_tags())
+        fitting = fitting or self._general_tags(counts)
+        if not fitting and (tag := keyword_tag(keywords)) is not None:
+            fitting = [tag]
+        return tuple(fitting)
 
-    def _general_tags(self) -> list[str]:
+    def _general_tags(self, vocabulary: Iterable[str]) -> list[str]:
         evidence = general_tag_evidence(self._note.title, self._text)
         texts = evidence.texts()
-        return evidence.chosen(self._vector, self._encode(texts)) if texts else []
+        chosen = evidence.chosen(self._vector, self._encode(texts)) if texts else []
+        written = {tag_key(tag): tag for tag in vocabulary}
+        return [written.get(tag_key(tag), tag) for tag in chosen]
+
+
+def _is_general(tag: str) -> bool:
+    return tag_key(tag) in GENERAL_NAMES

@@ -14,6 +14,7 @@ from amem_cli.core.errors import ModelError
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ownership import ownership
 from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
+from amem_cli.core.tags import is_valid_tag
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import unlink
 from amem_cli.services.evolve import MemoryProcess
@@ -491,3 +492,21 @@ def test_a_link_is_recorded_as_made_by_who_chose_it(tmp_path: Path, said: object
     assert made.model == ("amem analyzer" if said == "no JSON" else "scripted")
     totals = ports.index.model_totals()
     assert totals["calls"] == len(model.requests) and totals["notes"] == 1
+
+
+def test_a_general_tag_is_written_as_the_vault_writes_it(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "Frost.md", "---\ntags:\n  - Recipe\n---\nNothing alike at all.\n")
+    text = "Mix the flour with yeast and butter, knead the dough, bake it in a hot oven."
+    path = add(ports, NewNote(text, title="Sunday"))
+    assert process_of(ports, None).run(path, asked=True).metadata.tags == ("Recipe",)
+
+
+@pytest.mark.parametrize(
+    "text", ["The walrus sleeps.", "Der Kahn liegt im Schilf.", "海象在睡觉。"]
+)
+def test_a_note_gets_a_tag_also_where_nothing_general_fits(tmp_path: Path, text: str) -> None:
+    ports = open_vault(tmp_path)
+    metadata = process_of(ports, None).run(add(ports, NewNote(text)), asked=True).metadata
+    assert len(metadata.tags) == 1
+    assert all(map(is_valid_tag, metadata.tags))
