@@ -15,6 +15,7 @@ from amem_cli.core.words import fold, stem, words
 _MAX_TERMS = 120
 _RELATIVES = 3
 _RAREST = 4.0
+_A_HANDFUL = 8
 _KIND_WEIGHT = {"name": 1.25, "code": 1.2, "noun": 1.0, "word": 0.8, "cjk": 0.6, "everyday": 0.3}
 
 
@@ -71,7 +72,7 @@ class Evidence:
         mutual: 0..1, 1 where each note is the other's nearest.
         support: how much the candidate's relatives among the candidates resemble the note too.
         tags: shared tags, the rarer the heavier; negative where both have tags and share none.
-            Those of the built-in list of general ones do not count.
+            Those of the built-in list of general ones count among a handful of candidates only.
     """
 
     shared: tuple[SharedTerm, ...]
@@ -229,8 +230,9 @@ def _linked(one: LinkCandidate, other: LinkCandidate) -> bool:
 def _shared_tags(
     note: Note, candidate: LinkCandidate, candidates: Sequence[LinkCandidate]
 ) -> float:
-    # What half a vault may be about brings no two notes together.
-    own, theirs = set(note.tags) - GENERAL_NAMES, set(candidate.tags) - GENERAL_NAMES
+    # What half a vault may be about brings no two notes together, save in a vault of a handful.
+    ignored = GENERAL_NAMES if len(candidates) >= _A_HANDFUL else frozenset()
+    own, theirs = set(note.tags) - ignored, set(candidate.tags) - ignored
     shared = own & theirs
     uses = Counter(tag for other in candidates for tag in other.tags)
     if not shared:
