@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 # Between these the decisions move the least strength of a link.
 LOWEST_MINIMUM = 0.2
 HIGHEST_MINIMUM = 0.6
-_STEPS = tuple(step / 100 for step in range(20, 65, 5))
+_STEPS = tuple(
+    step / 100 for step in range(round(100 * LOWEST_MINIMUM), round(100 * HIGHEST_MINIMUM) + 1, 5)
+)
 # Of the links that are made, so large a share is to be right; more would cost more right links than
 # wrong ones (docs/memory.md). Of weaker ones than usual more, for nobody asked for them.
 _WANTED = 0.6
