@@ -10,6 +10,7 @@ FUZZ_TARGETS ?=
 FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 
 .PHONY: install demo test check quick audit fuzz fuzz-native docs clean
+NODE_TOOLS := tests/node/node_modules/.installed
 
 install: $(VENV)/.installed
 
@@ -18,12 +19,17 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet $(FIND_LINKS) --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
+# Programs of others that read what amem writes, for the tests; those tests are skipped without node.
+$(NODE_TOOLS): tests/node/package-lock.json
+	if command -v npm >/dev/null; then npm ci --prefix tests/node --ignore-scripts --silent; fi
+	mkdir -p $(@D) && touch $@
+
 demo: install
 	$(BIN)/amem demo
 
 test: check
 
-check: install
+check: install $(NODE_TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -31,7 +37,7 @@ check: install
 	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
 	$(BIN)/python -m tests.dependency_audit
 
-quick: install
+quick: install $(NODE_TOOLS)
 	$(BIN)/python -m pytest -m "not models"
 
 # Known vulnerabilities of the installed packages; says so where no service can be reached.
@@ -51,4 +57,4 @@ docs: install
 	$(BIN)/python -m tests.command_reference > docs/cli.md
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(VENV) tests/node/node_modules .pytest_cache .mypy_cache .ruff_cache .coverage
