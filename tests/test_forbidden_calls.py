@@ -301,3 +301,14 @@ def test_a_harmless_line_is_let_pass(line: str) -> None:
 )
 def test_a_line_that_writes_is_told_from_one_that_reads(line: str, writing: bool) -> None:
     assert bool(writes(line)) is writing
+
+
+def test_onnxruntime_is_loaded_in_one_place_that_keeps_it_from_reporting() -> None:
+    loading = [
+        path.relative_to(SOURCE).as_posix()
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Import) and node.names[0].name.startswith("onnxruntime"))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("onnxruntime"))
+    ]
+    assert loading == ["adapters/onnx_runtime.py"]

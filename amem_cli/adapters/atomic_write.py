@@ -16,6 +16,8 @@ from amem_cli.core.errors import SettingsError, WriteConflict
 TEMPORARY_PREFIX = ".amem-"
 TEMPORARY_SUFFIX = ".tmp"
 ABANDONED_NS = 3600 * 10**9
+# An editor would have to save once in each of these instants.
+_PUT_BACK_TRIES = 100
 
 _WRITER = re.compile(r"\.amem-([0-9a-f]{8})-([0-9a-f]{1,12})-[0-9a-f]+\.tmp")
 
@@ -66,7 +68,7 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
             temporary = _write_temporary(folder, content, like=source)
         _require(name, _read(folder, name), expected)
         if folder.exchange(temporary, name):
-            _confirm_exchange(folder, temporary, name, expected)
+            _confirm_exchange(folder, temporary, name, expected, sha256(content))
         else:
             folder.replace(temporary, name)
         folder.sync()
@@ -137,20 +139,38 @@ def _opened(path: Path) -> OpenFolder:
         raise write_failure(path.name, error) from error
 
 
-def _confirm_exchange(folder: OpenFolder, came_out: str, name: str, expected: str) -> None:
-    """Put back what came out of an exchange where it is not what was expected."""
+def _confirm_exchange(
+    folder: OpenFolder, came_out: str, name: str, expected: str, placed: str
+) -> None:
+    """Put back what came out of an exchange where it is not what was expected.
+
+    Where somebody saves again before it is back, that newer save is what is put in its place.
+    """
     try:
         _require(name, _read(folder, came_out), expected)
     except BaseException:
-        folder.exchange(came_out, name)
+        for _ in range(_PUT_BACK_TRIES):
+            back = _hash_of(folder, came_out)
+            folder.exchange(came_out, name)
+            if _hash_of(folder, came_out) in (placed, None):
+                break
+            placed = back or ""
         raise
+
+
+def _hash_of(folder: OpenFolder, name: str) -> str | None:
+    """None for what cannot be read."""
+    try:
+        return sha256(_read(folder, name))
+    except (OSError, SettingsError):
+        return None
 
 
 def _discard(folder: OpenFolder, temporary: str, known: set[str]) -> None:
     """Delete a temporary file, unless it came to hold a save of somebody else's.
 
-    That happens where an editor saves twice around a failed exchange; the file is left then, and
-    a later scan moves it to the trash.
+    That happens where an editor saves twice around a failed exchange; the older save is left then,
+    and a later scan moves it to the trash.
     """
     if temporary:
         with suppress(OSError, SettingsError):

@@ -18,6 +18,7 @@ from amem_cli.adapters.encoder_manifest import (
     EncoderManifest,
     read_manifest,
 )
+from amem_cli.adapters.onnx_runtime import load_onnxruntime
 from amem_cli.adapters.vector_checks import checked_vectors, clean_text
 from amem_cli.core.errors import EncoderError
 
@@ -254,7 +255,7 @@ def open_graph_at_once(path: Path) -> Session:
 
 def _opened(path: Path, **entries: str) -> Session:
     try:
-        import onnxruntime
+        onnxruntime = load_onnxruntime()
     except ImportError as error:
         # Its native code makes this of an interruption, which says nothing against the file.
         if isinstance(error.__cause__, KeyboardInterrupt):

@@ -25,6 +25,7 @@ from amem_cli.adapters.encoder_manifest import (
     read_manifest,
     write_manifest,
 )
+from amem_cli.adapters.onnx_runtime import load_onnxruntime
 from amem_cli.core.errors import AmemError, EncoderError
 
 _PROBE = "She moved the seedlings to the north window because the light there is softer."
@@ -235,8 +236,7 @@ def optimise(graph: Path, folder: Path) -> None:
 
     Such weights are mapped into memory, and only what a text needs of them is read from the disk.
     """
-    import onnxruntime
-
+    onnxruntime = load_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     # What goes beyond this level depends on the processor.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -20,6 +21,7 @@ def end_on_signals() -> None:
     """Let the signals that end a process end it as Ctrl-C does: files closed, locks released."""
     if threading.current_thread() is not threading.main_thread():
         return
+    atexit.register(_keep_exit_code)
     for number in _numbers():
         # Under nohup the last is ignored, and that stays so.
         if signal.getsignal(number) in _ENDING:
@@ -63,6 +65,15 @@ def end_at_once(number: int, frame: object) -> None:
         if os.isatty(2):
             os.write(2, _SHOW_CURSOR)
     os._exit(EXIT_INTERRUPTED)
+
+
+def _keep_exit_code() -> None:
+    """Python ends itself by a signal, whatever the exit code, after an interrupted `exec`.
+
+    The libraries that write classes run one each; blocked, the signal leaves the code as it is.
+    """
+    if _received and hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _interrupt(number: int, frame: object) -> None:

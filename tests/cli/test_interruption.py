@@ -114,3 +114,23 @@ def test_a_damaged_library_is_told_of_once(vault: Program) -> None:
     assert answer.code != 0
     assert "Traceback" not in answer.err
     assert answer.err.count("damaged") == 1
+
+
+INTERRUPTED_IN_EXEC = """
+import os, signal, sys
+from amem_cli.cli.interruption import end_on_signals
+end_on_signals()
+try:
+    exec("os.kill(os.getpid(), signal.SIGTERM)")
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_an_interruption_while_a_class_is_written_keeps_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED_IN_EXEC)
+    paths = os.pathsep.join((str(tmp_path), str(Path(__file__).parents[2])))
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"], env={**os.environ, "PYTHONPATH": paths}, check=False
+    )
+    assert done.returncode == EXIT_INTERRUPTED

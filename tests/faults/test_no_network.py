@@ -22,6 +22,17 @@ MORE = "Butter for croissant lamination must be at 14 degrees, or the dough tear
 REACHING_OUT = re.compile(r"\b(?:connect|sendto|sendmsg|sendmmsg|bind)\(.*AF_INET")
 
 
+# Under these some libraries do not report what they do; a user has none of them.
+SILENCING = (
+    "CI",
+    "GITHUB_ACTIONS",
+    "ORT_RUNNING_UNIT_TESTS",
+    "ORT_DISABLE_TELEMETRY",
+    "XDG_CACHE_HOME",
+    "DO_NOT_TRACK",
+)
+
+
 @dataclass
 class Wrapped(Program):
     """The program under another program."""
@@ -48,6 +59,13 @@ def works(*line: str) -> bool:
     if shutil.which(line[0]) is None:
         return False
     return subprocess.run([*line, "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture(autouse=True)
+def outside_of_any_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What libraries leave out where they think that they are tested is not left out here."""
+    for name in SILENCING:
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
@@ -112,3 +130,14 @@ def test_no_command_without_a_server_reaches_for_the_network(
     calls = log.read_text(errors="replace")
     assert calls
     assert [call for call in calls.splitlines() if REACHING_OUT.search(call)] == []
+
+
+def test_no_library_keeps_an_identifier_or_a_queue_of_what_to_report(amem: Program) -> None:
+    home = amem.folder / "home"
+    home.mkdir()
+    # The encoder stays where the tests have prepared it; all else that looks for a home finds this.
+    own = {"HOME": str(home)}
+    assert amem("init", "v", **own).code == 0
+    assert amem("--vault", "v", "add", TEXT, **own).code == 0
+    assert amem("--vault", "v", "search", "butter", "--mode", "semantic", **own).code == 0
+    assert [path.relative_to(home) for path in home.rglob("*") if path.is_file()] == []
