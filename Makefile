@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Optional: a folder of ready-made wheels, so that llama-cpp-python need not be compiled.
 AMEM_WHEELS ?=
+# How many tests at a time; most of them wait. Those with real models run alone.
+WORKERS ?= 3
 # How long, and which targets, for `make fuzz-native`; all where none is named.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
@@ -34,11 +36,12 @@ check: install $(NODE_TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -m "not models" -n $(WORKERS) --dist loadfile --cov --cov-report=
+	$(BIN)/python -m pytest -m models --cov --cov-append --cov-report=term:skip-covered
 	$(BIN)/python -m tests.dependency_audit
 
 quick: install $(NODE_TOOLS)
-	$(BIN)/python -m pytest -m "not models"
+	$(BIN)/python -m pytest -m "not models" -n $(WORKERS) --dist loadfile
 
 # Known vulnerabilities of the installed packages; says so where no service can be reached.
 audit: install
