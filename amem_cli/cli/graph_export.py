@@ -148,17 +148,35 @@ def export_map(
     elif form == "json":
         content = _json(_map_document(network, positions, found))
     else:
-        from amem_cli.rendering.map_picture import map_picture
-
-        content = map_picture(
-            network,
-            positions,
-            found,
-            workspace.root.name,
-            theme=options.theme,
-            dpi=options.dpi,
-        )
+        content = _picture(session, workspace, network, positions, found, options)
     _deliver(session, output, content, form, network)
+
+
+def _picture(
+    session: Session,
+    workspace: Workspace,
+    network: Graph,
+    positions: Positions,
+    found: Sequence[Cluster],
+    options: MapOptions,
+) -> bytes:
+    from amem_cli.rendering.map_labels import unwritable
+    from amem_cli.rendering.map_picture import map_picture
+
+    missing = unwritable([cluster.name for cluster in found])
+    if missing:
+        session.output.notice(
+            f"! no font on this machine can write {missing[0]!r}; Noto Sans CJK writes Chinese,"
+            " Japanese and Korean"
+        )
+    return map_picture(
+        network,
+        positions,
+        found,
+        workspace.root.name,
+        theme=options.theme,
+        dpi=options.dpi,
+    )
 
 
 def _shown(network: Graph, *, private: bool) -> Graph:

@@ -19,10 +19,11 @@ _GAP_ACROSS = 120
 _GAP_DOWN = 60
 _MARGIN = 60
 _BETWEEN_GROUPS = 160
+_STRETCHES = (1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 # Width by height of what fills a wide screen.
 _ASPECT = 1.6
 # Around one note columns hold this many cards before the next one begins.
-_MOST_IN_A_COLUMN = 12
+_MOST_IN_A_COLUMN = 8
 _BETWEEN_SIDES = 360
 # A group of more notes is filled by their order alone; springs take too long.
 _MOST_WITH_SPRINGS = 400
@@ -62,7 +63,7 @@ def grouped_layout(graph: Graph, clusters: Sequence[Cluster], loose: str) -> Lay
     if rest:
         groups.append((loose, rest))
     tables = {name: _table(graph, paths) for name, paths in groups}
-    frames = _shelves({name: _frame(cards) for name, cards in tables.items()})
+    frames = _shelves({name: _frame(cards) for name, cards in tables.items()}, last=loose)
     placed = {
         path: card.moved(frames[name].x + _MARGIN, frames[name].y + _MARGIN)
         for name, cards in tables.items()
@@ -92,11 +93,12 @@ def sided_layout(graph: Graph, root: str, away: Mapping[str, int]) -> Layout:
 def _sides(graph: Graph, root: str, away: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """For each note its side (1 right, -1 left) and its distance, in the order of its column."""
     outgoing = {edge.target for edge in graph.edges if edge.source == root}
+    incoming = {edge.source for edge in graph.edges if edge.target == root}
     near = graph.neighbours()
-    sides: dict[str, tuple[int, int]] = {}
-    for path in sorted(away, key=lambda path: (away[path], path)):
-        if away[path] == 1:
-            sides[path] = (1 if path in outgoing else -1, 1)
+    right, left = outgoing - incoming, incoming - outgoing
+    for path in sorted(outgoing & incoming):
+        (right if len(right) <= len(left) else left).add(path)
+    sides = {path: (1 if path in right else -1, 1) for path in sorted(right | left)}
     # What lies further out stands in the order of the notes by which it was reached.
     for distance in range(1, max(away.values(), default=0)):
         for path in [path for path, own in sides.items() if own[1] == distance]:
@@ -164,23 +166,41 @@ def _frame(cards: Mapping[str, Rectangle]) -> tuple[int, int]:
     return width + 2 * _MARGIN, height + 2 * _MARGIN
 
 
-def _shelves(sizes: Mapping[str, tuple[int, int]]) -> dict[str, Rectangle]:
-    """Rectangles in rows, the tallest first, centred on (0, 0)."""
-    area = sum(
-        (width + _BETWEEN_GROUPS) * (height + _BETWEEN_GROUPS) for width, height in sizes.values()
-    )
-    limit = max([math.sqrt(area * _ASPECT), *(width for width, _ in sizes.values())], default=0)
+def _shelves(sizes: Mapping[str, tuple[int, int]], last: str) -> dict[str, Rectangle]:
+    """Rectangles in rows that fill a wide screen best, the tallest first, around (0, 0)."""
+    if not sizes:
+        return {}
+    order = sorted(sizes, key=lambda name: (name == last, -sizes[name][1]))
+    area = sum((w + _BETWEEN_GROUPS) * (h + _BETWEEN_GROUPS) for w, h in sizes.values())
+    trials = [_rows(sizes, order, math.sqrt(area * _ASPECT) * stretch) for stretch in _STRETCHES]
+    placed = min(trials, key=_screen_filled)
+    across, down = (each // 2 for each in _extent(placed))
+    return {name: each.moved(-across, -down) for name, each in placed.items()}
+
+
+def _rows(
+    sizes: Mapping[str, tuple[int, int]], order: Sequence[str], limit: float
+) -> dict[str, Rectangle]:
     x = y = tallest = 0
     placed: dict[str, Rectangle] = {}
-    for name in sorted(sizes, key=lambda name: -sizes[name][1]):
+    for name in order:
         width, height = sizes[name]
         if x and x + width > limit:
             x, y, tallest = 0, y + tallest + _BETWEEN_GROUPS, 0
         placed[name] = Rectangle(x, y, width, height)
         x += width + _BETWEEN_GROUPS
         tallest = max(tallest, height)
-    if not placed:
-        return {}
-    across = max(each.x + each.width for each in placed.values()) // 2
-    down = max(each.y + each.height for each in placed.values()) // 2
-    return {name: each.moved(-across, -down) for name, each in placed.items()}
+    return placed
+
+
+def _extent(placed: Mapping[str, Rectangle]) -> tuple[int, int]:
+    return (
+        max(each.x + each.width for each in placed.values()),
+        max(each.y + each.height for each in placed.values()),
+    )
+
+
+def _screen_filled(placed: Mapping[str, Rectangle]) -> float:
+    """Height of the screen that shows all."""
+    width, height = _extent(placed)
+    return max(width / _ASPECT, float(height))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.canvas_layout import Layout, Rectangle, grouped_layout, sided_layout
-from amem_cli.core.graph import distances, joining
+from amem_cli.core.graph import distances, joining, part
+from amem_cli.rendering.graph_colours import relation_label
 from amem_cli.rendering.output import json_text, on_one_line
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def canvas_text(graph: Graph, clusters: Sequence[Cluster], root: str | None = No
     if root is None:
         layout = grouped_layout(graph, clusters, _LOOSE)
     else:
-        layout = sided_layout(graph, root, distances(graph, root, len(graph.nodes)))
+        away = distances(graph, root, len(graph.nodes))
+        graph = part(graph, away)
+        layout = sided_layout(graph, root, away)
     # Obsidian draws in this order: groups lie below the cards in them.
     nodes = [
         _group(name, place, number) for number, (name, place) in enumerate(layout.frames.items())
@@ -75,7 +78,7 @@ def _arrow(edge: Edge, layout: Layout, *, reasons: bool) -> dict[str, Any]:
 
 
 def _label(edge: Edge, *, reasons: bool) -> str:
-    relation = edge.relation.replace("_", " ")
+    relation = relation_label(edge.relation)
     reason = on_one_line(edge.reason) if reasons else ""
     if len(reason) > _REASON_LENGTH:
         reason = reason[: _REASON_LENGTH - 1].rstrip() + "…"

@@ -1,6 +1,8 @@
-"""Colours of clusters and relations in every picture of the network."""
+"""Colours of clusters and relations, and what stands on a link, in every picture."""
 
 from __future__ import annotations
+
+from amem_cli.rendering.output import on_one_line
 
 # Tableau 10 and further ones in between, told apart on white and on near black.
 CLUSTER_COLOURS = (
@@ -22,3 +24,8 @@ _OTHER_RELATION = "#64748b"
 def relation_colour(relation: str) -> str:
     """The colour of a link of this relation, `#rrggbb`."""
     return _RELATION_COLOURS.get(relation, _OTHER_RELATION)
+
+
+def relation_label(relation: str) -> str:
+    """What a picture writes on a link; nothing where the relation says no more than the line."""
+    return "" if relation == "related" else on_one_line(relation).replace("_", " ")

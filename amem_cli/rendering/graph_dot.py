@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.graph import joining
 from amem_cli.core.graph_clusters import cluster_of
-from amem_cli.rendering.graph_colours import CLUSTER_COLOURS, relation_colour
+from amem_cli.rendering.graph_colours import CLUSTER_COLOURS, relation_colour, relation_label
 from amem_cli.rendering.obsidian_address import obsidian_address
 from amem_cli.rendering.output import on_one_line
 
@@ -39,13 +39,15 @@ def dot_text(
         fill = CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
         lines += [
             f"  subgraph cluster_{number} {{",
-            f"    label={_quoted(on_one_line(cluster.name))};",
+            f"    label={_quoted(cluster.name)}; fontsize=14;",
             f'    style="rounded,filled"; color="{fill}55"; fillcolor="{fill}14";',
             *(f"    {names[path]};" for path in cluster.paths),
             "  }",
         ]
     for path, name in names.items():
-        attributes = _node(graph, path, vault_name, group, is_root=path == root)
+        attributes = _node(graph, path, vault_name, group, in_layers=in_layers)
+        if path == root:
+            attributes |= {"penwidth": "3", "fillcolor": "#fef9c3"}
         lines.append(f"  {name} [{_listed(attributes)}];")
     few = len(graph.edges) <= _MOST_WITH_REASONS
     for edge in joining(graph):
@@ -55,7 +57,7 @@ def dot_text(
 
 
 def _settings(vault_name: str, *, in_layers: bool) -> Iterator[str]:
-    yield f"  label={_quoted(on_one_line(vault_name))}; labelloc=t; fontsize=20;"
+    yield f"  label={_quoted(vault_name)}; labelloc=t; fontsize=20;"
     yield '  charset="UTF-8"; bgcolor="white"; fontname="Helvetica"; fontcolor="#334155";'
     if in_layers:
         yield "  layout=dot; rankdir=LR; nodesep=0.25; ranksep=0.9; splines=spline;"
@@ -65,14 +67,15 @@ def _settings(vault_name: str, *, in_layers: bool) -> Iterator[str]:
         '  node [shape=box, style="rounded,filled", fillcolor="white", color="#94a3b8",'
         ' fontname="Helvetica", fontsize=11, margin="0.14,0.08"];'
     )
+    colour = "#94a3b8" if in_layers else "#94a3b890"
     yield (
-        '  edge [color="#94a3b8", arrowsize=0.6, fontname="Helvetica", fontsize=9,'
+        f'  edge [color="{colour}", arrowsize=0.6, fontname="Helvetica", fontsize=9,'
         ' fontcolor="#64748b"];'
     )
 
 
 def _node(
-    graph: Graph, path: str, vault_name: str, group: Mapping[str, int], *, is_root: bool
+    graph: Graph, path: str, vault_name: str, group: Mapping[str, int], *, in_layers: bool
 ) -> dict[str, str]:
     note = graph.nodes[path]
     lines = textwrap.wrap(on_one_line(note.title), _LABEL_WIDTH) or [on_one_line(path)]
@@ -80,13 +83,14 @@ def _node(
         lines = [*lines[: _LABEL_LINES - 1], lines[_LABEL_LINES - 1] + " …"]
     attributes = {
         "label": "\\n".join(map(_escaped, lines)),
-        "tooltip": _escaped(on_one_line(note.context or note.title or path)),
+        "tooltip": _escaped(note.context or note.title or path),
         "URL": _escaped(obsidian_address(vault_name, path)),
     }
     if path in group:
-        attributes["color"] = CLUSTER_COLOURS[group[path] % len(CLUSTER_COLOURS)]
-    if is_root:
-        attributes |= {"penwidth": "3", "fillcolor": "#fef9c3"}
+        colour = CLUSTER_COLOURS[group[path] % len(CLUSTER_COLOURS)]
+        # Where frames are not drawn the boxes are filled.
+        fill = {} if in_layers else {"fillcolor": f"{colour}22"}
+        attributes |= {"color": colour, **fill}
     return attributes
 
 
@@ -94,10 +98,10 @@ def _edge(edge: Edge, *, labelled: bool) -> dict[str, str]:
     attributes: dict[str, str] = {}
     if edge.relation:
         attributes["color"] = relation_colour(edge.relation)
-        if labelled:
-            attributes["label"] = _escaped(edge.relation.replace("_", " "))
+        if labelled and relation_label(edge.relation):
+            attributes["label"] = _escaped(relation_label(edge.relation))
     if edge.reason:
-        attributes["tooltip"] = attributes["labeltooltip"] = _escaped(on_one_line(edge.reason))
+        attributes["tooltip"] = attributes["labeltooltip"] = _escaped(edge.reason)
     if edge.by == "machine":
         attributes["style"] = "dashed"
     if edge.strength is not None:
@@ -115,4 +119,5 @@ def _quoted(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """Text for a quoted string that Graphviz reads as a label: no escapes, no HTML entities."""
-    return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+    plain = " ".join(on_one_line(text).split())
+    return plain.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.core.graph import distances, joining, part
 from amem_cli.core.graph_clusters import Cluster
-from amem_cli.rendering.graph_colours import CLUSTER_COLOURS, relation_colour
+from amem_cli.rendering.graph_colours import CLUSTER_COLOURS, relation_colour, relation_label
 from amem_cli.rendering.obsidian_address import obsidian_address
 from amem_cli.rendering.output import on_one_line
 
@@ -83,7 +83,8 @@ def _lines(
     )
     for edge in edges:
         arrow = "-.->" if edge.by == "machine" else "-->"
-        label = f'|"{_escaped(edge.relation.replace("_", " "))}"|' if edge.relation else ""
+        relation = relation_label(edge.relation)
+        label = f'|"{_escaped(relation)}"|' if relation else ""
         yield f"  {names[edge.source]} {arrow}{label} {names[edge.target]}"
     if len(names) <= _MOST_WITH_ADDRESSES:
         for path, name in names.items():
@@ -104,7 +105,7 @@ def _styles(
             colour = CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
             yield f"  style c{number} fill:{colour}22,stroke:{colour}"
     for number, edge in enumerate(edges):
-        if edge.relation not in ("", "related"):
+        if relation_label(edge.relation):
             yield f"  linkStyle {number} stroke:{relation_colour(edge.relation)}"
     if root is not None and root in names:
         yield f"  style {names[root]} stroke-width:4px"

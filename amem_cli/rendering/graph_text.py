@@ -167,7 +167,7 @@ def _disputes(seen: Overview, titles: dict[str, str]) -> list[Row]:
         (
             "  ",
             titles[edge.source],
-            (f"  {edge.relation}  ", "yellow"),
+            (f"  {on_one_line(edge.relation)}  ", "yellow"),
             titles[edge.target],
             (f"  {on_one_line(edge.reason)}", "dim"),
         )
@@ -265,7 +265,7 @@ def _reason(child: Branch) -> str:
 
 
 def _who(edge: Edge) -> str:
-    relation = edge.relation.replace("_", " ")
+    relation = on_one_line(edge.relation).replace("_", " ")
     strength = "" if edge.strength is None else f"{edge.strength:.1f}"
     by = "amem" if edge.by == "machine" else "you"
     return ", ".join(part for part in (relation, strength, by) if part)

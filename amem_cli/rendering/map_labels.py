@@ -20,10 +20,11 @@ _FAMILIES = (
 )  # fmt: skip
 # Offsets of a label from its point, in points of type, the best first.
 _AROUND = (
-    (0, 0), (0, 11), (0, -11), (26, 8), (-26, 8), (26, -8), (-26, -8), (0, 24), (0, -24),
+    (0, 0), (0, 14), (0, -14), (26, 8), (-26, 8), (26, -8), (-26, -8), (0, 24), (0, -24),
     (48, 0), (-48, 0), (0, 38), (0, -38),
 )  # fmt: skip
 _PADDING_PIXELS = 3.0
+_DOT_PIXELS = 5.0
 
 
 class Label(NamedTuple):
@@ -71,14 +72,26 @@ def writable(text: str) -> str:
     return kept if 2 * len(kept) >= len(shown) else ""
 
 
-def place_labels(axes: Any, labels: Sequence[Label], ground: str) -> None:
-    """Write labels, the first ones first; one that finds no free place is left out."""
+def unwritable(names: Sequence[str]) -> list[str]:
+    """Those of which no font here can write the greater part."""
+    return [name for name in names if name and not writable(name)]
+
+
+def place_labels(
+    axes: Any, labels: Sequence[Label], dots: Sequence[tuple[float, float]], ground: str
+) -> None:
+    """Write labels, the first ones first; one that finds no free place is left out.
+
+    Args:
+        dots: places that no label covers, in the coordinates of the axes' data.
+        ground: the colour around the letters.
+    """
     from matplotlib import patheffects
 
     figure = axes.figure
     renderer = figure.canvas.get_renderer()
     edge = axes.get_window_extent(renderer)
-    taken: list[Bbox] = []
+    taken: list[Bbox] = [_around(dot) for dot in axes.transData.transform(dots)] if dots else []
     for label in labels:
         written = axes.annotate(
             label.text,
@@ -96,6 +109,13 @@ def place_labels(axes: Any, labels: Sequence[Label], ground: str) -> None:
         )
         if not _settle(written, renderer, edge, taken, strong=label.strong):
             written.remove()
+
+
+def _around(dot: Sequence[float]) -> Bbox:
+    from matplotlib.transforms import Bbox
+
+    x, y = dot
+    return Bbox.from_extents(x - _DOT_PIXELS, y - _DOT_PIXELS, x + _DOT_PIXELS, y + _DOT_PIXELS)
 
 
 def _settle(written: Any, renderer: Any, edge: Bbox, taken: list[Bbox], *, strong: bool) -> bool:

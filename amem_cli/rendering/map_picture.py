@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,15 @@ _HEIGHT_INCHES = 9.0
 _MOST_LINKS_DRAWN = 2_500
 _NOTES_ALL_NAMED = 40
 _TITLES_NAMED = 18
+# Up to this many notes no label covers the dot of one.
+_DOTS_KEPT_FREE = 150
 _LABEL_LENGTH = 34
+_LEGEND_LENGTH = 24
+# Share of the map within which notes count as near one another.
+_REACH = 0.2
+# An axis shows this much of the map at least, and a little more than where notes lie.
+_LEAST_REACH = 0.45
+_AIR = 1.06
 _MORE_THAN_THE_COLOURS = 12
 
 
@@ -74,18 +82,28 @@ def map_picture(
         figure.set_facecolor(colours.ground)
         axes = figure.add_axes((0.02, 0.03, 0.76, 0.88))
         axes.set_axis_off()
-        axes.set_xlim(-1.06, 1.06)
-        axes.set_ylim(-1.06, 1.06)
+        # Directions on the map mean nothing, so that either may be stretched to fill it.
+        axes.set_xlim(*_bounds(x for x, _ in positions.values()))
+        axes.set_ylim(*_bounds(y for _, y in positions.values()))
         _draw_links(axes, graph, positions, colours)
         shown = _shown(groups, positions)
         _draw_notes(axes, graph, positions, shown, colours)
         _write_head(figure, title, len(positions), colours)
         _draw_legend(figure, shown, colours)
-        place_labels(axes, _labels(graph, positions, shown, colours), colours.ground)
+        dots = list(positions.values()) if len(positions) <= _DOTS_KEPT_FREE else []
+        labels = _labels(graph, positions, shown, colours)
+        place_labels(axes, labels, dots, colours.ground)
         file = io.BytesIO()
         figure.savefig(file, format="png", facecolor=colours.ground, metadata={"Software": "amem"})
         plot.close(figure)
     return file.getvalue()
+
+
+def _bounds(coordinates: Iterable[float]) -> tuple[float, float]:
+    values = list(coordinates) or [0.0]
+    middle, half = (min(values) + max(values)) / 2, (max(values) - min(values)) / 2
+    reach = max(half, _LEAST_REACH) * _AIR
+    return middle - reach, middle + reach
 
 
 def _shown(groups: Sequence[Cluster], positions: Mapping[str, object]) -> list[tuple[Cluster, str]]:
@@ -142,7 +160,7 @@ def _draw_notes(
 
 def _dot_size(notes: int) -> float:
     """Area of a dot in square points: smaller, the more notes there are."""
-    return float(min(110.0, max(9.0, 4200.0 / (notes + 1))))
+    return float(min(110.0, max(10.0, 9000.0 / (notes + 1))))
 
 
 def _labels(
@@ -156,28 +174,37 @@ def _labels(
     for group, colour in shown:
         text = writable(group.name)
         if text:
-            labels.append(Label(_short(text), _middle(group.paths, positions), colour, 12.5, True))
+            labels.append(Label(_short(text), _middle(group, graph, positions), colour, 12.5, True))
     degrees = graph.degrees()
     order = sorted(positions, key=lambda path: (-degrees.get(path, 0), path))
-    count = len(order) if len(order) <= _NOTES_ALL_NAMED else _TITLES_NAMED
-    for path in order[:count]:
-        text = writable(graph.nodes[path].title)
+    if len(order) > _NOTES_ALL_NAMED:
+        order = [path for path in order[:_TITLES_NAMED] if degrees.get(path, 0)]
+    said = {group.name for group, _ in shown}
+    for path in order:
+        title = graph.nodes[path].title
+        text = "" if title in said else writable(title)
         if text:
             labels.append(Label(_short(text), positions[path], theme.ink, 8.5, False))
     return labels
 
 
 def _middle(
-    paths: Sequence[str], positions: Mapping[str, tuple[float, float]]
+    group: Cluster, graph: Graph, positions: Mapping[str, tuple[float, float]]
 ) -> tuple[float, float]:
-    """Where a group is densest: the median of either coordinate of its notes."""
-    across = sorted(positions[path][0] for path in paths)
-    up = sorted(positions[path][1] for path in paths)
-    return across[len(across) // 2], up[len(up) // 2]
+    """Where a group's name stands: at the note of this name, else where its notes are densest."""
+    for path in group.paths:
+        if graph.nodes[path].title == group.name:
+            return positions[path]
+    import numpy as np
+
+    places = np.array([positions[path] for path in group.paths])
+    around = np.stack([np.hypot(*(places - place).T) < _REACH for place in places])
+    densest = places[around[int(around.sum(axis=1).argmax())]].mean(axis=0)
+    return float(densest[0]), float(densest[1])
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LABEL_LENGTH else text[: _LABEL_LENGTH - 1].rstrip() + "…"
+def _short(text: str, length: int = _LABEL_LENGTH) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def _write_head(figure: Any, title: str, notes: int, theme: Theme) -> None:
@@ -199,7 +226,7 @@ def _draw_legend(figure: Any, shown: Sequence[tuple[Cluster, str]], theme: Theme
     for number, (group, colour) in enumerate(shown):
         y = top - number * step
         figure.text(0.795, y, "●", color=colour, fontsize=13, va="center", family="DejaVu Sans")
-        name = _short(writable(group.name) or f"group {number + 1}")
+        name = _short(writable(group.name) or f"group {number + 1}", _LEGEND_LENGTH)
         figure.text(0.812, y, name, color=theme.ink, fontsize=9.5, va="center", parse_math=False)
         figure.text(
             0.985, y, f"{len(group.paths)}", color=theme.faint, fontsize=9, va="center", ha="right"
