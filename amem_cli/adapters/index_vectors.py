@@ -113,6 +113,21 @@ class VectorTables(IndexConnection):
         length = float(np.linalg.norm(mean))
         return (mean / length).astype(np.float32) if length > 0 else None
 
+    def note_vectors(self) -> dict[str, Vectors]:
+        """The same for every note that has a vector, by path."""
+        import numpy as np
+
+        sql = (
+            "SELECT n.path, v.embedding FROM notes n JOIN passages p USING(note)"
+            " JOIN vectors v USING(passage) WHERE p.embedded = 1"
+        )
+        sums: dict[str, Vectors] = {}
+        for path, blob in self.rows(sql):
+            vector = np.frombuffer(blob, dtype="<f4")
+            sums[path] = sums[path] + vector if path in sums else vector
+        lengths = {path: float(np.linalg.norm(total)) for path, total in sums.items()}
+        return {path: total / lengths[path] for path, total in sums.items() if lengths[path] > 0}
+
     def refuse_odd(self, vectors: Vectors, known: str = "dimension") -> None:
         """Let no vector pass that would disturb every search.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from amem_cli.cli.session import Session
 
 if TYPE_CHECKING:
+    from amem_cli.core.graph_overview import Overview
     from amem_cli.rendering.console import Console
     from amem_cli.services.outcome import Outcome
     from amem_cli.wiring import Workspace
@@ -37,8 +38,8 @@ def _run(session: Session, root: Path, *, llm: bool) -> None:
         search_document,
     )
     from amem_cli.services.demo_notes import DEMO_QUERY
+    from amem_cli.services.graph_overview import vault_overview
     from amem_cli.services.init import take_stock
-    from amem_cli.services.stats import vault_graph
     from amem_cli.wiring import Workspace
 
     overrides = {} if llm else {"llm_backend": "none"}
@@ -52,8 +53,8 @@ def _run(session: Session, root: Path, *, llm: bool) -> None:
         outcomes = _add_notes(session, workspace, show)
         hits = _search(workspace, DEMO_QUERY)
         show.found(DEMO_QUERY, hits)
-        graph = vault_graph(workspace.index)
-        show.network(graph, outcomes)
+        seen = vault_overview(workspace.ports)
+        show.network(seen, outcomes)
     finally:
         workspace.close()
     if session.output.as_json:
@@ -61,7 +62,7 @@ def _run(session: Session, root: Path, *, llm: bool) -> None:
             "vault": str(root),
             "added": [outcome_document(outcome) for outcome in outcomes],
             "search": search_document(DEMO_QUERY, "hybrid", hits),
-            "graph": graph_document(graph),
+            "graph": graph_document(seen.graph),
         }
         session.output.json_line(document, indent=2)
 
@@ -133,16 +134,16 @@ class _Narrator:
         if any(hit.via for hit in hits):
             self.line("Notes marked ↳ share few words with the question: a link brought them in.")
 
-    def network(self, graph: object, outcomes: list[Outcome]) -> None:
-        from amem_cli.core.graph import Graph, neighbourhood
-        from amem_cli.rendering.text import show_graph, show_neighbourhood
+    def network(self, seen: Overview, outcomes: list[Outcome]) -> None:
+        from amem_cli.core.graph import neighbourhood
+        from amem_cli.rendering.graph_text import show_neighbourhood, show_overview
 
-        assert isinstance(graph, Graph)
         self.heading("The network now")
         if self._console is not None:
-            show_graph(self._console, graph)
+            show_overview(self._console, seen)
             self.heading(f"Around “{outcomes[0].title}”")
-            show_neighbourhood(self._console, graph, neighbourhood(graph, outcomes[0].path, 1))
+            around = neighbourhood(seen.graph, outcomes[0].path, 1)
+            show_neighbourhood(self._console, seen.graph, around)
         self.line(
             "\nEvery change is a line in .amem/journal: `amem history` tells what, why, when."
         )

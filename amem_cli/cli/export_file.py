@@ -7,13 +7,16 @@ from pathlib import Path
 from amem_cli.core.errors import SettingsError
 
 
-def write_export(path: Path, text: str) -> None:
-    """Write text to a file of the user's choice.
+def write_export(path: Path, content: str | bytes) -> None:
+    """Write a file of the user's choice, text as UTF-8.
 
     Raises:
         SettingsError: it cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8")
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            path.write_text(content, encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"cannot write {path}: {error.strerror}") from None

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from amem_cli.cli.session import session_of
-from amem_cli.core.errors import UsageError
 
-FORMATS = ("text", "json")
+if TYPE_CHECKING:
+    from amem_cli.cli.session import Session
+    from amem_cli.rendering.console import Console
+    from amem_cli.wiring import Workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -22,8 +25,29 @@ def graph(
     context: typer.Context,
     note: Annotated[str | None, typer.Argument(help="Show the neighbourhood of this note.")] = None,
     depth: Annotated[int, typer.Option(help="How many links away.", min=1, max=10)] = 2,
-    form: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+    limit: Annotated[
+        int, typer.Option(help="Most links of one note in the tree; 0 for all.", min=0)
+    ] = 12,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="text, json, dot, mermaid, graphml, canvas, html; with --map png, html, json."
+            " Where not given, by the suffix of --output.",
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    as_map: Annotated[
+        bool, typer.Option("--map", help="Lay notes of like meaning near one another.")
+    ] = False,
+    colour: Annotated[
+        str, typer.Option("--colour", "--color", help="Colours of a map: cluster or tag.")
+    ] = "cluster",
+    theme: Annotated[str, typer.Option(help="A png map: light or dark.")] = "light",
+    dpi: Annotated[int, typer.Option(help="Dots an inch of a png map.", min=40, max=600)] = 150,
+    private: Annotated[
+        bool, typer.Option(help="Write private notes into files for others, too.")
+    ] = True,
 ) -> None:
     """The network of notes: hubs, clusters, orphans, broken links, or a note's neighbourhood.
 
@@ -33,34 +57,60 @@ def graph(
 
         amem graph "Weekly review" --depth 3
 
-        amem graph --format json --output graph.json
+        amem graph --output vault.canvas
+
+        amem graph "Weekly review" --format dot | dot -Tsvg > review.svg
+
+        amem graph --map --output map.png --theme dark
     """
-    import json
+    from amem_cli.cli.graph_export import MapOptions, export_map, export_network, wanted_form
 
-    from amem_cli.core.graph import neighbourhood
-    from amem_cli.rendering.documents import graph_document
-    from amem_cli.rendering.text import branch_document, show_graph, show_neighbourhood
-    from amem_cli.services.lookup import note_named
-    from amem_cli.services.stats import vault_graph
-
-    if form not in FORMATS:
-        raise UsageError(f"no format {form!r}", hint=f"One of: {', '.join(FORMATS)}.")
     session = session_of(context)
+    wanted = wanted_form(session, form, output, as_map=as_map)
+    options = MapOptions.checked(colour, theme, dpi)
     with session.workspace() as workspace:
-        network = vault_graph(workspace.index)
-        root = note_named(workspace.index, note).path if note is not None else None
-    branch = neighbourhood(network, root, depth) if root is not None else None
-    document = graph_document(network) if branch is None else branch_document(branch, network)
-    if output is not None:
-        from amem_cli.cli.export_file import write_export
+        if as_map:
+            export_map(session, workspace, wanted, options, private=private, output=output)
+        elif wanted == "text":
+            _tell(session, workspace, note, depth, limit, output)
+        else:
+            export_network(session, workspace, wanted, note, depth, private=private, output=output)
 
-        write_export(output, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-        session.output.notice(f"wrote {output}")
-    elif form == "json" and not session.output.as_json:
-        session.output.json_line(document, indent=2)
-    elif branch is None:
-        session.output.result(document, lambda console: show_graph(console, network))
+
+def _tell(
+    session: Session,
+    workspace: Workspace,
+    note: str | None,
+    depth: int,
+    limit: int,
+    output: Path | None,
+) -> None:
+    """The summary, or the tree around a note, on the terminal or in a file."""
+    from amem_cli.rendering.graph_text import show_neighbourhood, show_overview
+
+    everything = session.output.verbose
+
+    def show(console: Console) -> None:
+        if note is None:
+            from amem_cli.services.graph_overview import vault_overview
+
+            show_overview(console, vault_overview(workspace.ports), everything=everything)
+        else:
+            from amem_cli.core.graph import neighbourhood
+            from amem_cli.services.lookup import note_named
+            from amem_cli.services.stats import vault_graph
+
+            network = vault_graph(workspace.index)
+            branch = neighbourhood(network, note_named(workspace.index, note).path, depth)
+            show_neighbourhood(console, network, branch, 0 if everything else limit)
+
+    if output is None:
+        show(session.output.console())
     else:
-        session.output.result(
-            document, lambda console: show_neighbourhood(console, network, branch)
-        )
+        from amem_cli.cli.export_file import write_export
+        from amem_cli.rendering.console import PlainConsole
+
+        page = io.StringIO()
+        show(PlainConsole(page, color=False))
+        write_export(output, page.getvalue())
+        session.output.notice(f"wrote {output}")

@@ -1,9 +1,9 @@
-"""The network of notes: hubs, orphans, clusters, broken links, neighbourhoods."""
+"""The network of notes: links resolved, hubs, orphans, broken links, neighbourhoods."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -117,32 +117,43 @@ def _edge(
     )
 
 
-def clusters(graph: Graph) -> list[tuple[str, list[str]]]:
-    """Groups of closely linked notes with a name each, largest first; singletons left out.
-
-    Louvain communities (Blondel et al. 2008) with a fixed seed, so that the answer is the same for
-    the same vault.
-    """
-    import networkx
-
-    network = networkx.Graph()
-    network.add_nodes_from(sorted(graph.nodes))
-    network.add_edges_from(sorted((edge.source, edge.target) for edge in graph.edges))
-    groups = networkx.community.louvain_communities(network, seed=0)
-    found = [sorted(group) for group in groups if len(group) > 1]
-    found.sort(key=lambda group: (-len(group), group[0]))
-    return [(cluster_name(graph, group), group) for group in found]
+def joining(graph: Graph) -> tuple[Edge, ...]:
+    """One edge from a note to another, the one that says most, where both kinds of link lead."""
+    best: dict[tuple[str, str], Edge] = {}
+    for edge in graph.edges:
+        pair = edge.source, edge.target
+        if pair not in best or _telling(edge) > _telling(best[pair]):
+            best[pair] = edge
+    return tuple(best.values())
 
 
-def cluster_name(graph: Graph, paths: Sequence[str]) -> str:
-    """The tag that most of the notes share, else the title of the most linked one."""
-    tags = Counter(tag for path in paths for tag in graph.nodes[path].tags)
-    if tags:
-        tag, count = max(tags.items(), key=lambda item: (item[1], item[0]))
-        if count * 2 >= len(paths):
-            return f"#{tag}"
-    degrees = graph.degrees()
-    return graph.nodes[max(paths, key=lambda path: (degrees[path], path))].title
+def _telling(edge: Edge) -> tuple[bool, bool]:
+    return bool(edge.reason), bool(edge.relation)
+
+
+def distances(graph: Graph, root: str, depth: int) -> dict[str, int]:
+    """How many links away from `root` each note within `depth` links is, in either direction."""
+    near = graph.neighbours()
+    found = {root: 0}
+    queue = deque([root])
+    while queue:
+        path = queue.popleft()
+        if found[path] < depth:
+            for other in near[path]:
+                if other not in found:
+                    found[other] = found[path] + 1
+                    queue.append(other)
+    return found
+
+
+def part(graph: Graph, paths: Collection[str]) -> Graph:
+    """These notes, the links among them and the broken ones that stand in them."""
+    kept = set(paths)
+    return Graph(
+        {path: note for path, note in graph.nodes.items() if path in kept},
+        tuple(edge for edge in graph.edges if edge.source in kept and edge.target in kept),
+        tuple(link for link in graph.broken if link.source in kept),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,43 +161,52 @@ class Branch:
     """A note in the neighbourhood of another, with the link that leads to it.
 
     Attributes:
-        edge: None at the root.
-        children: notes first reached from here.
+        edge: None at the root; of several that which says most.
+        mutual: each of the two notes links to the other.
+        children: notes first reached from here, those with a reason and of great strength first.
     """
 
     path: str
     edge: Edge | None
+    mutual: bool = False
     children: tuple[Branch, ...] = ()
 
 
 def neighbourhood(graph: Graph, root: str, depth: int) -> Branch:
     """The notes within `depth` links of `root` as a tree, each once, at its shortest distance."""
-    leading: dict[str, list[Edge]] = defaultdict(list)
-    for edge in graph.edges:
-        leading[edge.source].append(edge)
-        leading[edge.target].append(edge)
-    parents: dict[str, tuple[str, Edge]] = {}
+    leading: dict[str, dict[str, list[Edge]]] = defaultdict(lambda: defaultdict(list))
+    for edge in joining(graph):
+        leading[edge.source][edge.target].append(edge)
+        leading[edge.target][edge.source].append(edge)
+    parents: dict[str, tuple[str, list[Edge]]] = {}
     distance = {root: 0}
     queue = deque([root])
     while queue:
         path = queue.popleft()
         if distance[path] >= depth:
             continue
-        for edge in sorted(leading[path], key=lambda edge: (edge.source != path, edge.by)):
-            other = edge.target if edge.source == path else edge.source
+        for other, edges in sorted(leading[path].items(), key=lambda item: _order(path, *item)):
             if other not in distance:
                 distance[other] = distance[path] + 1
-                parents[other] = (path, edge)
+                parents[other] = (path, edges)
                 queue.append(other)
-    return _branches(root, parents, distance)
+    return _branches(root, parents)
 
 
-def _branches(
-    root: str, parents: Mapping[str, tuple[str, Edge]], distance: Mapping[str, int]
-) -> Branch:
-    built: dict[str, list[Branch]] = defaultdict(list)
-    # From the far end inwards, so that every branch is whole before it is attached.
-    for path in sorted(parents, key=lambda path: (-distance[path], path)):
-        parent, edge = parents[path]
-        built[parent].append(Branch(path, edge, tuple(built[path])))
-    return Branch(root, None, tuple(built[root]))
+def _order(path: str, other: str, edges: Sequence[Edge]) -> tuple[object, ...]:
+    best = max(edges, key=_telling)
+    return (not best.reason, -(best.strength or 0.0), best.source != path, other)
+
+
+def _branches(root: str, parents: Mapping[str, tuple[str, list[Edge]]]) -> Branch:
+    children: dict[str, list[str]] = defaultdict(list)
+    for path, (parent, _) in parents.items():
+        children[parent].append(path)
+    built: dict[str, Branch] = {}
+    # Notes were reached from the root outwards; every branch is whole before it is attached.
+    for path in reversed([root, *parents]):
+        below = tuple(built[child] for child in children[path])
+        edges = parents[path][1] if path in parents else []
+        best = max(edges, key=_telling) if edges else None
+        built[path] = Branch(path, best, len(edges) > 1, below)
+    return built[root]

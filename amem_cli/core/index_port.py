@@ -321,6 +321,9 @@ class MemoryIndex(NoteNames, Protocol):
     def note_vector(self, path: str) -> Vectors | None:
         """Mean of a note's passage vectors, unit length, shape (dimension,)."""
 
+    def note_vectors(self) -> Mapping[str, Vectors]:
+        """The same for every note that has a vector, by path."""
+
     def document_frequency(self, term: str) -> int:
         """In how many notes a word occurs."""
 

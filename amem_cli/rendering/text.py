@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from amem_cli.rendering.console import Styled
 
 if TYPE_CHECKING:
-    from rich.tree import Tree
-
-    from amem_cli.core.graph import Branch, Edge, Graph
     from amem_cli.core.index_port import NoteSummary
     from amem_cli.core.journal import Change, LinkRecord
     from amem_cli.core.reweighing import LinkChange
@@ -215,80 +212,3 @@ def show_stats(console: Console, stats: Stats, *, watcher: str, today: str = "")
     )
     for name, value in rows:
         console.print(Styled((f"{name:<10}", "cyan"), value))
-
-
-def show_graph(console: Console, graph: Graph) -> None:
-    """A summary of the network."""
-    from amem_cli.core.graph import clusters
-
-    titles = {path: note.title for path, note in graph.nodes.items()}
-    machine = sum(edge.by == "machine" for edge in graph.edges)
-    console.print(
-        f"{len(graph.nodes)} notes, {len(graph.edges)} links"
-        f" ({machine} by amem, {len(graph.edges) - machine} by you)"
-    )
-    sections: list[tuple[str, list[str]]] = [
-        ("hubs", [f"{titles[path]}  ({degree} notes)" for path, degree in graph.hubs()]),
-        (
-            "clusters",
-            [
-                f"{name}  ({len(group)}): {', '.join(titles[path] for path in group[:4])}"
-                + (" …" if len(group) > 4 else "")
-                for name, group in clusters(graph)[:8]
-            ],
-        ),
-        ("orphans", [titles[path] for path in graph.orphans()]),
-        ("broken links", [f"[[{link.target}]] in {link.source}" for link in graph.broken]),
-    ]
-    for name, lines in sections:
-        if lines:
-            console.print(Styled((f"\n{name}", "bold cyan")))
-            for line in lines[:10]:
-                console.print(Styled(f"  {line}"))
-            if len(lines) > 10:
-                console.print(
-                    Styled(
-                        f"  … and {len(lines) - 10} more",
-                    )
-                )
-
-
-def show_neighbourhood(console: Console, graph: Graph, branch: Branch) -> None:
-    """A note's neighbourhood as a tree with the reasons of the links."""
-    from rich.tree import Tree
-
-    root = Tree(Styled((graph.nodes[branch.path].title, "bold")))
-    _grow(root, graph, branch)
-    console.print(root, soft_wrap=False)
-
-
-def _grow(tree: Tree, graph: Graph, branch: Branch) -> None:
-    for child in branch.children:
-        assert child.edge is not None
-        arrow = "→" if child.edge.source == branch.path else "←"
-        label = Styled(
-            (f"{arrow} ", "cyan"),
-            (graph.nodes[child.path].title, "bold"),
-            (_edge_note(child.edge), "dim"),
-        )
-        _grow(tree.add(label), graph, child)
-
-
-def _edge_note(edge: Edge) -> str:
-    relation = f"  {edge.relation.replace('_', ' ')}" if edge.relation else ""
-    by = " (amem)" if edge.by == "machine" else ""
-    reason = f": {edge.reason}" if edge.reason else ""
-    return f"{relation}{by}{reason}"
-
-
-def branch_document(branch: Branch, graph: Graph) -> dict[str, Any]:
-    """A neighbourhood as JSON."""
-    edge = branch.edge
-    return {
-        "path": branch.path,
-        "title": graph.nodes[branch.path].title,
-        "relation": edge.relation or None if edge else None,
-        "reason": edge.reason or None if edge else None,
-        "by": edge.by if edge else None,
-        "children": [branch_document(child, graph) for child in branch.children],
-    }

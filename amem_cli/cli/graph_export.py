@@ -1,0 +1,262 @@
+"""The network of notes, and the map of them, written for other programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amem_cli.core.errors import NotFoundError, UsageError
+from amem_cli.rendering.graph_formats import FORMATS, MAP_FORMATS, SUFFIXES, format_of
+
+if TYPE_CHECKING:
+    from amem_cli.cli.session import Session
+    from amem_cli.core.graph import Graph
+    from amem_cli.core.graph_clusters import Cluster
+    from amem_cli.wiring import Workspace
+
+    Positions = Mapping[str, tuple[float, float]]
+
+_COLOURS = ("cluster", "tag")
+_THEMES = ("light", "dark")
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """How a map looks.
+
+    Attributes:
+        colour: `cluster` or `tag`.
+        theme: `light` or `dark`.
+    """
+
+    colour: str
+    theme: str
+    dpi: int
+
+    @classmethod
+    def checked(cls, colour: str, theme: str, dpi: int) -> MapOptions:
+        """The options as given.
+
+        Raises:
+            UsageError: one has a value that there is not.
+        """
+        for name, value, known in (("--colour", colour, _COLOURS), ("--theme", theme, _THEMES)):
+            if value not in known:
+                raise UsageError(f"no {name} {value!r}", hint=f"One of: {', '.join(known)}.")
+        return cls(colour, theme, dpi)
+
+
+def wanted_form(session: Session, form: str | None, output: Path | None, *, as_map: bool) -> str:
+    """The form to write: as given, else by the file's suffix, else the usual one.
+
+    Raises:
+        UsageError: there is no such form, or it cannot be told.
+    """
+    known = MAP_FORMATS if as_map else FORMATS
+    if form is None and output is not None:
+        form = format_of(output)
+        if form is None:
+            suffixes = " ".join(each for each, meant in SUFFIXES.items() if meant in known)
+            raise UsageError(
+                f"no format goes with the file name {output.name!r}",
+                hint=f"Give --format, or a suffix out of {suffixes}.",
+            )
+    if form is None:
+        form = "json" if session.output.as_json else "png" if as_map else "text"
+    if form not in known:
+        where = "a map" if as_map else "the graph"
+        raise UsageError(f"no format {form!r} of {where}", hint=f"One of: {', '.join(known)}.")
+    if output is None and session.output.as_json and form not in ("json", "text"):
+        raise UsageError(
+            f"--json and --format {form} cannot both be printed", hint="Give --output FILE."
+        )
+    if output is not None and output.suffix.lower() == ".md":
+        raise UsageError("a graph is not written into a note", hint="Give another suffix.")
+    # A picture on a terminal is of no use to anybody.
+    if form in ("png", "html") and output is None and sys.stdout.isatty():
+        raise UsageError(f"{form} needs a file", hint=f"Give --output graph.{form}.")
+    return "json" if form == "text" and session.output.as_json and output is None else form
+
+
+def export_network(
+    session: Session,
+    workspace: Workspace,
+    form: str,
+    note: str | None,
+    depth: int,
+    *,
+    private: bool,
+    output: Path | None,
+) -> None:
+    """Write the whole network, or a note's neighbourhood."""
+    from amem_cli.core.graph import distances, part
+    from amem_cli.services.lookup import note_named
+    from amem_cli.services.stats import vault_graph
+
+    root = note_named(workspace.index, note).path if note is not None else None
+    network = _shown(vault_graph(workspace.index), private=private)
+    if root is not None and root not in network.nodes:
+        raise NotFoundError(f"{root} is private", hint="Leave --no-private away.")
+    if form == "html":
+        found = _clusters(network)
+        page = _page(workspace, network, found, positions=None, root=root)
+        _deliver(session, output, page, form, network)
+        return
+    away = None if root is None else distances(network, root, depth)
+    network = network if away is None else part(network, away)
+    if form == "json":
+        text = _json(_document(network, root, away))
+    else:
+        from amem_cli.rendering.graph_formats import written_as
+
+        # Around one note its links say more than clusters would.
+        found = _clusters(network) if root is None else []
+        written = written_as(form, network, found, workspace.root.name, root)
+        if written.notice:
+            session.output.notice(written.notice)
+        text = written.text
+    _deliver(session, output, text, form, network)
+
+
+def export_map(
+    session: Session,
+    workspace: Workspace,
+    form: str,
+    options: MapOptions,
+    *,
+    private: bool,
+    output: Path | None,
+) -> None:
+    """Write the notes as they lie by their meaning."""
+    from amem_cli.services.note_map import map_clusters, map_tags, note_positions
+    from amem_cli.services.stats import vault_graph
+
+    session.embed(workspace)
+    network = _shown(vault_graph(workspace.index), private=private)
+    positions = note_positions(workspace.index, network.nodes)
+    if options.colour == "tag":
+        found = map_tags(network)
+    else:
+        found, by_meaning = map_clusters(workspace.index, network)
+        if by_meaning:
+            session.output.notice("few notes are linked: the colours are of like meaning")
+    if form == "html":
+        content: str | bytes = _page(workspace, network, found, positions=positions, root=None)
+    elif form == "json":
+        content = _json(_map_document(network, positions, found))
+    else:
+        content = _picture(session, workspace, network, positions, found, options)
+    _deliver(session, output, content, form, network)
+
+
+def _picture(
+    session: Session,
+    workspace: Workspace,
+    network: Graph,
+    positions: Positions,
+    found: Sequence[Cluster],
+    options: MapOptions,
+) -> bytes:
+    from amem_cli.rendering.map_labels import unwritable
+    from amem_cli.rendering.map_picture import map_picture
+
+    missing = unwritable([cluster.name for cluster in found])
+    if missing:
+        session.output.notice(
+            f"! no font on this machine can write {missing[0]!r}; Noto Sans CJK writes Chinese,"
+            " Japanese and Korean"
+        )
+    return map_picture(
+        network,
+        positions,
+        found,
+        workspace.root.name,
+        theme=options.theme,
+        dpi=options.dpi,
+    )
+
+
+def _shown(network: Graph, *, private: bool) -> Graph:
+    from amem_cli.core.graph import part
+
+    if private:
+        return network
+    return part(network, [path for path, note in network.nodes.items() if not note.private])
+
+
+def _clusters(network: Graph) -> list[Cluster]:
+    from amem_cli.core.graph_clusters import clusters
+
+    return clusters(network)
+
+
+def _page(
+    workspace: Workspace,
+    network: Graph,
+    found: Sequence[Cluster],
+    *,
+    positions: Positions | None,
+    root: str | None,
+) -> str:
+    """The one place that calls the html page."""
+    from amem_cli.rendering.graph_page import graph_page
+
+    page: str = graph_page(
+        network,
+        vault_name=workspace.root.name,
+        clusters=found,
+        positions=positions,
+        passages=workspace.index.passages,
+        focus=root,
+    )
+    return page
+
+
+def _document(
+    network: Graph, root: str | None, away: Mapping[str, int] | None
+) -> dict[str, object]:
+    from amem_cli.rendering.documents import graph_document
+    from amem_cli.rendering.graph_formats import neighbourhood_document
+
+    document = graph_document(network)
+    if root is None or away is None:
+        return document
+    return neighbourhood_document(document, root, away)
+
+
+def _map_document(
+    network: Graph, positions: Positions, found: Sequence[Cluster]
+) -> dict[str, object]:
+    from amem_cli.rendering.documents import graph_document
+    from amem_cli.rendering.graph_formats import map_document
+
+    group = {path: cluster.name for cluster in found for path in cluster.paths}
+    return map_document(graph_document(network), positions, group)
+
+
+def _json(document: dict[str, object]) -> str:
+    from amem_cli.rendering.output import json_text
+
+    return json_text(document, indent=2) + "\n"
+
+
+def _deliver(
+    session: Session, output: Path | None, content: str | bytes, form: str, network: Graph
+) -> None:
+    """To the file, with word of it, or to stdout."""
+    if output is not None:
+        from amem_cli.cli.export_file import write_export
+
+        write_export(output, content)
+        session.output.notice(f"wrote {output}")
+        if session.output.as_json:
+            told = {"path": str(output), "format": form, "notes": len(network.nodes)}
+            session.output.json_line(told, indent=2)
+    elif sys.stdout.isatty() and isinstance(content, str):
+        session.output.plain(content.rstrip("\n"))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content if isinstance(content, bytes) else content.encode("utf-8"))
