@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from amem_cli.cli.session import session_of
 from amem_cli.core.errors import UsageError
 
-FORMATS = ("text", "json")
+if TYPE_CHECKING:
+    from amem_cli.core.graph import Graph
+    from amem_cli.wiring import Workspace
+
+FORMATS = ("text", "json", "html")
 
 
 def register(app: typer.Typer) -> None:
@@ -22,8 +26,9 @@ def graph(
     context: typer.Context,
     note: Annotated[str | None, typer.Argument(help="Show the neighbourhood of this note.")] = None,
     depth: Annotated[int, typer.Option(help="How many links away.", min=1, max=10)] = 2,
-    form: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+    form: Annotated[str, typer.Option("--format", help="text, json or html.")] = "text",
     output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    private: Annotated[bool, typer.Option(help="Show private notes in the html page, too.")] = True,
 ) -> None:
     """The network of notes: hubs, clusters, orphans, broken links, or a note's neighbourhood.
 
@@ -34,6 +39,8 @@ def graph(
         amem graph "Weekly review" --depth 3
 
         amem graph --format json --output graph.json
+
+        amem graph --format html --output graph.html
     """
     import json
 
@@ -49,6 +56,15 @@ def graph(
     with session.workspace() as workspace:
         network = vault_graph(workspace.index)
         root = note_named(workspace.index, note).path if note is not None else None
+        page = html_page(workspace, network, root, private) if form == "html" else None
+    if page is not None:
+        if output is None:
+            raise UsageError("a page needs a file", hint="Give one with --output graph.html.")
+        from amem_cli.cli.export_file import write_export
+
+        write_export(output, page)
+        session.output.notice(f"wrote {output}")
+        return
     branch = neighbourhood(network, root, depth) if root is not None else None
     document = graph_document(network) if branch is None else branch_document(branch, network)
     if output is not None:
@@ -64,3 +80,19 @@ def graph(
         session.output.result(
             document, lambda console: show_neighbourhood(console, network, branch)
         )
+
+
+def html_page(workspace: Workspace, network: Graph, root: str | None, private: bool) -> str:
+    """The whole network as a page that shows the note at `root` first."""
+    from amem_cli.core.graph import clusters
+    from amem_cli.rendering.graph_page import graph_page, without_private
+
+    # Before the clusters, which may bear a note's title.
+    network = network if private else without_private(network)
+    return graph_page(
+        network,
+        vault_name=workspace.root.name,
+        clusters=clusters(network),
+        passages=workspace.index.passages,
+        focus=root,
+    )
