@@ -1,0 +1,183 @@
+"use strict";
+// What lies over the drawing in two dimensions: the links of the note in view, and the labels.
+
+const LABEL_FONT = '"Inter", "Segoe UI", -apple-system, "Helvetica Neue", "Liberation Sans", Arial, sans-serif';
+const LABEL_ROOM = 15000;
+const LONGEST_LABEL = 42;
+
+amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
+  const strands = sigma.createCanvasContext("strands", { afterLayer: "edges" });
+  const names = sigma.createCanvasContext("names", { beforeLayer: "mouse" });
+  const contextOf = (id) => sigma.getCanvases()[id].getContext("2d");
+  const widths = new Map();
+  void strands;
+  void names;
+
+  const fresh = (id) => {
+    const context = contextOf(id);
+    const { width, height } = sigma.getDimensions();
+    context.clearRect(0, 0, width, height);
+    return context;
+  };
+
+  const placeOf = (index) => {
+    const data = sigma.getNodeDisplayData(String(index));
+    const { x, y } = sigma.framedGraphToViewport(data);
+    return { x, y, size: sigma.scaleSize(data.size), hidden: data.hidden };
+  };
+
+  const drawStrand = (context, from, to, link) => {
+    const [dx, dy] = [to.x - from.x, to.y - from.y];
+    const length = Math.hypot(dx, dy) || 1;
+    const [ux, uy] = [dx / length, dy / length];
+    const tip = { x: to.x - ux * (to.size + 3), y: to.y - uy * (to.size + 3) };
+    context.strokeStyle = context.fillStyle = amem.relationColour(look(), link.relation);
+    context.lineWidth = link.by === "person" ? 1.8 : 1.1 + (link.strength || 0);
+    context.setLineDash(link.by === "person" ? [] : [6, 4]);
+    context.beginPath();
+    context.moveTo(from.x, from.y);
+    context.lineTo(tip.x, tip.y);
+    context.stroke();
+    if (length < from.size + to.size + 12) return;
+    context.setLineDash([]);
+    context.beginPath();
+    context.moveTo(tip.x + ux * 2, tip.y + uy * 2);
+    context.lineTo(tip.x - ux * 6 - uy * 3.5, tip.y - uy * 6 + ux * 3.5);
+    context.lineTo(tip.x - ux * 6 + uy * 3.5, tip.y - uy * 6 - ux * 3.5);
+    context.fill();
+  };
+
+  const drawStrands = () => {
+    const context = fresh("strands");
+    const index = focus();
+    if (index < 0) return;
+    const { linkShown, notes } = state.shown();
+    for (const link of network.notes[index].links) {
+      if (!linkShown(link) || !notes[link.source] || !notes[link.target]) continue;
+      drawStrand(context, placeOf(link.source), placeOf(link.target), link);
+    }
+  };
+
+  const widthOf = (context, text, font) => {
+    const key = `${font} ${text}`;
+    if (!widths.has(key)) widths.set(key, context.measureText(text).width);
+    return widths.get(key);
+  };
+
+  const shortLabel = (text) => {
+    const letters = Array.from(text.slice(0, 2 * LONGEST_LABEL));
+    return letters.length > LONGEST_LABEL || text.length > 2 * LONGEST_LABEL
+      ? `${letters.slice(0, LONGEST_LABEL - 1).join("").trimEnd()}…` : text;
+  };
+
+  // A label is drawn where no more important one lies.
+  const makeBoard = () => {
+    const taken = [];
+    return (box) => {
+      const free = taken.every((other) => box.right < other.left || box.left > other.right ||
+        box.bottom < other.top || box.top > other.bottom);
+      if (free) taken.push(box);
+      return free;
+    };
+  };
+
+  const write = (context, text, x, y, { font, colour, halo }) => {
+    context.font = font;
+    context.lineJoin = "round";
+    context.lineWidth = halo;
+    context.strokeStyle = look().paper;
+    context.strokeText(text, x, y);
+    context.fillStyle = colour;
+    context.fillText(text, x, y);
+  };
+
+  const drawClusterNames = (context, isFree) => {
+    const ratio = sigma.getCamera().ratio;
+    if (network.notes.length < 60 || network.clusters.length < 3 || ratio < 0.45) return;
+    const { notes: shown } = state.shown();
+    for (const cluster of network.clusters) {
+      const members = cluster.notes.filter(({ index }) => shown[index]);
+      if (members.length < 5) continue;
+      const places = members.map(({ index }) => placeOf(index));
+      const x = places.reduce((sum, place) => sum + place.x, 0) / places.length;
+      const y = places.reduce((sum, place) => sum + place.y, 0) / places.length;
+      const size = Math.min(21, 11 + Math.sqrt(members.length) * 0.6);
+      const font = `650 ${size}px ${LABEL_FONT}`;
+      context.font = font;
+      const text = shortLabel(cluster.name);
+      const half = widthOf(context, text, font) / 2 + 6;
+      const box = { left: x - half, right: x + half, top: y - size * 0.8, bottom: y + size * 0.8 };
+      if (!isFree(box)) continue;
+      const colour = amem.mix(amem.clusterColour(look(), cluster.index), look().ink, 0.6);
+      write(context, text, x, y + size * 0.35, { font, colour, halo: 5 });
+    }
+  };
+
+  const drawLabel = (context, isFree, index, { near, must, alpha }) => {
+    const note = network.notes[index];
+    const place = placeOf(index);
+    const { width, height } = sigma.getDimensions();
+    if (place.x < -60 || place.x > width + 60 || place.y < -30 || place.y > height + 30) return false;
+    const size = must ? 13 : Math.max(11, Math.min(13.5, 9.5 + place.size * 0.28));
+    const font = `${must || near ? 600 : 450} ${size}px ${LABEL_FONT}`;
+    context.font = font;
+    const text = shortLabel(note.title);
+    const half = widthOf(context, text, font) / 2;
+    const y = place.y + place.size + size + 2;
+    const box = { left: place.x - half - 5, right: place.x + half + 5, top: y - size - 1, bottom: y + 5 };
+    if (!isFree(box) && !must) return false;
+    context.globalAlpha = alpha;
+    write(context, text, place.x, y, { font, colour: look().ink, halo: 3.5 });
+    context.globalAlpha = 1;
+    return true;
+  };
+
+  const byImportance = network.notes.map(({ index }) => index)
+    .sort((a, b) => network.notes[b].near.size - network.notes[a].near.size || a - b);
+
+  const drawNames = (lit) => {
+    const context = fresh("names");
+    context.textAlign = "center";
+    const isFree = makeBoard();
+    const { notes: shown } = state.shown();
+    const index = focus();
+    if (index >= 0 && shown[index]) drawLabel(context, isFree, index, { must: true, alpha: 1 });
+    if (lit) {
+      const near = byImportance.filter((each) => each !== index && lit.has(each) && shown[each]);
+      for (const each of near.slice(0, 60)) drawLabel(context, isFree, each, { near: true, alpha: 1 });
+      return;
+    }
+    drawClusterNames(context, isFree);
+    const { width, height } = sigma.getDimensions();
+    let left = Math.ceil((width * height) / LABEL_ROOM);
+    const least = network.notes.length > 1500 ? 2.6 : 0;
+    for (const each of byImportance) {
+      if (left <= 0) break;
+      if (!shown[each] || each === index) continue;
+      const data = sigma.getNodeDisplayData(String(each));
+      if (sigma.scaleSize(data.size) < least) continue;
+      if (drawLabel(context, isFree, each, { alpha: 0.92 })) left -= 1;
+    }
+  };
+
+  // Rings around the note in view, so that it is not told by its colour alone.
+  const drawRing = () => {
+    const index = focus();
+    if (index < 0 || !state.shown().notes[index]) return;
+    const context = contextOf("names");
+    const place = placeOf(index);
+    context.lineWidth = 2;
+    context.strokeStyle = look().ink;
+    context.beginPath();
+    context.arc(place.x, place.y, place.size + 3, 0, 2 * Math.PI);
+    context.stroke();
+  };
+
+  return {
+    draw: (lit) => {
+      drawStrands();
+      drawNames(lit);
+      drawRing();
+    },
+  };
+};
