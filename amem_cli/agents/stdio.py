@@ -101,13 +101,21 @@ def message_of(line: bytes | None) -> JSONRPCMessage:
     """
     import json
 
-    from mcp_types.jsonrpc import INVALID_REQUEST, PARSE_ERROR, jsonrpc_message_adapter
+    from mcp_types.jsonrpc import (
+        INVALID_REQUEST,
+        PARSE_ERROR,
+        JSONRPCNotification,
+        jsonrpc_message_adapter,
+    )
 
     if line is None:
         raise Refused(None, INVALID_REQUEST, f"a message may have {MESSAGE_BYTES:,} bytes")
     try:
-        return jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        # With an id that is none a request would pass for a message that wants no answer.
+        if not isinstance(message, JSONRPCNotification) or "id" not in json.loads(line):
+            return message
+    except (ValueError, RecursionError):
         pass
     try:
         value = json.loads(line)

@@ -25,7 +25,7 @@ from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
 
 # Only a test that fails waits so long.
-PATIENCE = 240.0
+PATIENCE = 60.0
 SERVER = [sys.executable, "-m", "amem_cli"]
 
 
@@ -110,9 +110,7 @@ def agent(amem: Program, *options: str, mode: str = "auto", **variables: str) ->
         (amem.folder / "server.log").open("a", encoding="utf-8") as log,
         start_blocking_portal() as portal,
     ):
-        client = Client(
-            stdio_client(server, errlog=log), mode=mode, read_timeout_seconds=PATIENCE
-        )
+        client = Client(stdio_client(server, errlog=log), mode=mode, read_timeout_seconds=PATIENCE)
         failure = None
         with portal.wrap_async_context_manager(client) as entered:
             try:

@@ -25,8 +25,9 @@ from tests.agents.clients import (
 )
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
-from tests.repositories import new_repository
+from tests.repositories import new_repository, person
 from tests.vaults import write_note
+from tests.watching import watching
 
 
 @pytest.fixture
@@ -69,7 +70,11 @@ def until(condition: Any) -> None:
         (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', -32600, None),
         (b'{"jsonrpc": "2.0", "id": 8, "method": "no/such/method"}', -32601, 8),
         (b'{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": 4}}', -32602, 9),
-        (b'{"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": {"name": "x"}}', -32602, 10),
+        (
+            b'{"jsonrpc": "2.0", "id": 10, "method": "tools/call", "params": {"name": "x"}}',
+            -32602,
+            10,
+        ),
         (b'{"jsonrpc": "2.0", "id": 11, "method": "resources/read", "params": {}}', -32602, 11),
     ],
 )
@@ -132,9 +137,7 @@ def test_a_thousand_calls_at_once_are_all_answered(amem: Program, vault: Path) -
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_it_in_good_order(
-    amem: Program, vault: Path, number: signal.Signals
-) -> None:
+def test_a_signal_ends_it_in_good_order(amem: Program, vault: Path, number: signal.Signals) -> None:
     with raw_server(amem) as server:
         server.greet()
         server.call(1, "search", query="walrus", mode="keyword")
@@ -297,21 +300,34 @@ def test_agents_and_a_person_who_edit_the_same_notes_lose_nothing(
     assert amem("index", "--check").code == 0
 
 
-def test_it_works_beside_a_watcher_and_commits_what_it_changed(
+def test_what_an_agent_changed_is_committed_as_the_settings_say(
     amem: Program, tmp_path: Path
 ) -> None:
     with_quick_encoder(amem)
-    repository = new_repository(tmp_path / "v")
+    environment = person(tmp_path / "home")
+    repository = new_repository(tmp_path / "v", environment)
+    amem.environment |= {"HOME": environment["HOME"]}
+    amem.environment |= {name: environment[name] for name in environment if "GIT_" in name}
     assert amem("init", "v", "--adopt").code == 0
-    amem.environment |= {"AMEM_VAULT": str(tmp_path / "v"), **repository.environment}
+    amem.environment["AMEM_VAULT"] = str(tmp_path / "v")
     assert amem("config", "set", "git.commit", "batch").code == 0
     with agent(amem) as me:
-        made = me.ok("add", content="Clams live in mud.", title="Clams")
-        assert not made["pending"]
-        assert "Clams" in repository.git("log", "-1", "--format=%B")
+        assert not me.ok("add", content="Clams live in mud.", title="Clams")["pending"]
+        assert "Clams" in repository.git("log", "--format=%B")
         # What the settings say now is taken up without a new start.
         assert amem("config", "set", "notes_dir", "inbox").code == 0
         assert me.ok("add", content="Mud is cold.", title="Mud")["path"] == "inbox/Mud.md"
+
+
+def test_it_works_beside_a_watcher(amem: Program, vault: Path) -> None:
+    with watching(amem, vault) as watcher, agent(amem) as me:
+        made = me.ok("add", content="Clams live in mud.", title="Clams", wait=False)
+        watcher.until_told("learned", path=made["path"])
+        assert me.ok("list", only="pending")["total"] == 0
+        text = me.ok("read", note=made["id"])
+        assert text["keywords"] and text["content"] == "Clams live in mud.\n"
+        again = me.ok("add", content="The walrus eats clams.", title="Meals")
+        assert not again["pending"]
 
 
 def test_nothing_but_the_protocol_comes_out_of_it(amem: Program, vault: Path) -> None:
