@@ -16,13 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
+
+jsonschema = pytest.importorskip("jsonschema")
 
 # Only a test that fails waits so long.
 PATIENCE = 60.0

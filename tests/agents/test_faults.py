@@ -120,7 +120,7 @@ def test_a_thousand_calls_at_once_are_all_answered(amem: Program, vault: Path) -
             server.call(number, "search" if number % 10 else "nothing", query="x", mode="keyword")
             if number == 500:
                 server.send({"id": "between", "method": "ping"})
-        answers = {}
+        answers: dict[Any, Any] = {}
         place = 0
         while len(answers) < 1001:
             message = server.said()
