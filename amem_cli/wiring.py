@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -73,6 +74,7 @@ class Workspace:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     notify: Callable[[str], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    _collecting: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def config_file(self) -> Path:
@@ -121,10 +123,15 @@ class Workspace:
         changed = (key for key, name in names if getattr(former[0], name) != getattr(present, name))
         found = tuple(changed)
         if any(key.startswith("llm.") for key in found):
-            model = self.__dict__.pop("model", None)
-            if model is not None:
-                model.close()
+            self.close_model()
         return found
+
+    def close_model(self) -> None:
+        """Close the language model, also in the middle of an answer; it is opened anew for the
+        next one."""
+        model = self.__dict__.pop("model", None)
+        if model is not None:
+            model.close()
 
     @cached_property
     def vault(self) -> VaultFolder:
@@ -288,7 +295,8 @@ class Workspace:
         return CommitBatch()
 
     def _collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        self._batch.collect(writes, events)
+        with self._collecting:
+            self._batch.collect(writes, events)
 
     def commit_changes(self) -> list[str]:
         """Commit what the machine changed since the last call, where the settings say so.
@@ -296,7 +304,8 @@ class Workspace:
         Returns:
             Notices for the user, one line each.
         """
-        batch = self.__dict__.pop("_batch", None)
+        with self._collecting:
+            batch = self.__dict__.pop("_batch", None)
         if not batch:
             return []
         from amem_cli.adapters.git_repository import GitRepository

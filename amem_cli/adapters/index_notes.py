@@ -260,6 +260,10 @@ class NoteTables(VectorTables, NameTables):
         )
         return {tag: int(count) for tag, count in self.rows(sql, (not public,))}
 
+    def private_paths(self) -> set[str]:
+        """Paths of the private notes."""
+        return {path for (path,) in self.rows("SELECT path FROM notes WHERE private")}
+
 
 def _folder(path: str) -> str:
     return path.rpartition("/")[0]

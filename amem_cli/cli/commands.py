@@ -88,6 +88,10 @@ COMMANDS = {
         "doctor_command",
         "Check the vault, its index, models, links, ids and git, and say what to do.",
     ),
+    "mcp": (
+        "mcp_command",
+        "Serve the vault to an agent over the Model Context Protocol, on stdin and stdout.",
+    ),
     "model": ("model_commands", "The language model and the encoder of a vault."),
     "config": ("settings_commands", "Settings of the vault and of the user."),
 }

@@ -333,6 +333,9 @@ class MemoryIndex(NoteNames, Protocol):
     def tag_counts(self, *, public: bool = False) -> Mapping[str, int]:
         """How many notes (of those that are not private) have a tag, by its first spelling."""
 
+    def private_paths(self) -> set[str]:
+        """Paths of the private notes."""
+
     def pending(self) -> list[PendingNote]:
         """Notes that the memory process has not finished with: tried least first, then oldest."""
 

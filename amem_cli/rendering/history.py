@@ -63,11 +63,18 @@ def _tells_something(event: Event) -> bool:
 def _sentence(entry: Entry, one_note: bool) -> str:
     event = entry.event
     note = "it" if one_note and not entry.elsewhere else f"“{entry.title}”"
-    who = "you" if event.by == "person" else "amem"
+    who = _author(event)
     sentence = f"{who} {_deed(event, note)}"
     if entry.elsewhere:
         return f"because of it, {sentence}"
     return f"because of “{entry.because}”, {sentence}" if entry.because else sentence
+
+
+def _author(event: Event) -> str:
+    if event.by != "person":
+        return "amem"
+    client = event.extra.get("client")
+    return f"the agent {client}" if isinstance(client, str) and client else "you"
 
 
 def _deed(event: Event, note: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from amem_cli.core.changes import NoteWrite
-from amem_cli.core.errors import AmemError, UsageError
+from amem_cli.core.errors import AmemError, UsageError, WriteConflict
 from amem_cli.core.index_port import NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.note import RELATIONS, Note, Relation
@@ -18,7 +18,7 @@ from amem_cli.services.add import text_bytes
 from amem_cli.services.link_plan import owned_link
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import FieldValue, NoteDraft, new_event
-from amem_cli.services.sync import refresh
+from amem_cli.services.sync import refresh, text_hash
 from amem_cli.services.vault_ports import VaultPorts
 
 
@@ -42,8 +42,13 @@ class FieldEdits:
     remove_tags: Sequence[str] = ()
 
 
-def update(ports: VaultPorts, note: NoteSummary, edits: FieldEdits) -> tuple[str, ...]:
+def update(
+    ports: VaultPorts, note: NoteSummary, edits: FieldEdits, *, text: str = ""
+) -> tuple[str, ...]:
     """Change fields of a note as its owner.
+
+    Args:
+        text: hash of the text that the edits were made for; empty for any.
 
     Returns:
         Names of the fields that changed, `content` among them.
@@ -53,7 +58,12 @@ def update(ports: VaultPorts, note: NoteSummary, edits: FieldEdits) -> tuple[str
         HeaderRefused, WriteConflict: nothing was written.
     """
     with ports.changes.locked():
-        draft = NoteDraft(ports, ports.vault.read(note.path))
+        content = ports.vault.read(note.path)
+        if text and text_hash(content.raw) != text:
+            raise WriteConflict(
+                f"the text of {note.path} is another one by now", hint="Read it again."
+            )
+        draft = NoteDraft(ports, content)
         fields = _new_values(draft.note, edits)
         draft.change(fields, new_event(ports, "edit", by="person"))
         changed = [change.field for event in draft.events for change in event.changes]

@@ -1,0 +1,1 @@
+"""Serves a vault to agents over the Model Context Protocol."""

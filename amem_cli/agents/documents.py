@@ -1,0 +1,164 @@
+"""Results as agents are given them: of visible notes alone, and of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.agents.bounds import LINKED, SHOWN_CHARACTERS, SHOWN_WORDS, cut
+from amem_cli.agents.client_label import FIELD
+from amem_cli.rendering.documents import hit_document, listed_document, outcome_document
+
+if TYPE_CHECKING:
+    from amem_cli.agents.open_vault import OpenVault
+    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.journal import Event
+    from amem_cli.services.history import Entry
+    from amem_cli.services.outcome import Outcome
+    from amem_cli.services.query import Hit
+    from amem_cli.services.show import LinkView, NoteView
+    from amem_cli.services.standing import Standing
+
+
+def named(note: NoteSummary) -> dict[str, Any]:
+    """What names a note."""
+    return {"id": note.id, "path": note.path, "title": cut(note.title)}
+
+
+def outline(note: NoteSummary, standing: Standing, hidden: frozenset[str]) -> dict[str, Any]:
+    """A note in short, and which others say that it no longer holds."""
+    return _bounded(listed_document(note, standing), hidden)
+
+
+def hit(found: Hit, hidden: frozenset[str]) -> dict[str, Any]:
+    """One search hit."""
+    return _bounded(hit_document(found), hidden)
+
+
+def _bounded(document: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+    for name in ("title", "context", "snippet"):
+        if name in document:
+            document[name] = cut(document[name])
+    for name in ("keywords", "tags", "aliases"):
+        if name in document:
+            document[name] = [cut(text) for text in document[name][:SHOWN_WORDS]]
+    for name in ("superseded_by", "contradicted_by"):
+        if name in document:
+            document[name] = [n for n in document[name] if n["path"] not in hidden][:SHOWN_WORDS]
+    return document
+
+
+def note(
+    view: NoteView, offset: int, limit: int, revision: str, hidden: frozenset[str]
+) -> dict[str, Any]:
+    """A note with a part of its text and its links."""
+    body = view.note.body
+    shown = body[offset : offset + limit]
+    end = offset + len(shown)
+    links = [link(each) for each in view.links if each.path not in hidden]
+    return {
+        **outline(view.summary, view.standing, hidden),
+        "aliases": list(view.summary.aliases[:SHOWN_WORDS]),
+        "content": shown,
+        "offset": offset,
+        "total_characters": len(body),
+        "truncated": end < len(body),
+        "next_offset": end if end < len(body) else None,
+        "revision": revision,
+        "links": links[:LINKED],
+        "more_links": max(0, len(links) - LINKED),
+        "problem": view.summary.refused or None,
+    }
+
+
+def link(view: LinkView) -> dict[str, Any]:
+    """A link as it is seen from the note that is read."""
+    document = view.document()
+    del document["kind"]
+    return {**document, "reason": _cut_or_none(document["reason"])}
+
+
+def _cut_or_none(text: str | None) -> str | None:
+    return cut(text) if text else None
+
+
+def outcome(done: Outcome, hidden: frozenset[str]) -> dict[str, Any]:
+    """What the memory process did because of a note."""
+    whole = _bounded(outcome_document(done), frozenset())
+    kept = ("id", "path", "title", "keywords", "tags", "context", "pending")
+    return {
+        **{name: whole[name] for name in kept},
+        "links": [each for each in whole["links"] if each["path"] not in hidden],
+        "evolved": [each for each in whole["evolved"] if each["path"] not in hidden],
+        "problems": [cut(text) for text in whole["problems"][:SHOWN_WORDS]],
+    }
+
+
+def events(vault: OpenVault, entries: Iterable[Entry], limit: int) -> list[dict[str, Any]]:
+    """The newest events of which an agent may know, oldest first."""
+    hidden = vault.hidden()
+    known = {each.key: each for each in vault.index.summaries()}
+    shown = []
+    for entry in entries:
+        own = known.get(entry.event.note) or known.get(entry.event.path)
+        if own is None or vault.sees(own):
+            shown.append(_event(vault, entry, known, hidden))
+    return shown[-limit:]
+
+
+def _event(
+    vault: OpenVault, entry: Entry, known: Mapping[str, NoteSummary], hidden: frozenset[str]
+) -> dict[str, Any]:
+    event = entry.event
+    own = known.get(event.note) or known.get(event.path)
+    cause = known.get(event.trigger)
+    # Whether a note that is gone was private is not known any more.
+    told = own is not None or vault.policy.sees_private
+    explained = not event.trigger or cause is not None or vault.policy.sees_private
+    if cause is not None and not vault.sees(cause):
+        explained = False
+    client = event.extra.get(FIELD)
+    return {
+        "event": event.id,
+        "time": event.time,
+        "kind": event.kind,
+        "by": "person" if event.by == "person" else "machine",
+        "client": client if isinstance(client, str) else None,
+        "id": (event.note or None) if told else None,
+        "path": (own.path if own is not None else event.path or None) if told else None,
+        "title": cut(entry.title) if told and entry.title else None,
+        "because": _cut_or_none(entry.because) if explained else None,
+        "reason": _cut_or_none(event.reason) if explained and told else None,
+        "changes": _changes(event) if told else [],
+        "text_changed": event.splice is not None and not event.changes,
+        "links": _links(event, hidden) if told else [],
+        "undone_by": entry.undone_by or None,
+    }
+
+
+def _changes(event: Event) -> list[dict[str, Any]]:
+    # Links are told apart, with their reasons.
+    return [
+        {"field": each.field, "before": _value(each.before), "after": _value(each.after)}
+        for each in event.changes
+        if each.field != "links"
+    ]
+
+
+def _value(value: object) -> str | list[str]:
+    if isinstance(value, (list, tuple)):
+        return [cut(str(item)) for item in value[:SHOWN_WORDS]]
+    return cut(str(value), SHOWN_CHARACTERS)
+
+
+def _links(event: Event, hidden: frozenset[str]) -> list[dict[str, Any]]:
+    records: Sequence[Any] = [each for each in event.links if each.path not in hidden]
+    return [
+        {
+            "path": each.path,
+            "relation": each.relation,
+            "strength": max(0.0, min(1.0, each.strength)),
+            "reason": cut(each.reason),
+        }
+        for each in records[:LINKED]
+    ]

@@ -1,0 +1,122 @@
+"""Notes and a summary of the vault as resources, which a client's user can attach."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+from amem_cli.agents.bounds import MOST_READ_CHARACTERS, RESOURCES_ON_A_PAGE, cut
+from amem_cli.agents.envelope import marked
+from amem_cli.core.errors import NotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.agents.open_vault import OpenVault
+    from amem_cli.core.index_port import NoteSummary
+
+VAULT = "amem://vault"
+NOTES = "amem://note/"
+TEMPLATE = NOTES + "{id}"
+MARKDOWN = "text/markdown"
+
+
+def uri_of(note: NoteSummary) -> str:
+    """A note's address: its id, or its path where it has none."""
+    return NOTES + quote(note.key, safe="")
+
+
+def page(vault: OpenVault, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+    """Resources by path with the cursor of the next page, None after the last.
+
+    Raises:
+        UsageError: the cursor is none of ours.
+    """
+    after = _path_of(cursor) if cursor is not None else ""
+    found: list[dict[str, Any]] = []
+    if cursor is None:
+        found.append(
+            {
+                "uri": VAULT,
+                "name": "vault",
+                "title": "The vault at a glance",
+                "description": "How many notes, which tags, what is new and what waits.",
+                "mime_type": MARKDOWN,
+            }
+        )
+    last = ""
+    notes = (note for note in vault.index.summaries() if note.path > after and vault.sees(note))
+    for count, note in enumerate(sorted(notes, key=lambda each: each.path)):
+        if count == RESOURCES_ON_A_PAGE:
+            return found, _cursor_of(last)
+        found.append(_resource(note))
+        last = note.path
+    return found, None
+
+
+def _resource(note: NoteSummary) -> dict[str, Any]:
+    return {
+        "uri": uri_of(note),
+        "name": note.path,
+        "title": cut(note.title, 200),
+        "description": cut(note.context, 300) or None,
+        "mime_type": MARKDOWN,
+    }
+
+
+def _cursor_of(path: str) -> str:
+    return base64.urlsafe_b64encode(path.encode("utf-8", "surrogateescape")).decode("ascii")
+
+
+def _path_of(cursor: str) -> str:
+    try:
+        raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
+        return raw.decode("utf-8", "surrogateescape")
+    except (binascii.Error, ValueError):
+        raise UsageError("this cursor is not one that resources/list gave") from None
+
+
+def contents(vault: OpenVault, uri: str) -> str:
+    """A resource's text, marked as data.
+
+    Raises:
+        NotFoundError: there is no such resource that agents are shown.
+    """
+    if uri == VAULT:
+        return marked(_summary(vault))
+    if not uri.startswith(NOTES):
+        raise NotFoundError(f"no resource {cut(uri, 200)!r}")
+    from amem_cli.services.show import read_note
+
+    name = unquote(uri.removeprefix(NOTES))
+    summary = vault.named(name)
+    if name != summary.key:
+        # A resource has one address; names are for tools.
+        raise NotFoundError(f"no resource {cut(uri, 200)!r}", hint=f"It is {uri_of(summary)}.")
+    view = read_note(vault.ports, summary.path)
+    vault.count_use([summary.key])
+    body = view.note.body
+    text = f"# {cut(summary.title)}\n\n{body[:MOST_READ_CHARACTERS]}"
+    if len(body) > MOST_READ_CHARACTERS:
+        text += (
+            f"\n\n[{len(body) - MOST_READ_CHARACTERS} more characters: call read with"
+            f" offset {MOST_READ_CHARACTERS}]"
+        )
+    return marked(text)
+
+
+def _summary(vault: OpenVault) -> str:
+    from amem_cli.agents.reading_tools import vault_summary
+
+    found = vault_summary(vault)
+    tags = ", ".join(f"#{each['tag']} ({each['notes']})" for each in found["tags"]) or "none"
+    newest = "\n".join(
+        f"- {each['created'][:10]} {each['title']} ({each['id'] or each['path']})"
+        for each in found["newest"]
+    )
+    return (
+        f"# The vault\n\n{found['notes']} notes, {found['links']} links"
+        f" ({found['machine_links']} made by amem, {found['broken_links']} broken),"
+        f" {found['orphans']} notes without links, {found['pending']} waiting to be organised.\n\n"
+        f"## Tags\n{tags}\n\n## Newest\n{newest}\n"
+    )
