@@ -1,4 +1,4 @@
-"""`amem add`, `show`, `list`, `edit`, `update`, `rm`."""
+"""`amem add`, `show`, `edit`, `update`, `rm`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
 from amem_cli.cli.session import Session, moment, session_of
 from amem_cli.core.errors import SettingsError, UsageError
 
@@ -21,7 +20,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("add")(add)
     app.command("show")(show)
-    app.command("list")(list_notes)
     app.command("edit")(edit)
     app.command("update")(update)
     app.command("rm")(remove)
@@ -145,66 +143,6 @@ def show(
         usage = workspace.index.usage(view.summary.key)
         document = note_document(view, usage)
         session.output.result(document, lambda console: show_note(console, view))
-
-
-def list_notes(
-    context: typer.Context,
-    tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    path: PathOption = "",
-    orphans: Annotated[bool, typer.Option("--orphans", help="Only notes without links.")] = False,
-    pending: Annotated[
-        bool, typer.Option("--pending", help="Only notes that wait for the model.")
-    ] = False,
-    sort: Annotated[str, typer.Option(help="created, modified, title or path.")] = "created",
-    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
-    limit: Annotated[
-        int | None, typer.Option("-n", "--limit", min=1, help="At most so many.")
-    ] = None,
-) -> None:
-    """List notes, the newest first.
-
-    Examples:
-
-        amem list --tag zettelkasten -n 20
-
-        amem list --orphans --sort title
-
-        amem list --since "last week" --path 'daily/2026-*'
-    """
-    from amem_cli.services.listing import SORTS, listed
-    from amem_cli.services.query import Filters, day_of
-    from amem_cli.services.standing import Standing, standings
-
-    if sort not in SORTS:
-        raise UsageError(f"cannot sort by {sort!r}", hint=f"One of: {', '.join(SORTS)}.")
-    days = first_day(since, "--since"), last_day(until, "--until")
-    filters = Filters(tuple(tag or ()), *days, path)
-    session = session_of(context)
-    with session.workspace() as workspace:
-        notes = listed(
-            workspace.index,
-            filters=filters,
-            orphans=orphans,
-            pending=pending,
-            sort=sort,
-            reverse=reverse,
-            limit=limit,
-        )
-        known = standings(workspace.index)
-    if session.output.as_json:
-        from amem_cli.rendering.documents import listed_document
-
-        rows = [listed_document(note, known.get(note.path, Standing())) for note in notes]
-        session.output.json_line(rows, indent=2)
-        return
-    for note in notes:
-        when = day_of(note)
-        tags = "".join(f"  #{tag}" for tag in note.tags[:4])
-        mark = "  (superseded)" if note.path in known and known[note.path].superseded_by else ""
-        row = f"{note.id or '-':<16}  {when}  {note.title}{mark}{tags}"
-        session.output.plain(row.replace("\n", " "))
 
 
 def edit(

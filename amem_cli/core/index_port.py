@@ -167,6 +167,23 @@ class PendingNote:
     version: str
 
 
+class ModelUse(NamedTuple):
+    """What one model was asked for.
+
+    Attributes:
+        model: its name; of a server's model `NAME at HOST`.
+        notes: notes whose memory process asked it.
+        seconds: wall time of its calls.
+    """
+
+    model: str
+    notes: int
+    calls: int
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
+
+
 class MemoryIndex(NoteNames, Protocol):
     """Notes, passages, vectors, words, links, events and usage in one file."""
 
@@ -211,6 +228,9 @@ class MemoryIndex(NoteNames, Protocol):
 
     def events_triggered_by(self, note: str) -> list[Event]:
         """Events of other notes that the change of a note (id or path) triggered, oldest first."""
+
+    def model_use(self) -> list[ModelUse]:
+        """What each model was asked for in all memory processes, by its name."""
 
     def model_totals(self) -> Mapping[str, float]:
         """Sums over all memory processes: calls, prompt_tokens, answer_tokens, seconds, notes."""
@@ -348,6 +368,9 @@ class MemoryIndex(NoteNames, Protocol):
 
     def usage(self, key: str) -> tuple[int, str]:
         """How often a note was found or read, and when last (ISO 8601 or empty)."""
+
+    def usages(self) -> Mapping[str, tuple[int, str]]:
+        """The same of all notes that were ever found or read."""
 
     def damage(self) -> list[str]:
         """What is wrong in the structure of the file, of which all is read; empty where nothing."""
