@@ -148,6 +148,14 @@ class JournalTables(DecisionTable):
                 found[source, link.target] = link
         return found
 
+    def links_made(self) -> Mapping[tuple[str, str], str]:
+        """When a link was first made by amem or by a command, by the ids or paths of its notes."""
+        sql = (
+            "SELECT e.note, l.value ->> '$.target', min(e.record ->> '$.time') FROM events e,"
+            " json_each(e.record, '$.links') l GROUP BY 1, 2"
+        )
+        return {(note, target): time for note, target, time in self.rows(sql)}
+
     def pending(self) -> list[PendingNote]:
         """Notes that the memory process has not finished with: tried least first, then oldest."""
         sql = (
@@ -197,7 +205,6 @@ class JournalTables(DecisionTable):
         """How often a note was found or read, and when last (ISO 8601 or empty)."""
         row = self.rows("SELECT count, last FROM usage WHERE note = ?", (key,)).fetchone()
         return (int(row[0]), str(row[1])) if row else (0, "")
-
 
     def usages(self) -> Mapping[str, tuple[int, str]]:
         """The same of all notes that were ever found or read."""

@@ -242,6 +242,10 @@ class MemoryIndex(NoteNames, Protocol):
         """Links by which notes at these paths (None: all) are superseded or contradicted, where
         they still stand."""
 
+    def links_made(self) -> Mapping[tuple[str, str], str]:
+        """When a link was first made by amem or by a command, ISO 8601, by the ids or paths of its
+        two notes."""
+
     def decided_links(self, limit: int) -> list[DecidedLink]:
         """Links that a person kept or removed, those that were made last first."""
 

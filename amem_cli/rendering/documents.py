@@ -178,4 +178,12 @@ def stats_document(stats: Stats) -> dict[str, Any]:
         "calls_per_note": round(stats.calls_per_note, 3),
         "tokens_per_note": round(stats.tokens_per_note, 1),
         "seconds_per_note": round(stats.seconds_per_note, 3),
+        "cost": _rounded(stats.cost),
+        "cost_per_note": _rounded(stats.cost_per_note),
+        "orphan_rate": round(stats.orphan_rate, 4),
+        "orphan_rate_without_amem": round(stats.orphan_rate_without_amem, 4),
     }
+
+
+def _rounded(amount: float | None) -> float | None:
+    return None if amount is None else round(amount, 8)
