@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from amem_cli.cli.note_argument import NoteArgument, named_or_picked, require_named
 from amem_cli.cli.session import Session, moment, session_of
 from amem_cli.core.errors import SettingsError, UsageError
 
@@ -114,7 +115,7 @@ def _content(text: str | None, file: Path | None) -> str:
 
 def show(
     context: typer.Context,
-    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    note: NoteArgument = None,
     raw: Annotated[bool, typer.Option("--raw", help="The file as it is, byte for byte.")] = False,
 ) -> None:
     """Read a note with its links in both directions.
@@ -131,8 +132,9 @@ def show(
     from amem_cli.services.show import read_note
 
     session = session_of(context)
+    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
-        view = read_note(workspace.ports, note)
+        view = read_note(workspace.ports, note or named_or_picked(session, workspace, note).path)
         if raw and sys.stdout.isatty():
             session.output.plain(view.raw.decode("utf-8", "replace").removesuffix("\n"))
             return
@@ -147,7 +149,7 @@ def show(
 
 def edit(
     context: typer.Context,
-    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    note: NoteArgument = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Link it again at once.")] = True,
 ) -> None:
     """Open a note in $EDITOR, then bring its links up to date.
@@ -159,11 +161,11 @@ def edit(
     from amem_cli.cli.editor import open_in_editor
     from amem_cli.cli.remembering import remember
     from amem_cli.services.evolve import waiting_outcome
-    from amem_cli.services.lookup import note_named
 
     session = session_of(context)
+    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
-        found = note_named(workspace.index, note)
+        found = named_or_picked(session, workspace, note)
         open_in_editor(workspace.vault.locate(found.path))
         session.synchronise(workspace)
         now = workspace.index.summary(found.path)
@@ -177,7 +179,7 @@ def edit(
 
 def update(
     context: typer.Context,
-    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    note: NoteArgument = None,
     content: Annotated[str | None, typer.Option(help="New text; - reads stdin.")] = None,
     context_sentence: Annotated[
         str | None, typer.Option("--context", help="New context sentence.")
@@ -202,7 +204,6 @@ def update(
     from amem_cli.cli.remembering import remember
     from amem_cli.services.edit import FieldEdits
     from amem_cli.services.edit import update as change
-    from amem_cli.services.lookup import note_named
 
     session = session_of(context)
     edits = FieldEdits(
@@ -217,8 +218,9 @@ def update(
     )
     if edits == FieldEdits():
         raise UsageError("nothing to change", hint="amem update NOTE --help shows what can be.")
+    require_named(context, session, {"note": note})
     with session.workspace(llm_backend=None if llm else "none") as workspace:
-        found = note_named(workspace.index, note)
+        found = named_or_picked(session, workspace, note)
         change(workspace.ports, found, edits)
         new_text = content is not None
         outcome = remember(session, workspace, found.path, wait=wait, new_text=new_text)
@@ -227,7 +229,7 @@ def update(
 
 def remove(
     context: typer.Context,
-    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    note: NoteArgument = None,
 ) -> None:
     """Move a note to the vault's .trash folder.
 
@@ -238,11 +240,11 @@ def remove(
         amem rm "Draft of a draft"
     """
     from amem_cli.services.edit import remove as remove_note
-    from amem_cli.services.lookup import note_named
 
     session = session_of(context)
+    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
-        removal = remove_note(workspace.ports, note_named(workspace.index, note))
+        removal = remove_note(workspace.ports, named_or_picked(session, workspace, note))
     document = {
         "path": removal.path,
         "unlinked": list(removal.unlinked),
