@@ -202,7 +202,7 @@ def test_a_script_at_a_terminal_and_a_dumb_terminal_get_no_list(vault: Program) 
     with at_screen(vault, "show", "--json") as screen:
         assert screen.finish() == 2
     vault.environment["TERM"] = "dumb"
-    with Screen(vault.folder, ["show"], **vault.environment) as screen:
+    with at_screen(vault, "show") as screen:
         assert screen.finish() == 2
         assert b"\x1b" not in screen.shown
 
