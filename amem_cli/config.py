@@ -36,6 +36,8 @@ class Settings:
         llm_memory_mb: memory limit of the model's process.
         llm_deadline_seconds: longest time for one answer.
         llm_daily_tokens: tokens, in and out, that this vault may spend a day; 0: any number.
+        llm_price_input, llm_price_output: what a server's model costs for a million tokens in and
+            out, in any currency; 0: nothing is told of costs.
         evolution_mode: `auto`, `review` (changes of older notes wait for a person) or `off`.
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
         evolution_max_links: most links that the machine adds to one note.
@@ -46,6 +48,7 @@ class Settings:
             watched the vault first), `any`, or a machine's name.
         watch_on_battery: `pause` (the watcher leaves the models alone) or `work`.
         watch_idle_seconds: the language model is unloaded after so long without work.
+        list_stale_days: a note that was neither edited nor read for so long is stale.
         exclude_folders: folders whose notes are no memories.
         git_commit: `off`, or `batch`: each batch of machine changes is one commit.
         properties_*: names of the properties in the front matter.
@@ -64,6 +67,8 @@ class Settings:
     llm_memory_mb: int = 6144
     llm_deadline_seconds: float = 90.0
     llm_daily_tokens: int = 0
+    llm_price_input: float = 0.0
+    llm_price_output: float = 0.0
     evolution_mode: str = "auto"
     evolution_settle_seconds: float = 60.0
     evolution_max_links: int = 5
@@ -72,6 +77,7 @@ class Settings:
     evolution_device: str = "first"
     watch_on_battery: str = "pause"
     watch_idle_seconds: float = 300.0
+    list_stale_days: int = 365
     exclude_folders: tuple[str, ...] = ("templates",)
     git_commit: str = "off"
     properties_id: str = "id"
@@ -109,12 +115,25 @@ _BOUNDS = {
     "llm.memory_mb": (256, 1_000_000),
     "llm.deadline_seconds": (1, 3600),
     "llm.daily_tokens": (0, 1_000_000_000),
+    "llm.price_input": (0, 1_000_000),
+    "llm.price_output": (0, 1_000_000),
     "evolution.settle_seconds": (0, 86_400),
     "evolution.max_links": (0, 20),
     "evolution.candidates": (1, 30),
     "watch.idle_seconds": (1, 86_400),
+    "list.stale_days": (1, 36_500),
 }
-_SECTIONS = ("encoder", "search", "llm", "evolution", "watch", "exclude", "git", "properties")
+_SECTIONS = (
+    "encoder",
+    "search",
+    "llm",
+    "evolution",
+    "watch",
+    "list",
+    "exclude",
+    "git",
+    "properties",
+)
 
 
 def key_of(name: str) -> str:

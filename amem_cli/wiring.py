@@ -68,13 +68,21 @@ class Workspace:
     Attributes:
         overrides: settings given by the command's own options, by field name.
         notify: told when something takes long for the first time.
+        environment: variables, keys among them.
+        models_of: another opening of the same vault, whose models this one uses too.
     """
 
     root: Path
     overrides: Mapping[str, Any] = field(default_factory=dict)
     notify: Callable[[str], None] | None = None
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    _collecting: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    models_of: Workspace | None = field(default=None, repr=False)
+    _collecting: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+    _opening: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
+
+    def sharing_models(self) -> Workspace:
+        """Another opening of the vault, for another thread; this one closes the models."""
+        return replace(self, models_of=self.models_of or self)
 
     @property
     def config_file(self) -> Path:
@@ -210,6 +218,9 @@ class Workspace:
     @cached_property
     def chosen_encoder(self) -> Encoder:
         """The encoder of the settings, loaded with the first text."""
+        if self.models_of is not None:
+            with self.models_of._opening:
+                return self.models_of.chosen_encoder
         from amem_cli.model_opening import open_chosen_encoder
 
         return open_chosen_encoder(
@@ -219,6 +230,9 @@ class Workspace:
     @cached_property
     def reranker(self) -> Reranker | None:
         """The reranker of the settings, loaded with the first search; None where none is named."""
+        if self.models_of is not None:
+            with self.models_of._opening:
+                return self.models_of.reranker
         from amem_cli.model_opening import open_reranker
 
         return open_reranker(self.settings, self.root, self.origin, self.environment, self.notify)
@@ -242,6 +256,9 @@ class Workspace:
     @cached_property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None where there shall be none."""
+        if self.models_of is not None:
+            with self.models_of._opening:
+                return self.models_of.model
         from amem_cli.model_opening import open_model
 
         model = open_model(self.settings, self.root, self.origin, self.environment)
@@ -325,7 +342,7 @@ class Workspace:
         if "index" in self.__dict__:
             self.index.close()
         model = self.__dict__.get("model")
-        if model is not None:
+        if model is not None and self.models_of is None:
             model.close()
 
 

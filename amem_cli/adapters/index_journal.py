@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.index_decisions import DecisionTable
-from amem_cli.core.index_port import PendingNote
+from amem_cli.core.index_port import ModelUse, PendingNote
 
 if TYPE_CHECKING:
     from amem_cli.core.journal import Event, LinkRecord
@@ -122,6 +122,15 @@ class JournalTables(DecisionTable):
         row = self.rows(sql).fetchone()
         return dict(zip(names, row or (0,) * len(names), strict=True))
 
+    def model_use(self) -> list[ModelUse]:
+        """What each model was asked for in all memory processes, by its name."""
+        sql = (
+            "SELECT coalesce(record ->> '$.model', ''), count(DISTINCT note), sum(calls),"
+            " sum(prompt_tokens), sum(answer_tokens), sum(seconds) FROM events"
+            " WHERE kind = 'process' AND calls > 0 GROUP BY 1 ORDER BY 1"
+        )
+        return [ModelUse(*row) for row in self.rows(sql)]
+
     def link_records(self, path: str | None = None) -> Mapping[tuple[str, str], LinkRecord]:
         """Why links were made, by (source path, target id or path), of one note or all."""
         from amem_cli.core.ownership import ownership
@@ -138,6 +147,14 @@ class JournalTables(DecisionTable):
             for link in ownership(self.events(key)).links.values():
                 found[source, link.target] = link
         return found
+
+    def links_made(self) -> Mapping[tuple[str, str], str]:
+        """When a link was first made by amem or by a command, by the ids or paths of its notes."""
+        sql = (
+            "SELECT e.note, l.value ->> '$.target', min(e.record ->> '$.time') FROM events e,"
+            " json_each(e.record, '$.links') l GROUP BY 1, 2"
+        )
+        return {(note, target): time for note, target, time in self.rows(sql)}
 
     def pending(self) -> list[PendingNote]:
         """Notes that the memory process has not finished with: tried least first, then oldest."""
@@ -188,6 +205,11 @@ class JournalTables(DecisionTable):
         """How often a note was found or read, and when last (ISO 8601 or empty)."""
         row = self.rows("SELECT count, last FROM usage WHERE note = ?", (key,)).fetchone()
         return (int(row[0]), str(row[1])) if row else (0, "")
+
+    def usages(self) -> Mapping[str, tuple[int, str]]:
+        """The same of all notes that were ever found or read."""
+        rows = self.rows("SELECT note, count, last FROM usage WHERE count > 0")
+        return {note: (int(count), str(last)) for note, count, last in rows}
 
 
 def _events(rows: Iterable[tuple[Any, ...]]) -> list[Event]:

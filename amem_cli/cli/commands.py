@@ -31,7 +31,7 @@ COMMANDS = {
         "Add a note; amem writes its metadata and links it to what you already know.",
     ),
     "show": ("note_commands", "Read a note with its links in both directions."),
-    "list": ("note_commands", "List notes, the newest first."),
+    "list": ("list_command", "List notes, the newest first."),
     "edit": ("note_commands", "Open a note in $EDITOR, then bring its links up to date."),
     "update": (
         "note_commands",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from amem_cli.cli.note_argument import named_or_picked, require_named
 from amem_cli.cli.session import session_of
 from amem_cli.core.errors import NotFoundError
 
@@ -18,8 +19,12 @@ def register(app: typer.Typer) -> None:
 
 def link(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The note that gets the link.")],
-    target: Annotated[str, typer.Argument(help="The note it links to.")],
+    source: Annotated[
+        str | None, typer.Argument(help="The note that gets the link.", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None, typer.Argument(help="The note it links to.", show_default=False)
+    ] = None,
     relation: Annotated[
         str,
         typer.Option(
@@ -30,19 +35,21 @@ def link(
 ) -> None:
     """Link a note to another; the link is yours, amem never removes it.
 
-    A link that amem made becomes yours, too.
+    A link that amem made becomes yours, too. What you do not name you choose from a list.
 
     Examples:
 
         amem link "Weekly review" "Atomic notes" --relation part_of --reason "one of its steps"
     """
     from amem_cli.services.edit import link as make_link
-    from amem_cli.services.lookup import note_named
 
     session = session_of(context)
+    require_named(context, session, {"source": source, "target": target})
     with session.workspace() as workspace:
-        one = note_named(workspace.index, source)
-        other = note_named(workspace.index, target)
+        one = named_or_picked(session, workspace, source, prompt="link from")
+        other = named_or_picked(
+            session, workspace, target, prompt="link to", admit=lambda note: note.path != one.path
+        )
         made = make_link(
             workspace.ports,
             one,
@@ -57,22 +64,35 @@ def link(
 
 def unlink(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The note that has the link.")],
-    target: Annotated[str, typer.Argument(help="The note it links to.")],
+    source: Annotated[
+        str | None, typer.Argument(help="The note that has the link.", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None, typer.Argument(help="The note it links to.", show_default=False)
+    ] = None,
 ) -> None:
     """Remove a link from a note's properties; amem does not make it again.
+
+    What you do not name you choose from a list.
 
     Examples:
 
         amem unlink "Weekly review" "Atomic notes"
     """
     from amem_cli.services.edit import unlink as remove_link
-    from amem_cli.services.lookup import note_named
 
     session = session_of(context)
+    require_named(context, session, {"source": source, "target": target})
     with session.workspace() as workspace:
-        one = note_named(workspace.index, source)
-        other = note_named(workspace.index, target)
+        index = workspace.index
+        having = {path for path, link in index.all_links() if link.kind == "property"}
+        one = named_or_picked(
+            session, workspace, source, prompt="unlink from", admit=lambda note: note.path in having
+        )
+        linked = {path for path, link in index.links_from(one.path) if link.kind == "property"}
+        other = named_or_picked(
+            session, workspace, target, prompt="unlink", admit=lambda note: note.path in linked
+        )
         if not remove_link(workspace.ports, one, other):
             raise NotFoundError(
                 f"{one.path} has no property link to {other.path}",

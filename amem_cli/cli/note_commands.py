@@ -1,4 +1,4 @@
-"""`amem add`, `show`, `list`, `edit`, `update`, `rm`."""
+"""`amem add`, `show`, `edit`, `update`, `rm`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
+from amem_cli.cli.note_argument import NoteArgument, named_or_picked, require_named
 from amem_cli.cli.session import Session, moment, session_of
 from amem_cli.core.errors import SettingsError, UsageError
 
@@ -21,7 +21,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("add")(add)
     app.command("show")(show)
-    app.command("list")(list_notes)
     app.command("edit")(edit)
     app.command("update")(update)
     app.command("rm")(remove)
@@ -116,7 +115,7 @@ def _content(text: str | None, file: Path | None) -> str:
 
 def show(
     context: typer.Context,
-    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    note: NoteArgument = None,
     raw: Annotated[bool, typer.Option("--raw", help="The file as it is, byte for byte.")] = False,
 ) -> None:
     """Read a note with its links in both directions.
@@ -133,8 +132,9 @@ def show(
     from amem_cli.services.show import read_note
 
     session = session_of(context)
+    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
-        view = read_note(workspace.ports, note)
+        view = read_note(workspace.ports, note or named_or_picked(session, workspace, note).path)
         if raw and sys.stdout.isatty():
             session.output.plain(view.raw.decode("utf-8", "replace").removesuffix("\n"))
             return
@@ -147,69 +147,9 @@ def show(
         session.output.result(document, lambda console: show_note(console, view))
 
 
-def list_notes(
-    context: typer.Context,
-    tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    path: PathOption = "",
-    orphans: Annotated[bool, typer.Option("--orphans", help="Only notes without links.")] = False,
-    pending: Annotated[
-        bool, typer.Option("--pending", help="Only notes that wait for the model.")
-    ] = False,
-    sort: Annotated[str, typer.Option(help="created, modified, title or path.")] = "created",
-    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
-    limit: Annotated[
-        int | None, typer.Option("-n", "--limit", min=1, help="At most so many.")
-    ] = None,
-) -> None:
-    """List notes, the newest first.
-
-    Examples:
-
-        amem list --tag zettelkasten -n 20
-
-        amem list --orphans --sort title
-
-        amem list --since "last week" --path 'daily/2026-*'
-    """
-    from amem_cli.services.listing import SORTS, listed
-    from amem_cli.services.query import Filters, day_of
-    from amem_cli.services.standing import Standing, standings
-
-    if sort not in SORTS:
-        raise UsageError(f"cannot sort by {sort!r}", hint=f"One of: {', '.join(SORTS)}.")
-    days = first_day(since, "--since"), last_day(until, "--until")
-    filters = Filters(tuple(tag or ()), *days, path)
-    session = session_of(context)
-    with session.workspace() as workspace:
-        notes = listed(
-            workspace.index,
-            filters=filters,
-            orphans=orphans,
-            pending=pending,
-            sort=sort,
-            reverse=reverse,
-            limit=limit,
-        )
-        known = standings(workspace.index)
-    if session.output.as_json:
-        from amem_cli.rendering.documents import listed_document
-
-        rows = [listed_document(note, known.get(note.path, Standing())) for note in notes]
-        session.output.json_line(rows, indent=2)
-        return
-    for note in notes:
-        when = day_of(note)
-        tags = "".join(f"  #{tag}" for tag in note.tags[:4])
-        mark = "  (superseded)" if note.path in known and known[note.path].superseded_by else ""
-        row = f"{note.id or '-':<16}  {when}  {note.title}{mark}{tags}"
-        session.output.plain(row.replace("\n", " "))
-
-
 def edit(
     context: typer.Context,
-    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    note: NoteArgument = None,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Link it again at once.")] = True,
 ) -> None:
     """Open a note in $EDITOR, then bring its links up to date.
@@ -221,11 +161,11 @@ def edit(
     from amem_cli.cli.editor import open_in_editor
     from amem_cli.cli.remembering import remember
     from amem_cli.services.evolve import waiting_outcome
-    from amem_cli.services.lookup import note_named
 
     session = session_of(context)
+    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
-        found = note_named(workspace.index, note)
+        found = named_or_picked(session, workspace, note)
         open_in_editor(workspace.vault.locate(found.path))
         session.synchronise(workspace)
         now = workspace.index.summary(found.path)
@@ -239,7 +179,7 @@ def edit(
 
 def update(
     context: typer.Context,
-    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    note: NoteArgument = None,
     content: Annotated[str | None, typer.Option(help="New text; - reads stdin.")] = None,
     context_sentence: Annotated[
         str | None, typer.Option("--context", help="New context sentence.")
@@ -264,7 +204,6 @@ def update(
     from amem_cli.cli.remembering import remember
     from amem_cli.services.edit import FieldEdits
     from amem_cli.services.edit import update as change
-    from amem_cli.services.lookup import note_named
 
     session = session_of(context)
     edits = FieldEdits(
@@ -279,8 +218,9 @@ def update(
     )
     if edits == FieldEdits():
         raise UsageError("nothing to change", hint="amem update NOTE --help shows what can be.")
+    require_named(context, session, {"note": note})
     with session.workspace(llm_backend=None if llm else "none") as workspace:
-        found = note_named(workspace.index, note)
+        found = named_or_picked(session, workspace, note)
         change(workspace.ports, found, edits)
         new_text = content is not None
         outcome = remember(session, workspace, found.path, wait=wait, new_text=new_text)
@@ -289,7 +229,7 @@ def update(
 
 def remove(
     context: typer.Context,
-    note: Annotated[str, typer.Argument(help="Id, path, file name, title or alias.")],
+    note: NoteArgument = None,
 ) -> None:
     """Move a note to the vault's .trash folder.
 
@@ -300,11 +240,11 @@ def remove(
         amem rm "Draft of a draft"
     """
     from amem_cli.services.edit import remove as remove_note
-    from amem_cli.services.lookup import note_named
 
     session = session_of(context)
+    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
-        removal = remove_note(workspace.ports, note_named(workspace.index, note))
+        removal = remove_note(workspace.ports, named_or_picked(session, workspace, note))
     document = {
         "path": removal.path,
         "unlinked": list(removal.unlinked),

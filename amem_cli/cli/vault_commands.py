@@ -145,21 +145,37 @@ def _check(session: Session, workspace: Workspace) -> None:
         raise typer.Exit(1)
 
 
-def stats(context: typer.Context) -> None:
+def stats(
+    context: typer.Context,
+    by: Annotated[str, typer.Option(help="Tell growth by month or week.")] = "month",
+) -> None:
     """Notes, links, orphans, pending work, and what the model cost.
+
+    Tokens, seconds and costs are those of `add`, `evolve` and `watch`; answers of `ask` are not
+    counted. A cost is told where llm.price_input and llm.price_output say what a million tokens
+    cost; a model in process costs nothing. Growth is that of what is there now.
 
     Examples:
 
-        amem stats --json
+        amem stats
+
+        amem stats --by week --json
     """
     from amem_cli.rendering.documents import stats_document
-    from amem_cli.rendering.text import show_stats
+    from amem_cli.rendering.stats import show_stats
+    from amem_cli.services.growth import SPANS
+    from amem_cli.services.stats import Price
     from amem_cli.services.stats import stats as count
 
+    span = next((each for each in SPANS if each == by), None)
+    if span is None:
+        raise UsageError(f"cannot tell growth by {by!r}", hint=f"One of: {', '.join(SPANS)}.")
     session = session_of(context)
     with session.workspace() as workspace:
-        learn = workspace.settings.evolution_feedback == "on"
-        figures = count(workspace.ports, learn=learn)
+        settings = workspace.settings
+        price = Price(settings.llm_model, settings.llm_price_input, settings.llm_price_output)
+        learn = settings.evolution_feedback == "on"
+        figures = count(workspace.ports, learn=learn, price=price, by=span)
         watcher = _watcher(workspace)
         spent, limit = _tokens_today(workspace)
     document = {
@@ -170,7 +186,8 @@ def stats(context: typer.Context) -> None:
     }
     today = f"{spent} of {limit} tokens" if limit else ""
     session.output.result(
-        document, lambda console: show_stats(console, figures, watcher=watcher, today=today)
+        document,
+        lambda console: show_stats(console, figures, watcher=watcher, today=today, by=span),
     )
 
 

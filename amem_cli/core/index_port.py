@@ -167,6 +167,23 @@ class PendingNote:
     version: str
 
 
+class ModelUse(NamedTuple):
+    """What one model was asked for.
+
+    Attributes:
+        model: its name; of a server's model `NAME at HOST`.
+        notes: notes whose memory process asked it.
+        seconds: wall time of its calls.
+    """
+
+    model: str
+    notes: int
+    calls: int
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
+
+
 class MemoryIndex(NoteNames, Protocol):
     """Notes, passages, vectors, words, links, events and usage in one file."""
 
@@ -212,6 +229,9 @@ class MemoryIndex(NoteNames, Protocol):
     def events_triggered_by(self, note: str) -> list[Event]:
         """Events of other notes that the change of a note (id or path) triggered, oldest first."""
 
+    def model_use(self) -> list[ModelUse]:
+        """What each model was asked for in all memory processes, by its name."""
+
     def model_totals(self) -> Mapping[str, float]:
         """Sums over all memory processes: calls, prompt_tokens, answer_tokens, seconds, notes."""
 
@@ -221,6 +241,10 @@ class MemoryIndex(NoteNames, Protocol):
     def overruling(self, paths: Sequence[str] | None = None) -> list[Overruling]:
         """Links by which notes at these paths (None: all) are superseded or contradicted, where
         they still stand."""
+
+    def links_made(self) -> Mapping[tuple[str, str], str]:
+        """When a link was first made by amem or by a command, ISO 8601, by the ids or paths of its
+        two notes."""
 
     def decided_links(self, limit: int) -> list[DecidedLink]:
         """Links that a person kept or removed, those that were made last first."""
@@ -354,6 +378,9 @@ class MemoryIndex(NoteNames, Protocol):
 
     def usage(self, key: str) -> tuple[int, str]:
         """How often a note was found or read, and when last (ISO 8601 or empty)."""
+
+    def usages(self) -> Mapping[str, tuple[int, str]]:
+        """The same of all notes that were ever found or read."""
 
     def damage(self) -> list[str]:
         """What is wrong in the structure of the file, of which all is read; empty where nothing."""

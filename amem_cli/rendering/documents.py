@@ -100,9 +100,20 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def listed_document(note: NoteSummary, standing: Standing) -> dict[str, Any]:
-    """One row of `list`."""
-    return {**_summary_document(note), **_standing(standing)}
+def listed_document(
+    note: NoteSummary, standing: Standing, usage: tuple[int, str] = (0, "")
+) -> dict[str, Any]:
+    """One row of `list`.
+
+    Args:
+        usage: how often amem showed or found the note, and when last.
+    """
+    return {
+        **_summary_document(note),
+        **_standing(standing),
+        "retrieval_count": usage[0],
+        "last_accessed": usage[1],
+    }
 
 
 def _summary_document(note: NoteSummary) -> dict[str, Any]:
@@ -122,13 +133,11 @@ def note_document(view: NoteView, usage: tuple[int, str]) -> dict[str, Any]:
     """A whole note, with its links in both directions."""
     summary = view.summary
     return {
-        **listed_document(summary, view.standing),
+        **listed_document(summary, view.standing, usage),
         "aliases": list(summary.aliases),
         "private": summary.private,
         "content": view.note.body,
         "links": [link.document() for link in view.links],
-        "retrieval_count": usage[0],
-        "last_accessed": usage[1],
         "problem": summary.refused or None,
     }
 
@@ -169,4 +178,12 @@ def stats_document(stats: Stats) -> dict[str, Any]:
         "calls_per_note": round(stats.calls_per_note, 3),
         "tokens_per_note": round(stats.tokens_per_note, 1),
         "seconds_per_note": round(stats.seconds_per_note, 3),
+        "cost": _rounded(stats.cost),
+        "cost_per_note": _rounded(stats.cost_per_note),
+        "orphan_rate": round(stats.orphan_rate, 4),
+        "orphan_rate_without_amem": round(stats.orphan_rate_without_amem, 4),
     }
+
+
+def _rounded(amount: float | None) -> float | None:
+    return None if amount is None else round(amount, 8)

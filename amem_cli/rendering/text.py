@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from amem_cli.rendering.console import Console
     from amem_cli.services.outcome import ChangedLink, Outcome
     from amem_cli.services.query import Hit
-    from amem_cli.services.stats import Stats
 
 
 def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
@@ -179,36 +178,3 @@ def link_words(link: LinkRecord) -> str:
     return f"  {link.relation} {link.strength:.2g}{reason}"
 
 
-def show_stats(console: Console, stats: Stats, *, watcher: str, today: str = "") -> None:
-    """Figures of the vault, what its watcher does, and what of a daily budget is spent."""
-    rows = (
-        ("notes", f"{stats.notes}"),
-        ("links", f"{stats.links} ({stats.machine_links} by amem, {stats.broken_links} broken)"),
-        ("orphans", f"{stats.orphans}"),
-        ("tags", f"{stats.tags}"),
-        ("pending", f"{stats.pending}"),
-        ("watcher", watcher or "none (amem watch)"),
-        ("proposed", f"{stats.proposed}"),
-        ("problems", f"{stats.problems}"),
-        (
-            "model",
-            f"{stats.model_calls} calls, {stats.prompt_tokens + stats.answer_tokens} tokens,"
-            f" {stats.model_seconds:.0f} s over {stats.processed} notes",
-        ),
-        (
-            "per note",
-            f"{stats.calls_per_note:.2f} calls, {stats.tokens_per_note:.0f} tokens,"
-            f" {stats.seconds_per_note:.1f} s",
-        ),
-        *([("today", today)] if today else []),
-        *(
-            (
-                "decided",
-                f"{each.kept} links of {each.judge} kept, {each.removed} removed:"
-                f" it links from a strength of {each.minimum:.2g} on",
-            )
-            for each in stats.link_feedback
-        ),
-    )
-    for name, value in rows:
-        console.print(Styled((f"{name:<10}", "cyan"), value))

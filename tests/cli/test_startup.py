@@ -125,7 +125,7 @@ def test_a_command_loads_of_what_is_costly_only_what_it_uses(
     ("line", "modules"),
     [
         (["--help"], set()),
-        (["list"], {"note_commands"}),
+        (["list"], {"list_command"}),
         (["search", "review", "--mode", "keyword"], {"search_commands"}),
         (["search", "review"], {"search_commands"}),
     ],

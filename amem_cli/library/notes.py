@@ -1,0 +1,152 @@
+"""A memory as A-MEM's library names its parts, read from a vault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.core.errors import NotFoundError
+from amem_cli.core.journal import to_record
+from amem_cli.core.note_file import parse_note
+from amem_cli.core.resolution import is_attachment
+from amem_cli.services.category import category_of
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from amem_cli.core.index_port import MemoryIndex, NoteSummary
+    from amem_cli.core.note import Note
+    from amem_cli.wiring import Workspace
+
+UNCATEGORIZED = "Uncategorized"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryNote:
+    """One memory as it stood when it was read; `AgenticMemorySystem.update` changes it.
+
+    Attributes:
+        id: the note's id, or its path as long as amem never wrote to it.
+        content: the text below the front matter.
+        links: ids (paths, where a note has none) of the notes that it links to, then the names of
+            notes that are not written yet.
+        timestamp: creation time as `YYYYMMDDHHmm`.
+        retrieval_count: how often it was read or found.
+        last_accessed: when last, in the same form, or empty.
+        evolution_history: journal records of the changes that later notes caused.
+        category: the `category` property, `Uncategorized` where there is none.
+    """
+
+    id: str
+    content: str
+    keywords: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    context: str = ""
+    links: list[str] = field(default_factory=list)
+    timestamp: str = ""
+    retrieval_count: int = 0
+    last_accessed: str = ""
+    evolution_history: list[dict[str, Any]] = field(default_factory=list)
+    category: str = UNCATEGORIZED
+
+
+def found_note(index: MemoryIndex, memory_id: str) -> NoteSummary | None:
+    """The note with this id or path; a title is no id here, nor is the beginning of one.
+
+    Raises:
+        NotFoundError: several notes carry this id.
+    """
+    found = [each for each in index.find(memory_id) if memory_id in (each.id, each.path)]
+    if len(found) > 1:
+        paths = ", ".join(each.path for each in found[:4])
+        raise NotFoundError(
+            f"{len(found)} notes have the id {memory_id}", hint=f"Name one by its path: {paths}."
+        )
+    return found[0] if found else None
+
+
+def note_text(note: Note) -> str:
+    """A note's text without the line ends around it."""
+    return note.body.strip("\r\n")
+
+
+def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
+    """Read a note's file and what the index knows of it.
+
+    Raises:
+        NotFoundError: the file is gone.
+        AmemError: it cannot be read.
+    """
+    ports, index = workspace.ports, workspace.index
+    raw = ports.vault.read(summary.path).raw
+    note = parse_note(summary.path, raw, ports.names)
+    count, last = index.usage(summary.key)
+    return MemoryNote(
+        id=summary.key,
+        content=note_text(note),
+        keywords=list(note.keywords),
+        tags=list(note.tags),
+        context=note.context,
+        links=links_out(index, summary.path),
+        timestamp=timestamp(summary.created or summary.modified),
+        retrieval_count=count,
+        last_accessed=timestamp(last),
+        evolution_history=[
+            to_record(event) for event in index.events(summary.key) if event.kind == "evolve"
+        ],
+        category=category_of(raw) or UNCATEGORIZED,
+    )
+
+
+def links_out(index: MemoryIndex, path: str) -> list[str]:
+    """Ids of the notes that a note links to, then the names of notes that do not exist."""
+    known = index.links_from(path)
+    targets = dict.fromkeys(target for target, _ in known if target != path)
+    notes = [note for target in targets if (note := index.summary(target)) is not None]
+    resolved = {link.target for _, link in known}
+    waiting = [
+        link.target
+        for link in index.links_of(path)
+        if link.target not in resolved and not is_attachment(link.target)
+    ]
+    return list(dict.fromkeys([*(note.key for note in notes), *waiting]))
+
+
+def timestamp(iso: str) -> str:
+    """A moment as A-MEM writes it: `YYYYMMDDHHmm`."""
+    return "".join(char for char in iso[:16] if char.isdigit())
+
+
+class Memories(Mapping[str, MemoryNote]):
+    """All memories of a vault by id; each is read when it is asked for.
+
+    Args:
+        opened: opens the vault for one call, in step with its folder where that is asked.
+    """
+
+    def __init__(self, opened: Callable[[bool], AbstractContextManager[Workspace]]) -> None:
+        self._opened = opened
+
+    def __getitem__(self, memory_id: str) -> MemoryNote:
+        for in_step in (False, True):
+            with self._opened(in_step) as workspace:
+                summary = found_note(workspace.index, memory_id)
+                if summary is not None:
+                    try:
+                        return read_memory(workspace, summary)
+                    except NotFoundError:
+                        continue
+        raise KeyError(memory_id)
+
+    def __iter__(self) -> Iterator[str]:
+        with self._opened(True) as workspace:
+            keys = [summary.key for summary in workspace.index.summaries()]
+        return iter(keys)
+
+    def __len__(self) -> int:
+        with self._opened(True) as workspace:
+            return workspace.index.count()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} memories>"

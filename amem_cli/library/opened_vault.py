@@ -1,0 +1,119 @@
+"""One vault opened for the threads of a process: a connection for each, the models for all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from amem_cli.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.wiring import Workspace
+
+# How long closing waits for calls of other threads; their model is closed by then.
+CLOSING_SECONDS = 30.0
+# The process that opened the first vault. A child that it forks inherits what SQLite and the
+# encoder think of locks and threads, and must open none of its own.
+_processes: list[int] = []
+# What such a child inherits is kept for good: to close it there would harm the parent's.
+_inherited: list[object] = []
+
+
+class OpenedVault:
+    """Lends an opening of a vault to one call at a time; as many as run at once are kept.
+
+    Args:
+        workspace: the settings, and the owner of the models.
+
+    Raises:
+        UsageError: the process was forked from one that had opened a vault.
+
+    Attributes:
+        writing: held by a call that writes notes, so that threads do not wait in files' locks.
+        thinking: held by the call whose note goes through the memory process.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.writing = threading.Lock()
+        self.thinking = threading.Lock()
+        self._owner = workspace
+        self._idle: list[Workspace] = []
+        self._lent = 0
+        self._closed = False
+        self._process = os.getpid()
+        if not _processes:
+            _processes.append(self._process)
+        self._refuse_fork()
+        self._changed = threading.Condition()
+        self._committing = threading.Lock()
+
+    @property
+    def is_closed(self) -> bool:
+        """True once nothing can be asked any more."""
+        return self._closed
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Workspace]:
+        """An opening that no other call uses meanwhile.
+
+        Raises:
+            UsageError: the vault was closed, or this process was forked after it was opened.
+        """
+        self._refuse_fork()
+        with self._changed:
+            if self._closed:
+                raise UsageError(
+                    "this memory is closed", hint="Open it again: AgenticMemorySystem(vault=…)."
+                )
+            workspace = self._idle.pop() if self._idle else self._owner.sharing_models()
+            self._lent += 1
+        try:
+            yield workspace
+        finally:
+            with self._changed:
+                self._lent -= 1
+                closed = self._closed
+                if not closed:
+                    self._idle.append(workspace)
+                self._changed.notify_all()
+            if closed:
+                workspace.close()
+
+    def commit(self, workspace: Workspace) -> list[str]:
+        """Commit what was changed through an opening, where the settings say so."""
+        with self._committing:
+            return workspace.commit_changes()
+
+    def close(self) -> None:
+        """End the model's process, wait for calls that are under way, and close the vault."""
+        if os.getpid() != self._process:
+            _inherited.append(self)
+            return
+        with self._changed:
+            if self._closed:
+                return
+            self._closed = True
+        # A call that waits for the model ends with that; its note stays pending.
+        self._owner.close()
+        end = time.monotonic() + CLOSING_SECONDS
+        with self._changed:
+            while self._lent and (left := end - time.monotonic()) > 0:
+                self._changed.wait(left)
+            idle, self._idle = self._idle, []
+        for workspace in idle:
+            workspace.close()
+        # A call that had begun before may have started the model again.
+        self._owner.close()
+
+    def _refuse_fork(self) -> None:
+        if os.getpid() == _processes[0]:
+            return
+        _inherited.append(self)
+        raise UsageError(
+            "a memory was opened before this process was forked",
+            hint="Start processes by `spawn`, or open the first memory after the fork.",
+        )

@@ -1,0 +1,318 @@
+"""`AgenticMemorySystem`: A-MEM's calls, each a use case over a vault."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.core.errors import AmemError, IndexFault, NotFoundError
+from amem_cli.core.identity import parse_moment
+from amem_cli.library.links import check_links, set_links, wikilink
+from amem_cli.library.notes import MemoryNote, found_note, read_memory, timestamp
+from amem_cli.library.open_memory import OpenMemory
+from amem_cli.library.prompt_lines import numbered_line, prompt_line
+from amem_cli.services.add import NewNote, add
+from amem_cli.services.category import set_category, with_category
+from amem_cli.services.edit import FieldEdits, remove, update
+from amem_cli.services.query import Hit, search
+from amem_cli.services.sync import embed_missing
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.wiring import Workspace
+
+_LISTS = ("keywords", "tags", "links")
+_FIELDS = ("content", "keywords", "tags", "context")
+# What A-MEM keeps in a memory's fields and amem in its journal and index.
+_KEPT_BY_AMEM = ("retrieval_count", "last_accessed", "evolution_history")
+
+
+class AgenticMemorySystem(OpenMemory):
+    """A memory for agents that lives in a vault and survives the process.
+
+    Calls of several threads run side by side; other processes may work on the vault meanwhile.
+
+    Args:
+        model_name: the encoder, any sentence-transformers name or folder; None takes the vault's
+            setting.
+        llm_backend: `llama.cpp`, `openai` (any server that speaks its protocol; `vllm`, `sglang`
+            and `lmstudio` mean the same), `ollama` or `none`; None takes the vault's setting.
+        llm_model: a GGUF file or a server's model name; None takes the vault's setting.
+        evo_threshold: of no effect, as nothing has to be consolidated here.
+        api_key: the server's key; kept in memory alone. Without it the environment's
+            (`AMEM_API_KEY`, `OPENAI_API_KEY`), then the keyring's.
+        vault: the vault's folder; it is made (from nothing, without sample notes) where there is
+            none. Without it `$AMEM_VAULT`, else `amem-vault` in the working directory.
+        base_url: the server, for `openai` and `ollama`.
+
+    Attributes:
+        memories: all memories by id, to read.
+
+    Raises:
+        UsageError, SettingsError: the folder cannot be made a vault, or the settings do not fit.
+        ModelError: the language model that is named is not there.
+    """
+
+    def add_note(
+        self,
+        content: str,
+        time: str | None = None,
+        *,
+        id: str | None = None,
+        keywords: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        context: str | None = None,
+        links: Sequence[str] | None = None,
+        timestamp: str | None = None,
+        category: str | None = None,
+        title: str = "",
+        **kept_by_amem: object,
+    ) -> str:
+        """Add a memory; metadata that is not given is written, links are made, older notes evolve.
+
+        Args:
+            time, timestamp: when it was made, `YYYYMMDDHHmm` or ISO 8601.
+            id: an id to keep, as when memories are brought over.
+            links: ids or names of notes to link to, as your own.
+            category: kept in the note's `category` property.
+            kept_by_amem: `retrieval_count`, `last_accessed` and `evolution_history` are accepted
+                and left out with a warning.
+
+        Returns:
+            The new note's id.
+
+        Raises:
+            UsageError: the content is empty, a tag is impossible, or the id is taken.
+            ValueError: the time is none.
+        """
+        _check_lists(keywords=keywords, tags=tags, links=links)
+        _leave_out(kept_by_amem, "add_note")
+        moment = _moment(time if time is not None else timestamp)
+        with self._vault() as workspace:
+            new = NewNote(
+                content=with_category(content, category) if category else content,
+                title=title,
+                keywords=keywords or (),
+                tags=tags or (),
+                context=context or "",
+                links=[wikilink(workspace, each) for each in links or ()],
+                created=moment,
+                id=id or "",
+                folder=workspace.settings.notes_dir,
+            )
+            with self._opened.writing:
+                path = add(workspace.ports, new)
+                summary = workspace.index.summary(path)
+            assert summary is not None
+            self._remember(workspace, path, new_text=True)
+        return summary.key
+
+    def read(self, memory_id: str) -> MemoryNote | None:
+        """A memory by its id, or None.
+
+        Raises:
+            NotFoundError: several notes carry this id.
+            AmemError: its file cannot be read.
+        """
+        with self._vault() as workspace:
+            summary = found_note(workspace.index, memory_id)
+            if summary is None:
+                return None
+            _count_use(workspace, [summary.key])
+            with suppress(NotFoundError):
+                return read_memory(workspace, summary)
+        return None
+
+    def update(self, memory_id: str, **fields: Any) -> bool:
+        """Change a memory's content, keywords, tags, context, links or category.
+
+        The note is linked anew where its content changed. Of its links, those in the text stay.
+
+        Returns:
+            False where there is no such memory.
+
+        Raises:
+            TypeError: a field cannot be changed.
+            UsageError: a value is impossible.
+            HeaderRefused, WriteConflict: the note cannot be edited, or is being edited elsewhere.
+        """
+        _leave_out({name: fields.pop(name) for name in _KEPT_BY_AMEM if name in fields}, "update")
+        unknown = set(fields) - {*_FIELDS, "links", "category"}
+        if unknown:
+            raise TypeError(f"cannot update {', '.join(sorted(unknown))}")
+        _check_lists(**{name: fields.get(name) for name in _LISTS})
+        edits = FieldEdits(**{name: fields[name] for name in _FIELDS if name in fields})
+        with self._vault() as workspace:
+            summary = found_note(workspace.index, memory_id)
+            if summary is None:
+                return False
+            if fields.get("links") is not None:
+                check_links(workspace, summary, fields["links"])
+            try:
+                with self._opened.writing:
+                    update(workspace.ports, summary, edits)
+                    if fields.get("category") is not None:
+                        set_category(workspace.ports, summary, fields["category"])
+                    if fields.get("links") is not None:
+                        set_links(workspace, summary, fields["links"])
+            except NotFoundError:
+                return False
+            self._remember(workspace, summary.path, new_text="content" in fields)
+        return True
+
+    def delete(self, memory_id: str) -> bool:
+        """Move a memory to the vault's trash; False where there is none.
+
+        Raises:
+            NotFoundError: several notes carry this id.
+        """
+        with self._vault() as workspace, self._opened.writing:
+            summary = found_note(workspace.index, memory_id)
+            if summary is None:
+                return False
+            try:
+                remove(workspace.ports, summary)
+            except NotFoundError:
+                return False
+        return True
+
+    def search(self, query: str, k: int = 5) -> list[dict[str, Any]]:
+        """The k best memories, without their neighbours; a higher score is better."""
+        with self._vault() as workspace:
+            # A note that supersedes a hit comes in beside the k.
+            found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
+            return [_document(hit, memory) for hit, memory in found]
+
+    def search_agentic(self, query: str, k: int = 5) -> list[dict[str, Any]]:
+        """The k best memories and, beyond them, the notes linked to them (`is_neighbor`)."""
+        with self._vault() as workspace:
+            found = self._found(workspace, query, k, neighbors=True)
+            return [
+                {**_document(hit, memory), "category": memory.category} for hit, memory in found
+            ]
+
+    def find_related_memories(self, query: str, k: int = 5) -> tuple[str, list[int]]:
+        """The k nearest memories as text for a prompt, a line each, and their numbers from 0."""
+        with self._vault() as workspace:
+            found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
+        lines = [numbered_line(number, memory) for number, (_, memory) in enumerate(found)]
+        return "".join(lines), list(range(len(lines)))
+
+    def find_related_memories_raw(self, query: str, k: int = 5) -> str:
+        """The same without numbers, each memory followed by those that it links to."""
+        with self._vault() as workspace:
+            found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
+            lines = []
+            for _, memory in found:
+                near = [found_note(workspace.index, each) for each in memory.links]
+                known = [each for each in near if each is not None][:k]
+                linked = [_read_if_there(workspace, each) for each in known]
+                lines += [prompt_line(each) for each in (memory, *linked) if each is not None]
+        return "".join(lines)
+
+    def analyze_content(self, content: str) -> dict[str, Any]:
+        """Keywords, tags and context that amem would write for a text; nothing is written.
+
+        Raises:
+            ModelError: the language model gave no answer.
+        """
+        from amem_cli.library.analysis import analysis_of
+
+        with self._vault() as workspace, self._opened.thinking:
+            embed_missing(workspace.ports, workspace.encoder)
+            found = analysis_of(workspace, content)
+        return {
+            "keywords": list(found.keywords),
+            "context": found.context,
+            "tags": list(found.tags),
+        }
+
+    def process_memory(self, note: MemoryNote) -> tuple[bool, MemoryNote]:
+        """Send a memory through the memory process again.
+
+        Returns:
+            Whether it got links or older notes changed, and the memory as it is now.
+
+        Raises:
+            NotFoundError: there is no such memory.
+        """
+        with self._vault() as workspace:
+            summary = found_note(workspace.index, note.id)
+            if summary is None:
+                raise NotFoundError(f"no memory {note.id!r}")
+            outcome = self._remember(workspace, summary.path, new_text=False)
+            evolved = outcome is not None and bool(outcome.links or outcome.evolved)
+            now = workspace.index.summary(summary.path) or summary
+            return evolved, read_memory(workspace, now)
+
+    def consolidate_memories(self) -> None:
+        """Bring the index in step with the folder; every call does, so this is seldom needed."""
+        with self._vault() as workspace:
+            embed_missing(workspace.ports, workspace.encoder)
+
+    def _found(
+        self, workspace: Workspace, query: str, k: int, *, neighbors: bool
+    ) -> list[tuple[Hit, MemoryNote]]:
+        if k < 1 or not workspace.index.count():
+            return []
+        embed_missing(workspace.ports, workspace.encoder)
+        hits = search(
+            workspace.index,
+            query,
+            encoder=workspace.encoder,
+            limit=k,
+            neighbors=neighbors,
+            reranker=workspace.reranker,
+        )
+        _count_use(workspace, [hit.note.key for hit in hits])
+        read = ((hit, _read_if_there(workspace, hit.note)) for hit in hits)
+        return [(hit, memory) for hit, memory in read if memory is not None]
+
+
+def _moment(text: str | None) -> datetime | None:
+    return parse_moment(text) if text else None
+
+
+def _check_lists(**values: object) -> None:
+    for name, value in values.items():
+        if isinstance(value, str):
+            raise TypeError(f"{name} must be a list of texts, not one text")
+
+
+def _leave_out(values: Mapping[str, object], call: str) -> None:
+    unknown = sorted(set(values) - set(_KEPT_BY_AMEM))
+    if unknown:
+        raise TypeError(f"{call}() got an unexpected keyword argument {unknown[0]!r}")
+    for name in values:
+        warnings.warn(f"{name} is kept by amem itself and cannot be given", stacklevel=3)
+
+
+def _count_use(workspace: Workspace, keys: Sequence[str]) -> None:
+    with suppress(IndexFault), workspace.index.changing():
+        now = workspace.ports.clock.now().isoformat(timespec="seconds")
+        workspace.index.count_use(keys, now)
+
+
+def _read_if_there(workspace: Workspace, summary: NoteSummary) -> MemoryNote | None:
+    """A memory as it is now; None for one that is gone or cannot be read any more."""
+    try:
+        return read_memory(workspace, summary)
+    except AmemError:
+        return None
+
+
+def _document(hit: Hit, memory: MemoryNote) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "content": memory.content,
+        "context": memory.context,
+        "keywords": memory.keywords,
+        "tags": list(hit.note.tags),
+        "timestamp": timestamp(hit.note.created or hit.note.modified),
+        "score": hit.score,
+        "is_neighbor": hit.via is not None,
+    }

@@ -1,0 +1,127 @@
+"""`amem stats` tells what there is, how it grew, and what the models cost."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amem_cli.core.index_port import ModelUse
+from amem_cli.services.growth import Period, latest, period_of
+from amem_cli.services.stats import Price
+from tests.conftest import Program
+from tests.fakes.chat_server import ChatServer
+from tests.vaults import write_note
+
+
+@pytest.fixture
+def vault(amem: Program) -> Program:
+    root = amem.folder / "v"
+    (root / ".amem").mkdir(parents=True)
+    amem.environment["AMEM_VAULT"] = str(root)
+    return amem
+
+
+def note(root: Path, name: str, created: str, text: str) -> None:
+    write_note(root / "v", f"{name}.md", f"---\ncreated: {created}\n---\n{text}\n")
+
+
+def test_growth_is_told_by_month_with_a_persons_links(vault: Program) -> None:
+    note(vault.folder, "A", "2025-01-15", "Alone.")
+    note(vault.folder, "B", "2025-02-01", "Leads to [[A]] and [[A]].")
+    note(vault.folder, "C", "2025-02-20", "Leads to [[A]], [[B]] and [[nowhere]].")
+    told = vault("stats", "--json").json
+    assert told["growth"] == [
+        {"period": "2025-01", "notes": 1, "links_by_person": 0, "links_by_machine": 0},
+        {"period": "2025-02", "notes": 2, "links_by_person": 3, "links_by_machine": 0},
+    ]
+    weeks = vault("stats", "--by", "week", "--json").json["growth"]
+    assert [each["period"] for each in weeks] == ["2025-W03", "2025-W05", "2025-W08"]
+    assert vault("stats", "--by", "year").code == 2
+
+
+def test_the_links_of_amem_are_told_apart_and_lower_the_share_of_orphans(vault: Program) -> None:
+    same = "Lamination of croissant dough needs butter at {} degrees, and rest in the cold."
+    for number in range(2):
+        assert vault("add", same.format(10 + number), "--title", f"Croissant {number}").code == 0
+    note(vault.folder, "A", "2025-01-15", "Walrus, with [[B]].")
+    note(vault.folder, "B", "2025-02-15", "Chess.")
+    told = vault("stats", "--json").json
+    assert (told["notes"], told["orphans"], told["orphans_without_amem"]) == (4, 0, 2)
+    assert (told["orphan_rate"], told["orphan_rate_without_amem"]) == (0.0, 0.5)
+    newest = told["growth"][-1]
+    assert newest["period"] == date.today().isoformat()[:7]
+    assert (newest["notes"], newest["links_by_person"], newest["links_by_machine"]) == (2, 0, 1)
+    shown = vault("stats").out
+    assert "orphans   0 (0% of the notes); 2 (50%) without amem's links\n" in shown
+    assert "+1 by amem" in shown
+
+
+def test_a_link_made_by_a_command_counts_on_its_day(vault: Program) -> None:
+    note(vault.folder, "A", "2025-01-15", "Walrus.")
+    note(vault.folder, "B", "2025-02-15", "Chess.")
+    assert vault("link", "A", "B").code == 0
+    newest = vault("stats", "--json").json["growth"][-1]
+    assert newest["period"] == date.today().isoformat()[:7]
+    assert (newest["notes"], newest["links_by_person"]) == (0, 1)
+
+
+def test_what_a_servers_model_cost_is_told_where_its_price_is_set(vault: Program) -> None:
+    with ChatServer() as server:
+        server.usage = {"prompt_tokens": 1000, "completion_tokens": 100}
+        model = {
+            "AMEM_LLM_BACKEND": "openai",
+            "AMEM_LLM_MODEL": "m",
+            "AMEM_LLM_BASE_URL": server.url,
+        }
+        assert vault("add", "Walrus colonies rest on ice.", **model).code == 0
+    told = vault("stats", "--json", **model).json
+    (use,) = told["models"]
+    assert use["model"] == "m at 127.0.0.1" and use["calls"] >= 1
+    assert (use["cost"], told["cost"], told["cost_per_note"]) == (None, None, None)
+    assert "m at 127.0.0.1: " in (shown := vault("stats", **model).out) and "no price set" in shown
+    priced = {**model, "AMEM_LLM_PRICE_INPUT": "2", "AMEM_LLM_PRICE_OUTPUT": "8"}
+    told = vault("stats", "--json", **priced).json
+    expected = (use["prompt_tokens"] * 2 + use["answer_tokens"] * 8) / 1e6
+    assert told["models"][0]["cost"] == told["cost"] == told["cost_per_note"] == expected
+    assert f"cost {expected:.3g}" in vault("stats", **priced).out
+
+
+def test_a_model_of_ones_own_costs_nothing_and_another_servers_is_not_known() -> None:
+    price = Price("gpt-4o-mini", 0.15, 0.6)
+    counts: tuple[Any, ...] = (1, 1, 1_000_000, 1_000_000, 2.0)
+    assert price.of(ModelUse("SmolLM2.gguf", *counts)) == 0.0
+    assert price.of(ModelUse("gpt-4o-mini at api.openai.com", *counts)) == 0.75
+    assert price.of(ModelUse("other at api.openai.com", *counts)) is None
+    assert Price("m").of(ModelUse("m at somewhere", *counts)) is None
+
+
+def test_periods_in_which_nothing_happened_are_shown_too() -> None:
+    known = {"2025-12": Period("2025-12", notes=3)}
+    shown = list(latest(known, date(2026, 2, 28), "month", 4))
+    assert [each.period for each in shown] == ["2025-11", "2025-12", "2026-01", "2026-02"]
+    assert [each.notes for each in shown] == [0, 3, 0, 0]
+    weeks = [each.period for each in latest({}, date(2026, 1, 8), "week", 3)]
+    assert weeks == ["2025-W52", "2026-W01", "2026-W02"]
+    assert period_of("soon", "month") == period_of("", "week") == ""
+
+
+def test_an_empty_vault_and_notes_without_a_day_are_told_too(vault: Program) -> None:
+    assert vault("stats", "--json").json["growth"] == []
+    note(vault.folder, "A", "someday", "Walrus.")
+    (period,) = vault("stats", "--json").json["growth"]
+    assert period["notes"] == 1
+    json.loads(vault("stats", "--json").out)
+
+
+def test_the_chart_begins_with_the_first_note_and_ends_today(vault: Program) -> None:
+    recent = (date.today().replace(day=1) - timedelta(days=40)).isoformat()
+    note(vault.folder, "A", recent, "Walrus.")
+    lines = vault("stats").out.splitlines()
+    chart = lines[lines.index(next(each for each in lines if each.startswith("month"))) + 1 :]
+    assert chart[0][:7] == recent[:7]
+    assert chart[-1][:7] == date.today().isoformat()[:7]
+    assert chart[0].split()[1] == "+1" and "█" in chart[0]
