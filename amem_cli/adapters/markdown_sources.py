@@ -143,8 +143,6 @@ class LogseqGraph(MarkdownSource):
         if text.startswith("---"):
             return note
         page = convert_page(text, self._pages_of_blocks.get)
-        for identifier in page.unresolved:
-            problems.append(Problem(file.path, 0, f"no page holds the block (({identifier}))"))
         return _with_properties(note, page)
 
 
@@ -163,6 +161,7 @@ def _with_properties(note: SourceNote, page: LogseqPage) -> SourceNote:
         tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
         names=(*note.names, *page.aliases, *((page.title,) if page.title else ())),
         properties=properties,
+        lost=tuple(f"(({identifier}))" for identifier in page.unresolved),
     )
 
 

@@ -52,6 +52,7 @@ class SourceNote:
         links: names of notes that it links to beside its text.
         names: other names by which notes of the source mean it.
         properties: more properties by name; those that stand in its header already are left.
+        lost: what it refers to, in a way of the source's own, and nothing there has.
         exact: nothing is added to it, as to a note that this program itself wrote out.
     """
 
@@ -71,6 +72,7 @@ class SourceNote:
     relations: tuple[SourceRelation, ...] = ()
     names: tuple[str, ...] = ()
     properties: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
     exact: bool = False
 
 

@@ -21,7 +21,7 @@ _REFERENCE = re.compile(
     r"|\{\{embed[ \t]+\[\[(?P<page>[^\[\]\n]{1,300})\]\][ \t]*\}\}"
 )
 _JOURNAL = re.compile(r"journals/([0-9]{4})[_-]([0-9]{2})[_-]([0-9]{2})\.(?:md|markdown)\Z", re.I)
-_LIST_ITEM = re.compile(r"\[\[([^\[\]]{1,300})\]\]|#?([^,，]+)")
+_LIST_ITEM = re.compile(r"\s*(?:#?\[\[([^\[\]]{1,300})\]\]|#?([^,，]+))")
 _MONTHS = "January February March April May June July August September October November December"
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 

@@ -61,7 +61,7 @@ class Drafting:
 
     def draft(self, note: SourceNote, planned: PlannedNote) -> ImportDraft:
         """The file of one note."""
-        draft = ImportDraft()
+        draft = ImportDraft(unresolved=list(note.lost))
         raw = self._with_valid_links(note, planned, draft)
         given = parse_note(planned.path, raw if note.has_header else b"", self._ports.names)
         draft.fields = self._fields(note, planned, given, draft)
@@ -117,8 +117,8 @@ class Drafting:
             fields["created"] = given.created or created_text(now)
         elif isinstance(note.properties.get("created"), str):
             fields["created"] = note.properties["created"]
-        fields["keywords"] = _merged(given.keywords, note.keywords)
-        fields["tags"] = _merged_tags(given.tags, note.tags, exact=note.exact)
+        fields["keywords"] = note.keywords if note.exact else _merged(given.keywords, note.keywords)
+        fields["tags"] = note.tags if note.exact else _merged_tags(given.tags, note.tags)
         fields["context"] = given.context or note.context
         fields["links"] = self._links(note, planned, given, draft)
         return {name: value for name, value in fields.items() if value}
@@ -235,7 +235,7 @@ class Drafting:
                 properties[name] = value if isinstance(value, str) else list(value)
         if aliases:
             listed = (aliases,) if isinstance(aliases, str) else aliases
-            properties["aliases"] = _merged(given.aliases, listed)
+            properties["aliases"] = listed if note.exact else _merged(given.aliases, listed)
         return properties
 
 
@@ -243,12 +243,12 @@ def _merged(first: Sequence[str], second: Iterable[str]) -> list[str]:
     return [text for text in dict.fromkeys((*first, *second)) if text]
 
 
-def _merged_tags(first: Sequence[str], second: Sequence[str], *, exact: bool) -> list[str]:
+def _merged_tags(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """The note's own tags as they are written, then those that are new and can be tags."""
     tags = list(first)
     known = {tag_key(tag) for tag in tags}
     for text in second:
-        tag = text if exact else normalise_tag(text)
+        tag = normalise_tag(text)
         if tag and tag_key(tag) not in known:
             known.add(tag_key(tag))
             tags.append(tag)

@@ -38,7 +38,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """All origins that the journal knows, of imports that were not undone."""
+    """All origins that the journal knows."""
 
     by_key: dict[tuple[str, str], Origin] = field(default_factory=dict)
     by_sha: dict[str, list[Origin]] = field(default_factory=dict)
@@ -46,14 +46,10 @@ class Origins:
 
 def known_origins(index: MemoryIndex) -> Origins:
     """Read them off the journal; the last import of a note counts."""
-    events = index.events()
-    undos = [event for event in events if event.kind == "undo"]
-    redone = {event.cause for event in undos}
-    undone = {event.cause for event in undos if event.id not in redone}
     origins = Origins()
-    for event in events:
+    for event in index.events():
         said = event.extra.get(ORIGIN)
-        if event.kind != "add" or event.id in undone or not isinstance(said, Mapping):
+        if event.kind != "add" or not isinstance(said, Mapping):
             continue
         texts = [said.get(name) for name in ("source", "key", "sha")]
         if all(isinstance(text, str) and text for text in texts):
