@@ -55,7 +55,9 @@ def import_notes(
     ] = True,
 ) -> None:
     """Bring in notes from JSON lines, a folder of markdown, Obsidian, Logseq, zk, basic-memory,
-    A-MEM or mem0. Nothing is overwritten, and what was imported before is not imported again.
+    A-MEM or mem0.
+
+    Nothing is overwritten, and what was imported before is not imported again.
 
     Examples:
 
@@ -144,8 +146,10 @@ def export_notes(
         ),
     ] = None,
 ) -> None:
-    """Write notes out: JSON lines in the shape that `import` reads (with --json one list), or a
-    folder of plain markdown in which wikilinks are usual links.
+    """Write notes out as JSON lines, or as plain markdown in which wikilinks are usual links.
+
+    The lines have the shape that `import` reads; with --json they are one list. In a folder only
+    what an export wrote is ever replaced.
 
     Examples:
 
