@@ -59,12 +59,14 @@ GUARDED_KEYWORDS = {
 }
 MAY_WRITE = {
     "adapters/atomic_write.py": "the one way in which bytes reach a note",
+    "adapters/attachment_folder.py": "files that imported notes show, where there are none",
     "adapters/change_store.py": "intents of changes under way, in .amem/intents",
     "adapters/cross_encoder_export.py": "a prepared reranker, in the user's cache",
     "adapters/cross_encoder_manifest.py": "what a prepared reranker is, in the user's cache",
     "adapters/daily_budget.py": "the day's tokens, in the user's state folder",
     "adapters/encoder_manifest.py": "what a prepared encoder is, in the user's cache",
     "adapters/evolving_device.py": "which machines watch a vault, in .amem/devices",
+    "adapters/export_folder.py": "the folder that the user named for an export",
     "adapters/file_download.py": "a model that is being fetched, in the user's data folder",
     "adapters/git_repository.py": "git's own index for a commit of named paths",
     "adapters/index_connection.py": "a temporary index where the vault's cannot be written",
@@ -73,6 +75,7 @@ MAY_WRITE = {
     "adapters/leftover_checks.py": "removes leftovers that the user told it to",
     "adapters/llama_cpp_worker.py": "sends the noise of native code to the null device",
     "adapters/login_service.py": "the service that the user asked for, in the user's own folders",
+    "adapters/memory_database.py": "a temporary copy of another program's database",
     "adapters/model_store.py": "fetched models and their digests, in the user's data folder",
     "adapters/onnx_export.py": "a prepared encoder, in the user's cache",
     "adapters/open_folder.py": "the calls that atomic_write writes, exchanges and deletes by",

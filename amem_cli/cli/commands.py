@@ -77,12 +77,12 @@ COMMANDS = {
     ),
     "import": (
         "exchange_commands",
-        "Add a note for each JSON line: content, and title, id, created, keywords, tags, context,"
-        " links where they are known.",
+        "Bring in notes from JSON lines, a folder of markdown, Obsidian, Logseq, zk, basic-memory,"
+        " A-MEM or mem0.",
     ),
     "export": (
         "exchange_commands",
-        "Every note as a JSON line, in the shape that `import` reads; with --json as one list.",
+        "Write notes out as JSON lines, or as plain markdown in which wikilinks are usual links.",
     ),
     "doctor": (
         "doctor_command",

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
 from amem_cli.cli.session import session_of
-from amem_cli.core.errors import SettingsError
+from amem_cli.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.cli.session import Session
+    from amem_cli.services.import_notes import ImportReport
+    from amem_cli.services.outcome import Outcome
+    from amem_cli.services.query import Filters
+    from amem_cli.wiring import Workspace
+
+_FORMATS = ("jsonl", "markdown")
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +30,23 @@ def register(app: typer.Typer) -> None:
 
 def import_notes(
     context: typer.Context,
-    source: Annotated[Path, typer.Argument(help="A JSONL file; - reads stdin.")],
+    source: Annotated[
+        Path, typer.Argument(help="A file or a folder; - reads JSON lines from stdin.")
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="What it is, where that is not seen: jsonl, markdown, obsidian, logseq, zk,"
+            " basic-memory, amem, chroma or mem0.",
+        ),
+    ] = None,
+    into: Annotated[
+        str | None, typer.Option(help="The folder of the vault for the notes; . for the top.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say note by note what would be made; write nothing.")
+    ] = False,
     llm: Annotated[
         bool, typer.Option("--llm/--no-llm", help="Let the model write metadata and links.")
     ] = True,
@@ -29,80 +54,182 @@ def import_notes(
         bool, typer.Option("--wait/--no-wait", help="Do it now, or leave it to `amem evolve`.")
     ] = True,
 ) -> None:
-    """Add a note for each JSON line: content, and title, id, created, keywords, tags, context,
-    links where they are known. Nothing is overwritten.
+    """Bring in notes from JSON lines, a folder of markdown, Obsidian, Logseq, zk, basic-memory,
+    A-MEM or mem0.
+
+    Nothing is overwritten, and what was imported before is not imported again.
 
     Examples:
 
         amem import memories.jsonl --no-llm
+
+        amem import ~/old-vault --dry-run
+
+        amem import ~/logseq --into logseq --no-wait
     """
-    from amem_cli.rendering.documents import outcome_document
     from amem_cli.services.evolve_batch import evolve_many
-    from amem_cli.services.exchange import import_lines
 
     session = session_of(context)
-    try:
-        text = sys.stdin.read() if str(source) == "-" else source.read_text(encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise SettingsError(
-            f"cannot read {source}: {reason}", hint="Name a file of JSON lines, or - for stdin."
-        ) from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"{source} is not UTF-8", hint="Save it as UTF-8.") from None
-    lines = text.split("\n")
     with session.workspace(llm_backend=None if llm else "none") as workspace:
-        with session.output.progress("importing") as progress:
-            report = import_lines(
-                workspace.ports,
-                lines,
-                source=str(source),
-                folder=workspace.settings.notes_dir,
-                total=len(lines),
-                progress=progress,
-            )
-        outcomes = []
-        if wait and llm:
+        report = _imported(session, workspace, source, kind, into, dry_run)
+        outcomes: list[Outcome] = []
+        if wait and llm and not dry_run:
             session.embed(workspace)
             with session.output.progress("remembering") as progress:
                 outcomes = evolve_many(
                     workspace.process, list(report.paths), asked=True, progress=progress
                 )
-    session.output.problems(report.problems)
-    document = {
-        "imported": list(report.paths),
-        "skipped": report.skipped,
-        "problems": [f"{problem.line}: {problem.message}" for problem in report.problems],
-        "notes": [outcome_document(outcome) for outcome in outcomes],
-    }
-    text = f"{len(report.paths)} notes imported, {report.skipped} were there already"
-    session.output.result(document, lambda _: session.output.plain(text))
-    if report.problems:
+    _show_import(session, report, outcomes, dry_run=dry_run)
+    if report.refused:
         raise typer.Exit(1)
+
+
+def _imported(
+    session: Session,
+    workspace: Workspace,
+    path: Path,
+    kind: str | None,
+    into: str | None,
+    dry_run: bool,
+) -> ImportReport:
+    from amem_cli.adapters.attachment_folder import VaultAttachments
+    from amem_cli.adapters.import_source import open_source
+    from amem_cli.services.import_notes import import_notes as bring_in
+
+    source = open_source(path, kind, workspace.root)
+    with session.output.progress("importing") as progress:
+        return bring_in(
+            workspace.ports,
+            source,
+            VaultAttachments(workspace.root),
+            folder=into,
+            usual_folder=workspace.settings.notes_dir,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+
+def _show_import(
+    session: Session, report: ImportReport, outcomes: Sequence[Outcome], *, dry_run: bool
+) -> None:
+    from amem_cli.rendering.documents import outcome_document
+    from amem_cli.rendering.importing import import_document, import_lines
+
+    document = import_document(report, dry_run=dry_run)
+    document["notes"] = [outcome_document(outcome) for outcome in outcomes]
+    lines = import_lines(report, dry_run=dry_run, verbose=session.output.verbose)
+
+    def show(_: object) -> None:
+        for line in lines:
+            session.output.plain(line)
+
+    session.output.result(document, show)
 
 
 def export_notes(
     context: typer.Context,
-    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write to this file; to this folder with markdown.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", help="jsonl, or markdown that any program reads.")
+    ] = "jsonl",
+    tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeatable.")] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    path: PathOption = "",
+    private: Annotated[
+        bool | None,
+        typer.Option(
+            "--private/--no-private",
+            help="With or without notes that say `private: true`; jsonl has them, markdown not.",
+        ),
+    ] = None,
 ) -> None:
-    """Every note as a JSON line, in the shape that `import` reads; with --json as one list.
+    """Write notes out as JSON lines, or as plain markdown in which wikilinks are usual links.
+
+    The lines have the shape that `import` reads; with --json they are one list. In a folder only
+    what an export wrote is ever replaced.
 
     Examples:
 
         amem export --output memories.jsonl
-    """
-    from amem_cli.cli.export_file import write_export
-    from amem_cli.services.exchange import export_lines
 
+        amem export --format markdown --output ~/site --tag public
+    """
+    from amem_cli.services.query import Filters
+
+    if form not in _FORMATS:
+        raise UsageError(f"--format {form!r} is unknown", hint="One of: jsonl, markdown.")
+    filters = Filters(
+        tags=tuple(tag or ()),
+        since=first_day(since, "--since"),
+        until=last_day(until, "--until"),
+        path=path,
+    )
     session = session_of(context)
     with session.workspace() as workspace:
-        lines = export_lines(workspace.ports)
-        if output is None and session.output.as_json:
-            session.output.json_line([json.loads(line) for line in lines], indent=2)
-            return
-        if output is None:
-            for line in lines:
-                session.output.json_line(json.loads(line))
-            return
+        if form == "markdown":
+            _export_markdown(session, workspace, output, filters, private=bool(private))
+        else:
+            _export_lines(session, workspace, output, filters, private=private is not False)
+
+
+def _export_lines(
+    session: Session, workspace: Workspace, output: Path | None, filters: Filters, *, private: bool
+) -> None:
+    from amem_cli.cli.export_file import write_export
+    from amem_cli.services.export_notes import chosen, export_lines, export_records
+
+    notes, left = chosen(workspace.ports, filters, private=private)
+    _tell_private(session, left)
+    if output is not None:
+        lines = export_lines(workspace.ports, notes)
         write_export(output, "".join(f"{line}\n" for line in lines))
         session.output.notice(f"wrote {output}")
+    elif session.output.as_json:
+        session.output.json_line(list(export_records(workspace.ports, notes)), indent=2)
+    else:
+        for record in export_records(workspace.ports, notes):
+            session.output.json_line(record)
+
+
+def _export_markdown(
+    session: Session, workspace: Workspace, output: Path | None, filters: Filters, *, private: bool
+) -> None:
+    from amem_cli.adapters.export_folder import ExportFolder
+    from amem_cli.services.export_markdown import export_markdown
+    from amem_cli.services.export_notes import chosen
+
+    if output is None:
+        raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
+    notes, left = chosen(workspace.ports, filters, private=private)
+    _tell_private(session, left)
+    folder = ExportFolder(output, vault=workspace.root)
+    with session.output.progress("exporting") as progress:
+        report = export_markdown(workspace.ports, notes, folder, progress=progress)
+    document = {
+        "output": str(output),
+        "written": list(report.written),
+        "unchanged": report.unchanged,
+        "removed": list(report.removed),
+        "kept": list(report.kept),
+        "files": list(report.files),
+        "broken_links": report.broken,
+    }
+    session.output.problems(report.problems)
+    text = (
+        f"{len(report.written)} written, {report.unchanged} unchanged,"
+        f" {len(report.removed)} removed in {output}"
+    )
+    session.output.result(document, lambda _: session.output.plain(text))
+    if report.kept:
+        raise typer.Exit(1)
+
+
+def _tell_private(session: Session, left: int) -> None:
+    if left:
+        session.output.notice(
+            f"{left} private note{'s were' if left != 1 else ' was'} left out;"
+            " --private takes them along"
+        )

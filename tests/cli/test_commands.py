@@ -227,7 +227,7 @@ def test_jsonl_goes_in_and_comes_out(amem: Program, vault: Path) -> None:
     assert (first["id"], first["created"]) == ("20250101120000", "2025-01-01T12:00:00")
     second = by_path["notes/Second.md"]
     assert (second["tags"], second["links"]) == (["x-y"], ["[[A]]"])
-    assert amem("import", "-", "--no-llm", "--json", stdin=text).json["skipped"] == 1
+    assert amem("import", "-", "--no-llm", "--json", stdin=text).json["skipped"] == 2
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from amem_cli.core.answer_schema import AnswerRejected, read_answer, to_gbnf, to
 from amem_cli.core.answer_shape import shape_of
 from amem_cli.core.construction import check_construction, construction_request
 from amem_cli.core.journal import from_record, to_record
+from amem_cli.core.json_lines import read_line
 from amem_cli.core.link_evidence import LinkCandidate
 from amem_cli.core.linking import check_linking
 from amem_cli.core.model_text import clean_line, quote_as_data
@@ -20,7 +21,6 @@ from amem_cli.core.note import METADATA_FIELDS, RELATIONS, Note
 from amem_cli.core.ownership import ownership
 from amem_cli.core.tags import is_valid_tag
 from amem_cli.core.wikilinks import parse_link
-from amem_cli.services.exchange import read_line
 
 NOTE = Note(
     path="notes/replica.md",
@@ -191,10 +191,9 @@ def an_event_is_read_or_refused(record: Any) -> None:
 def an_import_line_is_read_or_refused(line: str) -> None:
     """A line of JSON gives a new note with a text, or ValueError says why not."""
     try:
-        new = read_line(line, "notes")
+        new = read_line(line)
     except ValueError as error:
         assert str(error)
         return
-    assert new.content.strip()
-    assert new.folder == "notes"
-    assert all(parse_link(link) for link in new.links)
+    assert new.raw.decode("utf-8").strip() or new.exact
+    assert new.exact or all(parse_link(link) for link in new.links)

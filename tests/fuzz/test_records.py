@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from amem_cli.adapters.attachment_folder import VaultAttachments
 from amem_cli.adapters.journal_folder import JournalFolder
+from amem_cli.adapters.record_files import JsonLines
 from amem_cli.adapters.settings_file import write_value
 from amem_cli.config import checked, keys, load, read_file, value_for
 from amem_cli.core.errors import AmemError, NotFoundError, Problem, SettingsError
 from amem_cli.core.journal import Event
-from amem_cli.services.exchange import import_lines
+from amem_cli.services.import_notes import import_notes
 from tests.fuzz import record_oracles, strategies
 from tests.fuzz.folders import folder
 from tests.hypothesis_profiles import examples
@@ -140,8 +143,9 @@ def test_an_import_writes_within_the_vault_and_tells_of_the_rest(
         root = top / "vault"
         root.mkdir()
         ports = open_vault(root)
-        report = import_lines(ports, lines, source="m.jsonl", folder="notes")
-        assert len(report.paths) + report.skipped + len(report.problems) == len(lines)
+        source = JsonLines(Path("m.jsonl"), "\n".join(lines))
+        report = import_notes(ports, source, VaultAttachments(root), folder="notes")
+        assert len(report.paths) + report.skipped + len(report.refused) == len(lines)
         for path in report.paths:
             assert path.startswith("notes/")
             assert (root / path).is_file()

@@ -1,0 +1,197 @@
+"""Writes notes out as plain markdown: wikilinks become links that any program follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from posixpath import dirname, relpath
+
+from amem_cli.core.errors import Problem
+from amem_cli.core.export_port import PlainFolder
+from amem_cli.core.index_port import NoteSummary, Progress
+from amem_cli.core.journal import LinkRecord
+from amem_cli.core.link_targets import heading_anchor, markdown_link, rewrite_links
+from amem_cli.core.note_file import body_bytes, parse_note
+from amem_cli.core.resolution import RememberedNames, is_attachment, resolve
+from amem_cli.core.wikilinks import WikiLink, find_links, parse_link
+from amem_cli.services.import_names import SourceNames
+from amem_cli.services.vault_ports import VaultPorts
+
+RELATED = "## Related notes"
+
+
+@dataclass(slots=True)
+class MarkdownExport:
+    """What an export did.
+
+    Attributes:
+        written, unchanged, removed: files of the folder.
+        kept: files of others that stand where a note belongs; they stay.
+        files: files that are no notes, as pictures, that were written out with them.
+        broken: how many links lead to nothing, and stay as they are.
+    """
+
+    written: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    removed: tuple[str, ...] = ()
+    kept: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    broken: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+def export_markdown(
+    ports: VaultPorts,
+    notes: Sequence[NoteSummary],
+    folder: PlainFolder,
+    *,
+    progress: Progress | None = None,
+) -> MarkdownExport:
+    """Write notes, and the files to which they link, where they stand in the vault.
+
+    Links of the `links` property come to stand under a heading at the end, with what they mean.
+
+    Raises:
+        SettingsError: the folder cannot be written.
+    """
+    export = _Export(ports, notes, folder)
+    for done, note in enumerate(notes, 1):
+        export.write(note)
+        if progress is not None:
+            progress(done, len(notes))
+    export.report.removed = folder.finish()
+    return export.report
+
+
+class _Export:
+    def __init__(
+        self, ports: VaultPorts, notes: Sequence[NoteSummary], folder: PlainFolder
+    ) -> None:
+        self._ports = ports
+        self._folder = folder
+        self._titles = {note.path: note.title for note in notes}
+        self._names = RememberedNames(ports.index, {})
+        self._others = SourceNames((), folder.vault_files(), relative_first=True)
+        self._records = ports.index.link_records()
+        self._copied: dict[str, bool] = {}
+        self.report = MarkdownExport()
+
+    def write(self, summary: NoteSummary) -> None:
+        """Write one note."""
+        path = summary.path
+        content = self._ports.vault.read(path)
+        raw = content.raw
+        if content.cut:
+            self._tell(path, "is larger than 2 MiB and is not written out")
+            return
+        body = body_bytes(raw)
+        try:
+            text = body.decode("utf-8")
+        except UnicodeDecodeError:
+            self._tell(path, "is not UTF-8 and is written out as it is")
+        else:
+            plain = rewrite_links(text, lambda link, _: self._plain(link, path))
+            related = self._related(summary, text)
+            raw = raw[: len(raw) - len(body)] + (plain + related).encode("utf-8")
+        done = self._folder.put(path, raw)
+        if done == "unchanged":
+            self.report.unchanged += 1
+        elif done == "written":
+            self.report.written.append(path)
+        else:
+            self.report.kept.append(path)
+            self._tell(path, "is somebody else's file in the folder and stays")
+
+    def _plain(self, link: WikiLink, source: str) -> str | None:
+        """What stands for a link; None to leave it."""
+        if link.style == "markdown":
+            other = self._others.other(link, source)
+            if other is not None:
+                self._copy(other)
+            return None
+        found = resolve(link.target, source, self._names)
+        if found is not None and found not in self._titles:
+            # The note is not written out, so only the words are.
+            return link.display or link.target.rpartition("/")[2]
+        if found is not None:
+            return _note_link(link, source, found)
+        return self._file_link(link, source)
+
+    def _file_link(self, link: WikiLink, source: str) -> str | None:
+        other = self._others.other(link, source)
+        if other is None:
+            self.report.broken += 1
+            return None
+        self._copy(other)
+        name = other.rpartition("/")[2]
+        # Behind the bar of an embedded picture stands its size.
+        is_size = link.embed and link.display.replace("x", "").isdigit()
+        shown = name if is_size or not link.display else link.display
+        beside = relpath(other, dirname(source) or ".")
+        return markdown_link(shown, beside, picture=link.embed and is_attachment(other))
+
+    def _copy(self, path: str) -> None:
+        if path in self._copied:
+            return
+        content = self._folder.read_vault_file(path)
+        self._copied[path] = content is not None
+        if content is None:
+            self._tell(path, "cannot be read, or is larger than 50 MiB, and is not written out")
+        elif self._folder.put(path, content) == "kept":
+            self.report.kept.append(path)
+            self._tell(path, "is somebody else's file in the folder and stays")
+        else:
+            self.report.files.append(path)
+
+    def _related(self, summary: NoteSummary, text: str) -> str:
+        """The links of the properties that do not stand in the text, as a list."""
+        path = summary.path
+        note = parse_note(path, self._ports.vault.read(path).raw, self._ports.names)
+        if note.refused is not None:
+            return ""
+        said = {resolve(link.target, path, self._names) for link in find_links(text)}
+        lines: dict[str, str] = {}
+        for each in note.links:
+            link = parse_link(each)
+            found = resolve(link.target, path, self._names) if link else None
+            if link is None or found in (None, path) or found in said or found not in self._titles:
+                continue
+            assert found is not None
+            beside = relpath(found, dirname(path) or ".")
+            shown = link.display or self._titles[found]
+            record = self._record(summary, found)
+            lines.setdefault(found, f"- {markdown_link(shown, beside)}{_why(record)}")
+        if not lines:
+            return ""
+        gap = "" if text.endswith("\n\n") or not text else "\n" if text.endswith("\n") else "\n\n"
+        return f"{gap}{RELATED}\n\n" + "\n".join(lines.values()) + "\n"
+
+    def _record(self, source: NoteSummary, target: str) -> LinkRecord | None:
+        summary = self._ports.index.summary(target)
+        keys = (summary.id, target) if summary else (target,)
+        for key in keys:
+            record = self._records.get((source.path, key or ""))
+            if record is not None:
+                return record
+        return None
+
+    def _tell(self, path: str, message: str) -> None:
+        self.report.problems.append(Problem(path, 0, message))
+
+
+def _note_link(link: WikiLink, source: str, target: str) -> str:
+    shown = link.display or link.target.rpartition("/")[2].removesuffix(".md")
+    if link.fragment and not link.display:
+        shown += "" if link.fragment.startswith("^") else f" > {link.fragment.replace('#', ' > ')}"
+    anchor = "" if link.fragment.startswith("^") else heading_anchor(link.fragment)
+    if not link.target:
+        return markdown_link(link.display or link.fragment, "", anchor)
+    return markdown_link(shown, relpath(target, dirname(source) or "."), anchor)
+
+
+def _why(record: LinkRecord | None) -> str:
+    if record is None:
+        return ""
+    words = [record.relation.replace("_", " ")] if record.relation != "related" else []
+    words += [" ".join(record.reason.split())] if record.reason else []
+    return f" – {': '.join(words)}" if words else ""

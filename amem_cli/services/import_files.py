@@ -1,0 +1,77 @@
+"""Copies the files that imported notes show or link to; none that is there is touched."""
+
+from __future__ import annotations
+
+import hashlib
+
+from amem_cli.core.errors import AmemError, Problem
+from amem_cli.core.import_port import AttachmentFolder, Source
+from amem_cli.services.import_paths import FreePaths
+
+MAX_FILE_BYTES = 50 * 1024 * 1024
+_MAX_NUMBER = 1000
+
+
+class ImportedFiles:
+    """The files of a source that are no notes, on their way into the vault.
+
+    Attributes:
+        copied: (path in the source, path in the vault) of those that are new here.
+        problems: those that could not be copied.
+    """
+
+    def __init__(
+        self, source: Source, folder: AttachmentFolder, free: FreePaths, *, dry_run: bool
+    ) -> None:
+        self._source = source
+        self._folder = folder
+        self._free = free
+        self._dry_run = dry_run
+        self._places: dict[str, str] = {}
+        self._given: dict[str, str] = {}
+        self.copied: list[tuple[str, str]] = []
+        self.problems: list[Problem] = []
+
+    def place(self, path: str) -> str:
+        """Where a file of the source is in the vault; it is copied with the first link to it.
+
+        Returns:
+            Empty where it could not be copied.
+        """
+        if path not in self._places:
+            self._places[path] = self._copy(path)
+        return self._places[path]
+
+    def _copy(self, path: str) -> str:
+        size = self._source.size_of(path)
+        if size is not None and size > MAX_FILE_BYTES:
+            self._refuse(path, "is larger than 50 MiB and was not copied", "Copy it yourself.")
+            return ""
+        content = self._source.read_other(path)
+        if content is None:
+            self._refuse(path, "cannot be read and was not copied")
+            return ""
+        sha = hashlib.sha256(content).hexdigest()
+        for number in range(1, _MAX_NUMBER):
+            wanted = self._free.other(path, number)
+            there = self._given.get(wanted.casefold()) or self._folder.sha(wanted)
+            if there == sha:
+                return wanted
+            if there is not None:
+                continue
+            try:
+                if not self._dry_run:
+                    self._folder.create(wanted, content)
+            except FileExistsError:
+                continue
+            except AmemError as error:
+                self._refuse(path, error.message, error.hint)
+                return ""
+            self._given[wanted.casefold()] = sha
+            self.copied.append((path, wanted))
+            return wanted
+        self._refuse(path, "finds no free name")
+        return ""
+
+    def _refuse(self, path: str, message: str, hint: str = "") -> None:
+        self.problems.append(Problem(path, 0, message, hint))

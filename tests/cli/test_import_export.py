@@ -1,0 +1,242 @@
+"""`amem import` and `amem export` as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amem_cli.adapters.attachment_folder import VaultAttachments
+from amem_cli.adapters.record_files import JsonLines
+from amem_cli.services.export_notes import chosen, export_lines
+from amem_cli.services.import_notes import import_notes
+from amem_cli.services.query import Filters
+from amem_cli.services.sync import synchronise
+from tests.conftest import Program
+from tests.fuzz.folders import folder
+from tests.hypothesis_profiles import examples
+from tests.vaults import open_vault, tree_hashes, write_note
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+@pytest.fixture
+def vault(amem: Program) -> Path:
+    """An empty vault, named by the environment."""
+    assert amem("init", "v").code == 0
+    vault = amem.folder / "v"
+    for note in vault.rglob("*.md"):
+        note.unlink()
+    amem.environment["AMEM_VAULT"] = str(vault)
+    return vault
+
+
+def test_a_dry_run_says_what_would_be_made_and_writes_nothing(amem: Program, vault: Path) -> None:
+    before = tree_hashes(vault)
+    journal = sorted((vault / ".amem").rglob("*.jsonl"))
+    told = amem("import", str(DATA / "obsidian"), "--dry-run", "--into", "old")
+    assert told.code == 0, told.err
+    lines = told.out.splitlines()
+    assert lines[0] == "from obsidian"
+    assert "+ Ovens/Steam.md -> old/Ovens/Steam.md" in lines
+    assert lines[-1].startswith("7 notes would be imported, 0 were there already")
+    assert tree_hashes(vault) == before
+    assert sorted((vault / ".amem").rglob("*.jsonl")) == journal
+
+
+def test_an_import_is_told_as_json_and_can_be_repeated(amem: Program, vault: Path) -> None:
+    first = amem("import", str(DATA / "logseq"), "--no-llm", "--json")
+    assert first.code == 1
+    assert first.json["kind"] == "logseq"
+    assert first.json["refused"] == [
+        {"path": "pages/notes.org", "line": 0, "reason": "is written in org, which is not read"}
+    ]
+    assert {"source": "pages/Tea.md", "path": "notes/pages/Tea.md", "id": "20240302150000"} in [
+        {**each, "id": "20240302150000"} for each in first.json["made"]
+    ]
+    assert first.json["files"] == [{"source": "assets/leaf.png", "path": "notes/assets/leaf.png"}]
+    after = tree_hashes(vault)
+    second = amem("import", str(DATA / "logseq"), "--no-llm", "--json")
+    assert (second.json["imported"], second.json["skipped"]) == ([], 4)
+    assert tree_hashes(vault) == after
+
+
+def test_what_was_imported_is_searched_linked_and_in_order(amem: Program, vault: Path) -> None:
+    assert amem("import", str(DATA / "basic-memory"), "--no-llm").code == 0
+    edges = amem("graph", "--format", "json").json["edges"]
+    why = {
+        edge["target"]: (edge["relation"], edge["reason"], edge["by"])
+        for edge in edges
+        if edge["kind"] == "property"
+    }
+    assert why["notes/projects/Old Plan.md"] == ("supersedes", "it wasted water", "person")
+    hits = amem("search", "wasted water", "--mode", "keyword", "--json").json["hits"]
+    assert hits[0]["path"] == "notes/projects/Water Plan.md"
+    assert amem("index", "--check").code == 0
+    assert amem("doctor", "--json").code in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (["import", "nowhere"], 3),
+        (["import", str(DATA), "--from", "nonsense"], 2),
+        (["import", str(DATA / "zk"), "--into", "../out"], 2),
+        (["import", "v/notes"], 2),
+        (["export", "--format", "nonsense"], 2),
+        (["export", "--format", "markdown"], 2),
+        (["export", "--format", "markdown", "--output", "v/plain"], 2),
+        (["export", "--format", "markdown", "--output", "."], 2),
+    ],
+)
+def test_a_wrong_call_is_one_line_with_a_hint(
+    amem: Program, vault: Path, line: list[str], code: int
+) -> None:
+    before = tree_hashes(vault)
+    answer = amem(*line)
+    assert answer.code == code, answer.err
+    assert answer.err.startswith("error: ")
+    assert "Traceback" not in answer.err
+    assert tree_hashes(vault) == before
+
+
+def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault: Path) -> None:
+    write_note(
+        vault, "notes/A b.md", "See [[C|the c]], [[C#One two]] and [[No]].\n\n![[p.png|90]]\n"
+    )
+    write_note(vault, "C.md", "---\nrating: 4.50\n---\n## One two\n[a](notes/A%20b.md) `[[C]]`\n")
+    write_note(vault, "Secret.md", "---\nprivate: true\n---\nHidden.\n")
+    write_note(vault, "D.md", "To [[Secret|it]].")
+    (vault / "pictures").mkdir()
+    (vault / "pictures/p.png").write_bytes(b"picture")
+    assert amem("link", "D", "C", "--relation", "supports", "--reason", "It says so.").code == 0
+    done = amem("export", "--format", "markdown", "--output", "plain", "--json")
+    assert done.code == 0, done.err
+    assert "1 private note was left out" in done.err
+    plain = amem.folder / "plain"
+    assert (plain / "notes/A b.md").read_text() == (
+        "See [the c](../C.md), [C > One two](../C.md#one-two) and [[No]].\n\n"
+        "![p.png](../pictures/p.png)\n"
+    )
+    assert (plain / "pictures/p.png").read_bytes() == b"picture"
+    assert (plain / "C.md").read_text() == (vault / "C.md").read_text()
+    assert (
+        (plain / "D.md")
+        .read_text()
+        .endswith("To it.\n\n## Related notes\n\n- [C](C.md) – supports: It says so.\n")
+    )
+    assert not (plain / "Secret.md").exists()
+    assert done.json["broken_links"] == 1
+
+
+def test_plain_markdown_is_written_again_only_where_something_changed(
+    amem: Program, vault: Path
+) -> None:
+    for name in ("One", "Two", "Three"):
+        write_note(vault, f"{name}.md", f"{name}.\n")
+    plain = amem.folder / "plain"
+    plain.mkdir()
+    (plain / "Two.md").write_text("Somebody else's.\n")
+    call = ("export", "--format", "markdown", "--output", "plain", "--json")
+    first = amem(*call)
+    assert first.code == 1
+    assert (sorted(first.json["written"]), first.json["kept"]) == (
+        ["One.md", "Three.md"],
+        ["Two.md"],
+    )
+    before = tree_hashes(plain)
+    again = amem(*call)
+    assert (again.json["written"], again.json["unchanged"]) == ([], 2)
+    assert tree_hashes(plain) == before
+    (vault / "One.md").unlink()
+    (plain / "Three.md").write_text("Edited there.\n")
+    write_note(vault, "Three.md", "Three, changed.\n")
+    third = amem(*call)
+    assert third.json["removed"] == ["One.md"]
+    assert sorted(third.json["kept"]) == ["Three.md", "Two.md"]
+    assert (plain / "Three.md").read_text() == "Edited there.\n"
+
+
+def test_an_export_can_be_narrowed(amem: Program, vault: Path) -> None:
+    write_note(vault, "a/One.md", "---\ntags: [x/y]\ncreated: 2025-01-01\n---\nOne.\n")
+    write_note(vault, "b/Two.md", "---\nprivate: true\ncreated: 2026-01-01\n---\nTwo.\n")
+
+    def paths(*options: str) -> list[str]:
+        return [json.loads(line)["path"] for line in amem("export", *options).out.splitlines()]
+
+    assert paths() == ["a/One.md", "b/Two.md"]
+    assert paths("--no-private") == paths("--tag", "x") == paths("--path", "a") == ["a/One.md"]
+    assert paths("--since", "2025-06-01") == ["b/Two.md"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links")
+def test_an_export_follows_no_link_out_of_its_folder(amem: Program, vault: Path) -> None:
+    write_note(vault, "a/One.md", "One.\n")
+    plain, outside = amem.folder / "plain", amem.folder / "outside"
+    plain.mkdir()
+    outside.mkdir()
+    (plain / "a").symlink_to(outside)
+    assert amem("export", "--format", "markdown", "--output", "plain").code == 3
+    assert list(outside.iterdir()) == []
+
+
+_words = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=30)
+_bodies = st.one_of(
+    _words,
+    st.sampled_from(
+        [
+            "",
+            "---\na: b\n---\nText\n",
+            "---\n",
+            "[[Two]] #tag\n",
+            "﻿x",
+            "{}",
+            "+++\na\n",
+            "no newline",
+        ]
+    ),
+)
+_notes = st.fixed_dictionaries(
+    {"body": _bodies},
+    optional={
+        "tags": st.lists(st.sampled_from(["a", "b/c", "日本", "yes"]), max_size=2),
+        "aliases": st.lists(st.sampled_from(["Alias", "12:30", "null"]), max_size=2),
+        "title": st.sampled_from(["A title: with colon", "0012", "One"]),
+        "context": st.sampled_from(["About it.", "yes", "- x"]),
+        "id": st.just("{n}"),
+        "created": st.sampled_from(["2026-01-02T03:04:05", "2026-01-02"]),
+        "links": st.lists(st.sampled_from(["[[note 1]]", "[[None|x]]"]), max_size=2),
+    },
+)
+
+
+@examples(0.2)
+@given(st.lists(_notes, min_size=1, max_size=4))
+def test_what_goes_out_and_in_again_goes_out_the_same(notes: list[dict[str, object]]) -> None:
+    with folder() as top:
+        first = top / "first"
+        first.mkdir()
+        for number, note in enumerate(notes):
+            fields = {name: value for name, value in note.items() if name != "body" and value}
+            if "id" in fields:
+                fields["id"] = f"id-{number}"
+            header = "".join(f"{name}: {json.dumps(value)}\n" for name, value in fields.items())
+            fence = f"---\n{header}---\n" if header else ""
+            write_note(first, f"{'sub/' * (number % 2)}note {number}.md", f"{fence}{note['body']}")
+        ports = open_vault(first)
+        synchronise(ports)
+        exported = list(export_lines(ports, chosen(ports, Filters(), private=True)[0]))
+        second = top / "second"
+        second.mkdir()
+        there = open_vault(second)
+        source = JsonLines(Path("x.jsonl"), "\n".join(exported))
+        report = import_notes(there, source, VaultAttachments(second))
+        assert report.refused == ()
+        again = list(export_lines(there, chosen(there, Filters(), private=True)[0]))
+        assert again == exported
+        source = JsonLines(Path("x.jsonl"), "\n".join(exported))
+        assert import_notes(there, source, VaultAttachments(second)).made == ()
