@@ -81,6 +81,7 @@ def _deed(event: Event, note: str) -> str:
         "evolve": f"changed {what} of {note}",
         "edit": f"changed {what} of {note}",
         "remove": f"removed {note}",
+        "merge": f"merged {note} into another note",
         "undo": f"took back a change of {what} of {note}",
         "reject": f"turned down a change of {note}",
         "release": f"edited {what} of {note} by hand",

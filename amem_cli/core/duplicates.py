@@ -1,0 +1,136 @@
+"""Tells whether two notes hold the same text, to the letter or nearly."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amem_cli.core.merging import without_title
+from amem_cli.core.words import TOKEN, fold, is_unspaced, plain_word
+
+if TYPE_CHECKING:
+    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.note import Note
+
+# Fewer words than these say too little for two notes with different names to be one.
+LEAST_WORDS = 8
+_SHINGLE = 4
+_BLANK_LINES = re.compile(r"\n{2,}")
+_STAMP = re.compile(r"(?<!\d)(?:19|20)\d{10}(?:\d\d)?(?!\d)")
+_COPY = re.compile(
+    r"(?: ?\((?:\d{1,3}|copy|kopie)\)| - (?:copy|kopie)| copy(?: \d{1,3})?| kopie(?: \d{1,3})?"
+    r"| \d{1,3})\Z"
+)
+_NUMBER = re.compile(r"\d+")
+_MONTH_OR_DAY = re.compile(
+    r"\b(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]|mon|tue|wed|thu|fri|sat|sun"
+    r"|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)\w*"
+)
+
+
+def file_title(path: str) -> str:
+    """The name of a note's file without folders and `.md`."""
+    name = path.rpartition("/")[2]
+    return name[:-3] if name.lower().endswith(".md") else name
+
+
+def note_names(note: Note | NoteSummary) -> tuple[str, ...]:
+    """All names of a note: title, file name, aliases."""
+    return (note.title, file_title(note.path), *note.aliases)
+
+
+def day_of(created: str) -> str:
+    """The date of a `created` value, or empty."""
+    return created[:10] if re.match(r"\d{4}-\d\d-\d\d", created) else ""
+
+
+def text_key(body: str, names: Iterable[str]) -> str:
+    """A hash that is the same for texts of which a reader sees no difference; empty for no text.
+
+    Not counted are line endings, blanks at the ends of lines, how many blank lines there are, the
+    form of accents (NFC), and a heading of level 1 at the top that repeats the note's name. Case,
+    punctuation and markup count.
+    """
+    text = unicodedata.normalize("NFC", body.removeprefix("\ufeff"))
+    text = without_title(text.replace("\r\n", "\n").replace("\r", "\n"), tuple(names))
+    lines = "\n".join(line.rstrip() for line in text.split("\n"))
+    bare = _BLANK_LINES.sub("\n", lines).strip("\n")
+    return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest() if bare.strip() else ""
+
+
+def text_words(text: str) -> list[str]:
+    """The folded words of a text; of Chinese, Japanese and Korean each character."""
+    found: list[str] = []
+    for token in TOKEN.findall(fold(text)):
+        if is_unspaced(token):
+            found += token
+        else:
+            found.append(plain_word(token))
+    return found
+
+
+def same_name(one: str, other: str) -> bool:
+    """Whether two titles are one but for the mark of a copy: `Name`, `Name 2`, `Name (1)`."""
+    return _without_copy(one) == _without_copy(other)
+
+
+def is_copy_name(title: str) -> bool:
+    """Whether a title ends as those of copies do; `Chapter 2` does so too."""
+    return _COPY.search(_plain_title(title)) is not None
+
+
+def same_series(one: str, other: str) -> bool:
+    """Whether two titles differ in numbers or dates, as daily notes, minutes and invoices do.
+
+    A time stamp before or after a title, as a Zettelkasten has, is not one of these numbers.
+    """
+    first, second = _plain_title(one), _plain_title(other)
+    if first == second or _without_copy(first) == second or first == _without_copy(second):
+        return False
+    numbers = [_marks(title) for title in (first, second)]
+    return bool(numbers[0] and numbers[1]) and numbers[0] != numbers[1]
+
+
+def _marks(title: str) -> list[str]:
+    return [mark.lstrip("0") for mark in _NUMBER.findall(title)] + _MONTH_OR_DAY.findall(title)
+
+
+def _plain_title(title: str) -> str:
+    bare = _STAMP.sub(" ", unicodedata.normalize("NFC", title).casefold())
+    return " ".join(bare.split()).strip(" -_.")
+
+
+def _without_copy(title: str) -> str:
+    return _COPY.sub("", _plain_title(title))
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A note's words as they are compared.
+
+    Attributes:
+        count: of all words.
+        words: how often each occurs.
+        shingles: hashes of runs of four words.
+        numbers: the words with digits.
+    """
+
+    title: str
+    count: int
+    words: Counter[str]
+    shingles: frozenset[int]
+    numbers: frozenset[str]
+
+
+def wording(title: str, text: str) -> Wording:
+    """Read the words of a note."""
+    found = text_words(text)
+    size = min(_SHINGLE, max(len(found), 1))
+    runs = {hash(tuple(found[at : at + size])) for at in range(len(found) - size + 1)}
+    numbers = frozenset(word for word in found if any(char.isdigit() for char in word))
+    return Wording(title, len(found), Counter(found), frozenset(runs), numbers)
