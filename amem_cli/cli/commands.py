@@ -75,6 +75,10 @@ COMMANDS = {
         "graph_commands",
         "The network of notes: hubs, clusters, orphans, broken links, or a note's neighbourhood.",
     ),
+    "dedupe": (
+        "dedupe_command",
+        "Find notes that say the same, word for word or nearly, and merge them.",
+    ),
     "import": (
         "exchange_commands",
         "Add a note for each JSON line: content, and title, id, created, keywords, tags, context,"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amem_cli.core.merging import without_title
-from amem_cli.core.words import TOKEN, fold, is_unspaced, plain_word
+from amem_cli.core.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word
 
 if TYPE_CHECKING:
     from amem_cli.core.index_port import NoteSummary
@@ -64,11 +63,11 @@ def text_key(body: str, names: Iterable[str]) -> str:
 
 
 def text_words(text: str) -> list[str]:
-    """The folded words of a text; of Chinese, Japanese and Korean each character."""
+    """The folded words of a text; of Chinese, Japanese and Korean each pair of characters."""
     found: list[str] = []
     for token in TOKEN.findall(fold(text)):
         if is_unspaced(token):
-            found += token
+            found += cjk_bigrams(token)
         else:
             found.append(plain_word(token))
     return found
@@ -96,6 +95,14 @@ def same_series(one: str, other: str) -> bool:
     return bool(numbers[0] and numbers[1]) and numbers[0] != numbers[1]
 
 
+def tells_the_same(one: str, other: str, *, few: bool) -> bool:
+    """Whether notes of one text are duplicates by their titles.
+
+    Daily notes from one template have one text as well, and a few words say little.
+    """
+    return not same_series(one, other) and (not few or same_name(one, other))
+
+
 def _marks(title: str) -> list[str]:
     return [mark.lstrip("0") for mark in _NUMBER.findall(title)] + _MONTH_OR_DAY.findall(title)
 
@@ -115,14 +122,14 @@ class Wording:
 
     Attributes:
         count: of all words.
-        words: how often each occurs.
+        words: each word once.
         shingles: hashes of runs of four words.
         numbers: the words with digits.
     """
 
     title: str
     count: int
-    words: Counter[str]
+    words: frozenset[str]
     shingles: frozenset[int]
     numbers: frozenset[str]
 
@@ -133,4 +140,41 @@ def wording(title: str, text: str) -> Wording:
     size = min(_SHINGLE, max(len(found), 1))
     runs = {hash(tuple(found[at : at + size])) for at in range(len(found) - size + 1)}
     numbers = frozenset(word for word in found if any(char.isdigit() for char in word))
-    return Wording(title, len(found), Counter(found), frozenset(runs), numbers)
+    return Wording(title, len(found), frozenset(found), frozenset(runs), numbers)
+
+
+def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
+    """How surely two notes hold the same text, 0 to 1.
+
+    The mean of two shares: of the words of the shorter one, how many the other has; and how near
+    the meanings are. The more the notes differ in length, the more it is runs of words that count,
+    for a long text has most words of any short one.
+
+    Where both have numbers of their own, or the titles are those of a series, the notes are told
+    apart by these, and the result is 0; and so it is for a few words under different names.
+
+    Args:
+        cosine: of the notes' vectors; None where one has none, then runs of words count instead.
+    """
+    shortest = min(one.count, other.count)
+    named_alike = same_name(one.title, other.title)
+    if not shortest or (shortest < LEAST_WORDS and not named_alike):
+        return 0.0
+    if same_series(one.title, other.title) or differ_in_numbers(one, other):
+        return 0.0
+    runs = _share(one.shingles, other.shingles)
+    evenness = shortest / max(one.count, other.count)
+    words = evenness * _share(one.words, other.words) + (1 - evenness) * runs
+    return (words + (runs if cosine is None else max(cosine, 0.0))) / 2
+
+
+def differ_in_numbers(one: Wording, other: Wording) -> bool:
+    """Whether each note has numbers that the other has not, and they share few."""
+    mine, theirs = one.numbers - other.numbers, other.numbers - one.numbers
+    shared = len(one.numbers & other.numbers)
+    return bool(mine and theirs) and min(len(mine), len(theirs)) * 4 > shared
+
+
+def _share(one: Collection[object], other: Collection[object]) -> float:
+    fewer, more = (one, other) if len(one) <= len(other) else (other, one)
+    return sum(each in more for each in fewer) / max(len(fewer), 1)

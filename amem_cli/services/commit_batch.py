@@ -52,7 +52,8 @@ class CommitBatch:
         return [
             event
             for event in self._events
-            if is_machine_change(event) or (event.kind in ("add", *REMOVING) and event.path in notes)
+            if is_machine_change(event)
+            or (event.kind in ("add", *REMOVING) and event.path in notes)
         ]
 
     @property
