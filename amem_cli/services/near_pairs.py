@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 # A run of words that more notes have is a template's, or a turn of phrase.
 _MOST_SHARING = 8
-# So many runs of words in common make a pair worth comparing.
+# Either makes a pair worth comparing: so many runs of words in common, or so large a cosine.
 _LEAST_SHARED = 3
+_LEAST_COSINE = 0.7
 _ROWS_AT_ONCE = 512
 
 
@@ -25,8 +26,7 @@ def near_pairs(
     paths = list(wordings)
     rows, vectors = _vectors(index, paths)
     pairs = _sharing_words([wordings[path] for path in paths])
-    # Of two shares with this mean, neither is less than what the other leaves.
-    pairs.update(_near_in_meaning(rows, vectors, 2 * threshold - 1))
+    pairs.update(_near_in_meaning(rows, vectors))
     row_of = {at: row for row, at in enumerate(rows)}
     for one, other in sorted(pairs):
         cosine = None
@@ -35,6 +35,13 @@ def near_pairs(
         score = likeness(wordings[paths[one]], wordings[paths[other]], cosine)
         if score >= threshold:
             yield (paths[one], paths[other]), score
+
+
+def is_worth_comparing(one: Wording, other: Wording, cosine: float) -> bool:
+    """Whether `near_pairs` would look at a pair whose runs of words no third note has."""
+    shared = len(one.shingles & other.shingles)
+    least = min(len(one.shingles), len(other.shingles), _LEAST_SHARED)
+    return cosine >= _LEAST_COSINE or shared >= least
 
 
 def _vectors(index: MemoryIndex, paths: Sequence[str]) -> tuple[list[int], Vectors]:
@@ -52,14 +59,14 @@ def _vectors(index: MemoryIndex, paths: Sequence[str]) -> tuple[list[int], Vecto
     return rows, np.stack(found) if found else empty
 
 
-def _near_in_meaning(rows: Sequence[int], vectors: Vectors, least: float) -> set[tuple[int, int]]:
+def _near_in_meaning(rows: Sequence[int], vectors: Vectors) -> set[tuple[int, int]]:
     import numpy as np
 
     pairs: set[tuple[int, int]] = set()
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         # Each pair once: a note is compared with itself and those after it.
         block = vectors[start : start + _ROWS_AT_ONCE] @ vectors[start:].T
-        for row, column in zip(*np.nonzero(block >= least), strict=True):
+        for row, column in zip(*np.nonzero(block >= _LEAST_COSINE), strict=True):
             if column > row:
                 pairs.add((rows[start + int(row)], rows[start + int(column)]))
     return pairs

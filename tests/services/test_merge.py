@@ -239,7 +239,7 @@ def test_a_note_that_an_editor_saves_meanwhile_stops_the_whole_merge(tmp_path: P
         write_note(tmp_path, "Linking.md", "Saved [[Other]] meanwhile.\n")
         apply(writes, events, **rest)  # type: ignore[arg-type]
 
-    ports.changes.apply = saved_first  # type: ignore[method-assign, assignment]
+    ports.changes.apply = saved_first  # type: ignore[method-assign]
     with pytest.raises(WriteConflict):
         merged(ports)
     assert (text(tmp_path, "Kept"), text(tmp_path, "Other")) == (KEPT, OTHER)
