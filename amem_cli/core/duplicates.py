@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amem_cli.core.merging import without_title
@@ -26,6 +27,7 @@ _COPY = re.compile(
     r"| \d{1,3})\Z"
 )
 _NUMBER = re.compile(r"\d+")
+_DIGIT = re.compile(r"\d")
 _MONTH_OR_DAY = re.compile(
     r"\b(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]|mon|tue|wed|thu|fri|sat|sun"
     r"|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)\w*"
@@ -107,6 +109,7 @@ def _marks(title: str) -> list[str]:
     return [mark.lstrip("0") for mark in _NUMBER.findall(title)] + _MONTH_OR_DAY.findall(title)
 
 
+@lru_cache(maxsize=4096)
 def _plain_title(title: str) -> str:
     bare = _STAMP.sub(" ", unicodedata.normalize("NFC", title).casefold())
     return " ".join(bare.split()).strip(" -_.")
@@ -139,8 +142,9 @@ def wording(title: str, text: str) -> Wording:
     found = text_words(text)
     size = min(_SHINGLE, max(len(found), 1))
     runs = {hash(tuple(found[at : at + size])) for at in range(len(found) - size + 1)}
-    numbers = frozenset(word for word in found if any(char.isdigit() for char in word))
-    return Wording(title, len(found), frozenset(found), frozenset(runs), numbers)
+    words = frozenset(found)
+    numbers = frozenset(word for word in words if _DIGIT.search(word))
+    return Wording(title, len(found), words, frozenset(runs), numbers)
 
 
 def likeness(one: Wording, other: Wording, cosine: float | None) -> float:

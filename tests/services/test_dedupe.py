@@ -24,7 +24,7 @@ OTHER = (
 )
 
 
-def ports_of(root: Path, *, embed: bool = True, **notes: str) -> VaultPorts:
+def ports_of(root: Path, notes: dict[str, str], *, embed: bool = True) -> VaultPorts:
     ports = open_vault(root)
     for name, text in notes.items():
         write_note(root, f"{name}.md", text)
@@ -43,7 +43,7 @@ def told(found: Duplicates) -> list[tuple[str, str, list[str]]]:
 
 
 def found_in(root: Path, **notes: str) -> list[tuple[str, str, list[str]]]:
-    return told(find_duplicates(ports_of(root, **notes)))
+    return told(find_duplicates(ports_of(root, notes)))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_chinese_notes_are_compared_as_well(tmp_path: Path) -> None:
     other = "酸面团需要温暖的厨房和耐心的面包师，酵头喂了黑麦以后六小时之内会涨一倍。"
     notes = {"一": text, "二": text.replace("休息", "睡觉") + "\n它很吵。", "三": other}
     # The stand-in for an encoder does not cut Chinese into words.
-    ((kind, _, others),) = told(find_duplicates(ports_of(tmp_path, embed=False, **notes)))
+    ((kind, _, others),) = told(find_duplicates(ports_of(tmp_path, notes, embed=False)))
     assert (kind, len(others)) == ("near", 1)
 
 
@@ -146,12 +146,12 @@ def test_the_linked_the_older_and_the_uncopied_note_is_kept(tmp_path: Path) -> N
 def test_what_the_other_has_beyond_the_kept_note_is_told(tmp_path: Path) -> None:
     more = f"{LONG}\nCalves stay with their mothers.\n"
     notes = {"A": f"---\ncreated: 2020-01-01\n---\n{LONG}", "B": more}
-    (group,) = find_duplicates(ports_of(tmp_path, **notes)).groups
+    (group,) = find_duplicates(ports_of(tmp_path, notes)).groups
     assert group.others[0].beyond == "Calves stay with their mothers."
 
 
 def test_without_vectors_words_alone_are_compared(tmp_path: Path) -> None:
-    ports = ports_of(tmp_path, embed=False, A=LONG, B=f"{LONG}\nOne more.\n", C=OTHER)
+    ports = ports_of(tmp_path, {"A": LONG, "B": f"{LONG}\nOne more.\n", "C": OTHER}, embed=False)
     found = find_duplicates(ports)
     assert not found.by_meaning
     assert told(found) == [("near", "A.md", ["B.md"])]
@@ -159,13 +159,13 @@ def test_without_vectors_words_alone_are_compared(tmp_path: Path) -> None:
 
 
 def test_a_higher_threshold_finds_fewer(tmp_path: Path) -> None:
-    ports = ports_of(tmp_path, A=LONG, B=LONG.partition("\n")[0].replace("rest", "sleep"))
+    ports = ports_of(tmp_path, {"A": LONG, "B": LONG.partition("\n")[0].replace("rest", "sleep")})
     assert len(find_duplicates(ports, threshold=0.6).groups) == 1
     assert find_duplicates(ports, threshold=0.99).groups == ()
 
 
 def test_one_note_alone_can_be_asked_about(tmp_path: Path) -> None:
-    ports = ports_of(tmp_path, A=LONG, B=LONG, C=OTHER, D=OTHER)
+    ports = ports_of(tmp_path, {"A": LONG, "B": LONG, "C": OTHER, "D": OTHER})
     assert told(find_duplicates(ports, among=["D.md"])) == [("exact", "C.md", ["D.md"])]
 
 
@@ -176,7 +176,7 @@ def test_conflict_copies_are_shown_as_what_they_are(tmp_path: Path) -> None:
         ("Gone (Anna's conflicted copy 2026-01-01).md", OTHER),
     ):
         write_note(tmp_path, name, text)
-    found = find_duplicates(ports_of(tmp_path, **{"a/Walrus": LONG}))
+    found = find_duplicates(ports_of(tmp_path, {"a/Walrus": LONG}))
     assert [(each.path, each.original, each.same_text) for each in found.conflicts] == [
         ("Gone (Anna's conflicted copy 2026-01-01).md", "", False),
         ("a/Walrus (conflicted copy 2026-01-01).md", "a/Walrus.md", False),
@@ -186,7 +186,7 @@ def test_conflict_copies_are_shown_as_what_they_are(tmp_path: Path) -> None:
 
 
 def test_looking_writes_nothing(tmp_path: Path) -> None:
-    ports = ports_of(tmp_path, A=LONG, B=LONG, C=f"{LONG}\nMore.\n")
+    ports = ports_of(tmp_path, {"A": LONG, "B": LONG, "C": f"{LONG}\nMore.\n"})
     before = tree_hashes(tmp_path)
     find_duplicates(ports)
     assert tree_hashes(tmp_path) == before
@@ -194,7 +194,7 @@ def test_looking_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_text_that_is_there_is_known_before_it_is_added(tmp_path: Path) -> None:
-    ports = ports_of(tmp_path, A=LONG, B=OTHER)
+    ports = ports_of(tmp_path, {"A": LONG, "B": OTHER})
     known = known_text(ports, f"---\ntags: [x]\n---\n{LONG}\n\n", title="Mine")
     assert known is not None
     assert known.path == "A.md"
@@ -204,6 +204,6 @@ def test_a_text_that_is_there_is_known_before_it_is_added(tmp_path: Path) -> Non
 
 
 def test_a_note_names_its_duplicates_the_exact_one_first(tmp_path: Path) -> None:
-    ports = ports_of(tmp_path, A=LONG, B=LONG, C=f"{LONG}\nMore.\n", D=OTHER)
+    ports = ports_of(tmp_path, {"A": LONG, "B": LONG, "C": f"{LONG}\nMore.\n", "D": OTHER})
     found = [(each.note.path, each.kind) for each in duplicates_of(ports, "A.md")]
     assert found == [("B.md", "exact"), ("C.md", "near")]
