@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # Fewer words than these say too little for two notes with different names to be one.
 LEAST_WORDS = 8
 _SHINGLE = 4
+# A note that is shorter still is quoted in the other rather than a copy of it.
+_LEAST_EVENNESS = 1 / 3
 _BLANK_LINES = re.compile(r"\n{2,}")
 _STAMP = re.compile(r"(?<!\d)(?:19|20)\d{10}(?:\d\d)?(?!\d)")
 _COPY = re.compile(
@@ -27,6 +29,7 @@ _COPY = re.compile(
     r"| \d{1,3})\Z"
 )
 _NUMBER = re.compile(r"\d+")
+_TEMPLATE = re.compile(r"\b(?:templates?|vorlagen?)\b")
 _DIGIT = re.compile(r"\d")
 _MONTH_OR_DAY = re.compile(
     r"\b(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]|mon|tue|wed|thu|fri|sat|sun"
@@ -105,6 +108,11 @@ def tells_the_same(one: str, other: str, *, few: bool) -> bool:
     return not same_series(one, other) and (not few or same_name(one, other))
 
 
+def is_template(path: str) -> bool:
+    """Whether a note is one to make others from: its folder or its name says so."""
+    return _TEMPLATE.search(path.casefold().replace("_", " ")) is not None
+
+
 def _marks(title: str) -> list[str]:
     return [mark.lstrip("0") for mark in _NUMBER.findall(title)] + _MONTH_OR_DAY.findall(title)
 
@@ -155,10 +163,12 @@ def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
     for a long text has most words of any short one.
 
     Where both have numbers of their own, or the titles are those of a series, the notes are told
-    apart by these, and the result is 0; and so it is for a few words under different names.
+    apart by these, and the result is 0; and so it is for a few words under different names, and for
+    a note that is quoted in one three times as long.
 
     Args:
-        cosine: of the notes' vectors; None where one has none, then runs of words count instead.
+        cosine: of the notes' vectors; None where one has none, then the runs of words that both
+            have count instead.
     """
     shortest = min(one.count, other.count)
     named_alike = same_name(one.title, other.title)
@@ -166,10 +176,15 @@ def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
         return 0.0
     if same_series(one.title, other.title) or differ_in_numbers(one, other):
         return 0.0
-    runs = _share(one.shingles, other.shingles)
     evenness = shortest / max(one.count, other.count)
+    if evenness < _LEAST_EVENNESS:
+        return 0.0
+    runs = _share(one.shingles, other.shingles)
     words = evenness * _share(one.words, other.words) + (1 - evenness) * runs
-    return (words + (runs if cosine is None else max(cosine, 0.0))) / 2
+    if cosine is None:
+        common = len(one.shingles & other.shingles)
+        cosine = 2 * common / (len(one.shingles) + len(other.shingles))
+    return (words + max(cosine, 0.0)) / 2
 
 
 def differ_in_numbers(one: Wording, other: Wording) -> bool:

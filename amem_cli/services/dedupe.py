@@ -11,6 +11,7 @@ from amem_cli.core.duplicates import (
     Wording,
     file_title,
     is_copy_name,
+    is_template,
     note_names,
     tells_the_same,
     text_key,
@@ -116,7 +117,7 @@ def find_duplicates(
         groups = [group for group in groups if wanted & {*_paths(group)}]
     groups.sort(key=lambda group: (group.kind, -group.others[0].similarity, group.kept.path))
     conflicts = tuple(_conflicts(ports)) if not among else ()
-    return Duplicates(tuple(groups), conflicts, len(finder.notes), by_meaning)
+    return Duplicates(tuple(groups), conflicts, ports.index.count(), by_meaning)
 
 
 def _paths(group: Group) -> Iterator[str]:
@@ -131,6 +132,12 @@ class _Finder:
         self._ports = ports
         self.notes = {summary.path: summary for summary in ports.index.summaries()}
         self._texts: dict[str, str] = {}
+        # What was made from a template and not filled in is no copy of another such note.
+        templates = [path for path in self.notes if is_template(path)]
+        empty = {_bare(self.text(path)) for path in templates}
+        unfilled = [path for path in self.notes if empty and _bare(self.text(path)) in empty]
+        for path in (*templates, *unfilled):
+            self.notes.pop(path, None)
 
     def text(self, path: str) -> str:
         """The words of a note below a heading that only repeats its name."""
@@ -147,7 +154,7 @@ class _Finder:
         """Pairs of the first note and each other one that has the same text."""
         alike: dict[str, list[str]] = {}
         for path in self.notes:
-            bare = "".join(self.text(path).split())
+            bare = _bare(self.text(path))
             if bare:
                 alike.setdefault(bare, []).append(path)
         pairs: list[tuple[str, str]] = []
@@ -215,6 +222,10 @@ class _Finder:
         linked = len({source for source, _ in self._ports.index.links_to(path)} - {path})
         is_copy = is_copy_name(file_title(path))
         return (not note.private, is_copy, -linked, note.created or note.modified, len(path), path)
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
 
 
 def _conflicts(ports: VaultPorts) -> Iterator[ConflictFile]:

@@ -106,6 +106,12 @@ def test_notes_of_a_series_from_one_template_are_no_duplicates(
     assert found_in(tmp_path, **{one: template, other: template}) == []
 
 
+def test_templates_and_what_was_not_filled_in_are_no_duplicates(tmp_path: Path) -> None:
+    form = "## Places to see\n\n## Where to eat\n\n## How to get there from the station\n"
+    notes = {"templates/City": form, "Kyoto": form, "Osaka": form, "Person template": LONG}
+    assert found_in(tmp_path, **notes, Walrus=LONG) == []
+
+
 def test_copies_and_time_stamps_in_a_name_are_no_series() -> None:
     assert not same_series("Walrus", "Walrus 2")
     assert not same_series("Walrus (1)", "Walrus")
@@ -117,6 +123,11 @@ def test_texts_that_differ_in_their_numbers_are_no_duplicates(tmp_path: Path) ->
     text = "Order {} went to the harbour on the {}th and cost {} euros, paid by the keeper himself."
     notes = {"A": text.format(12, 3, 40), "B": text.format(13, 8, 75)}
     assert found_in(tmp_path, **notes) == []
+
+
+def test_a_note_that_is_quoted_in_a_long_one_is_no_duplicate(tmp_path: Path) -> None:
+    (quoted, _) = LONG.split("\n\n")
+    assert found_in(tmp_path, Walrus=quoted, Essay=f"{OTHER}\n{quoted}\n\n{OTHER * 3}") == []
 
 
 def test_a_few_words_are_only_the_same_under_the_same_name(tmp_path: Path) -> None:
