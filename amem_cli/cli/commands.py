@@ -75,6 +75,10 @@ COMMANDS = {
         "graph_commands",
         "The network of notes: hubs, clusters, orphans, broken links, or a note's neighbourhood.",
     ),
+    "dedupe": (
+        "dedupe_command",
+        "Find notes that say the same, word for word or nearly, and merge them.",
+    ),
     "import": (
         "exchange_commands",
         "Bring in notes from JSON lines, a folder of markdown, Obsidian, Logseq, zk, basic-memory,"

@@ -45,8 +45,16 @@ def add(
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait for metadata and links, or leave them.")
     ] = True,
+    unless_known: Annotated[
+        bool,
+        typer.Option(
+            "--unless-known", help="Add nothing where a note with this text is there; show that."
+        ),
+    ] = False,
 ) -> None:
     """Add a note; amem writes its metadata and links it to what you already know.
+
+    Where the same text is there already, or nearly, it says so; the note is added all the same.
 
     Examples:
 
@@ -56,9 +64,11 @@ def add(
 
         amem add --file draft.md --no-wait
     """
+    from amem_cli.cli.known_notes import show_known, told_duplicates
     from amem_cli.cli.remembering import remember
     from amem_cli.services.add import NewNote
     from amem_cli.services.add import add as add_note
+    from amem_cli.services.known_text import known_text
 
     session = session_of(context)
     content = _content(text, file)
@@ -76,18 +86,30 @@ def add(
         )
         # A watcher leaves the note to whoever waits for it.
         with workspace.ports.changes.working(0.0) if wait else contextlib.nullcontext():
-            path = add_note(workspace.ports, new)
+            known = None
+            with workspace.ports.changes.locked():
+                if unless_known:
+                    known = known_text(workspace.ports, content, title=new.title)
+                path = known.path if known else add_note(workspace.ports, new)
+            if known:
+                show_known(session, workspace, path)
+                return
             outcome = remember(session, workspace, path, wait=wait, new_text=True)
-        show_outcomes(session, outcome)
+        found = told_duplicates(session, workspace, path)
+        show_outcomes(session, outcome, duplicates=found, known=False)
 
 
-def show_outcomes(session: Session, outcome: Outcome) -> None:
-    """Print what became of one note."""
+def show_outcomes(session: Session, outcome: Outcome, **beside: object) -> None:
+    """Print what became of one note.
+
+    Args:
+        beside: further fields of the JSON document.
+    """
     from amem_cli.rendering.documents import outcome_document
     from amem_cli.rendering.text import show_outcome
 
     session.output.result(
-        outcome_document(outcome),
+        {**outcome_document(outcome), **beside},
         lambda console: show_outcome(console, outcome, verbose=session.output.verbose),
     )
 
@@ -201,6 +223,7 @@ def update(
 
         amem update 20260302150004 --context "Why cleanup stalls."
     """
+    from amem_cli.cli.known_notes import told_duplicates
     from amem_cli.cli.remembering import remember
     from amem_cli.services.edit import FieldEdits
     from amem_cli.services.edit import update as change
@@ -224,7 +247,8 @@ def update(
         change(workspace.ports, found, edits)
         new_text = content is not None
         outcome = remember(session, workspace, found.path, wait=wait, new_text=new_text)
-        show_outcomes(session, outcome)
+        known = told_duplicates(session, workspace, found.path) if new_text else []
+        show_outcomes(session, outcome, duplicates=known)
 
 
 def remove(

@@ -28,6 +28,8 @@ _CONFLICT = re.compile(
     r"|-(?:DESKTOP|LAPTOP)-[A-Z0-9]{7}(?:-[0-9]{1,3})?(?=\.[a-z]{1,5}\Z)",
     re.IGNORECASE,
 )
+# Syncthing also names the device.
+_CONFLICT_PART = re.compile(rf"(?:{_CONFLICT.pattern})(?:-[A-Z0-9]{{7}}(?=\.))?", re.IGNORECASE)
 _LEFTOVER = re.compile(r".*~|[0-9]{4,5}|#.*#|~\$.*|\.~lock\..*|.*\.(?:tmp|sw[a-z]|part|crdownload)")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=\w{4})\.(?=\s)|[!?…](?=\s)|[。！？]")
@@ -87,6 +89,12 @@ def conflict_copy(name: str) -> bool:
     # Most names can be told by these alone, in a tenth of the time.
     suspect = "conflict" in lowered or "-desktop-" in lowered or "-laptop-" in lowered
     return bool((suspect and _CONFLICT.search(name)) or _LEFTOVER.fullmatch(name))
+
+
+def without_conflict_mark(name: str) -> str:
+    """The name of the file of which a synchronising program made a conflict copy."""
+    stem = _CONFLICT_PART.sub("", name)
+    return " ".join(_without_ending(stem).split()) + _ENDING
 
 
 def _settle(stem: str) -> str:

@@ -8,6 +8,9 @@ from typing import Any
 
 from amem_cli.core.note import LIST_FIELDS
 
+# By these events a note goes to the trash.
+REMOVING = ("remove", "merge")
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -64,8 +67,9 @@ class Event:
         time: ISO 8601 with offset.
         kind: `baseline` (the notes a vault had when it was made), `add`, `process` (the memory
             process ended for a text), `construct`, `link`, `evolve`, `edit` (a person's change by
-            a command), `remove`, `undo`, `reject` (a person turned a proposal down), or `release`
-            (a person changed what the machine had written; it is the person's from then on).
+            a command), `remove`, `merge` (a note went into another, the `trigger`), `undo`,
+            `reject` (a person turned a proposal down), or `release` (a person changed what the
+            machine had written; it is the person's from then on).
         by: `machine`, or `person` for a change made through a command.
         note: id of the note; empty where the event is about no single note.
         trigger: id or path of the note whose addition or change caused the event.

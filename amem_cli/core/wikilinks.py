@@ -109,6 +109,27 @@ def parse_link(text: str) -> WikiLink | None:
     return replace(links[0], start=offset, end=offset + len(trimmed))
 
 
+def target_span(text: str, link: WikiLink) -> tuple[int, int]:
+    """Where in the text a link names its file, as a slice; without `#` and what follows it.
+
+    Args:
+        link: one that was found in this very text.
+    """
+    if link.style == "wikilink":
+        start = link.start + link.embed + 2
+        start += len(text[start : link.end]) - len(text[start : link.end].lstrip())
+        return start, start + len(link.target)
+    opening = text.find("](", link.start, link.end)
+    while opening >= 0:
+        match = _DESTINATION.match(text, opening + 1)
+        if match is not None and match.end() == link.end:
+            start, end = match.span("angle" if match["angle"] is not None else "bare")
+            cut = text.find("#", start, end)
+            return start, end if cut < 0 else cut
+        opening = text.find("](", opening + 1, link.end)
+    raise ValueError("the link is not of this text")
+
+
 def format_link(target: str, display: str = "") -> str:
     """Write a wikilink; a display text that says no more than the target is left out."""
     shown = _UNSAFE_IN_DISPLAY.sub(" ", display).strip()

@@ -65,6 +65,8 @@ def _sentence(entry: Entry, one_note: bool) -> str:
     note = "it" if one_note and not entry.elsewhere else f"“{entry.title}”"
     who = _author(event)
     sentence = f"{who} {_deed(event, note)}"
+    if event.kind == "merge" and entry.because:
+        return f"{sentence} into “{entry.because}”"
     if entry.elsewhere:
         return f"because of it, {sentence}"
     return f"because of “{entry.because}”, {sentence}" if entry.because else sentence
@@ -88,6 +90,7 @@ def _deed(event: Event, note: str) -> str:
         "evolve": f"changed {what} of {note}",
         "edit": f"changed {what} of {note}",
         "remove": f"removed {note}",
+        "merge": f"merged {note}",
         "undo": f"took back a change of {what} of {note}",
         "reject": f"turned down a change of {note}",
         "release": f"edited {what} of {note} by hand",

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from amem_cli.core.journal import REMOVING
+
 if TYPE_CHECKING:
     from amem_cli.core.changes import NoteWrite
     from amem_cli.core.commit_port import CommitReport, Repository
@@ -21,7 +23,7 @@ NAMED_PATHS = 3
 TRAILER = "Amem-Event"
 
 # Events of a person's own commands, and those that only keep account.
-_PERSONAL = frozenset({"add", "edit", "remove"})
+_PERSONAL = frozenset({"add", "edit", "remove", "merge"})
 _ACCOUNTS = frozenset({"baseline", "release"})
 _INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
@@ -50,7 +52,8 @@ class CommitBatch:
         return [
             event
             for event in self._events
-            if is_machine_change(event) or (event.kind in ("add", "remove") and event.path in notes)
+            if is_machine_change(event)
+            or (event.kind in ("add", *REMOVING) and event.path in notes)
         ]
 
     @property
@@ -174,6 +177,7 @@ def _lines(event: Event, titles: Mapping[str, str]) -> list[str]:
         "link": f"{note}: links changed{because}{reason}",
         "evolve": f"{note}: {fields} evolved{because}{reason}",
         "remove": f"{note} moved to the trash",
+        "merge": f"{note} moved to the trash: {event.reason}",
         "reject": f"{note}: a proposal was turned down{because}{reason}",
         "undo": f"{note}: {event.reason or 'a change was taken back'}",
     }.get(event.kind, f"{note}: {event.kind}{because}{reason}")
@@ -183,7 +187,7 @@ def _lines(event: Event, titles: Mapping[str, str]) -> list[str]:
 def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
     """What was done, in short; a title gives way before a number does."""
     runs = [event for event in events if event.kind == "process"]
-    removed = [event for event in events if event.kind == "remove"]
+    removed = [event for event in events if event.kind in REMOVING]
     undone = [event for event in events if event.kind == "undo"]
     one = len(runs) == 1 and not (removed or undone)
     done = _summary(events, one=one)

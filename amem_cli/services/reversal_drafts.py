@@ -9,7 +9,7 @@ from typing import Any
 
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import NotFoundError, SettingsError
-from amem_cli.core.journal import Event, LinkRecord, Splice
+from amem_cli.core.journal import REMOVING, Event, LinkRecord, Splice
 from amem_cli.core.note import LIST_FIELDS, OWNED_FIELDS, Note
 from amem_cli.core.note_file import body_bytes, parse_note
 from amem_cli.core.ownership import ownership
@@ -54,10 +54,7 @@ class Reversal:
         """Try every event."""
         for event in sorted(self.chosen, key=lambda each: each.id, reverse=True):
             try:
-                if event.kind == "remove":
-                    self._restore_note(event)
-                else:
-                    self._reverse(event)
+                (self._restore_note if event.kind in REMOVING else self._reverse)(event)
             except NotFoundError as error:
                 if len(self.chosen) == 1:
                     raise
@@ -119,9 +116,7 @@ class Reversal:
             self._weigh_back(draft, event, record, history)
         elif not event.changes:
             if not self._text(draft, event, record, history):
-                raise SettingsError(
-                    f"the text of {path} was edited since", hint="Change it back by hand."
-                )
+                self._keep_text(event, path)
         else:
             fields = self._fields(draft, event, history, key, blocked)
             if blocked or not self._in_place(draft, event, record):
@@ -185,6 +180,13 @@ class Reversal:
         if before is None or body_bytes(then) != body_bytes(draft.raw):
             return False
         return draft.replace_body(body_bytes(before), record)
+
+    def _keep_text(self, event: Event, path: str) -> None:
+        """Leave a text that was edited since, where that was asked."""
+        if not (self.keep_edits and event.cause):
+            hint = "Change it back by hand."
+            raise SettingsError(f"the text of {path} was edited since", hint=hint)
+        self.kept.append(f"the text of {path} stays as you edited it")
 
     def _weigh_back(
         self, draft: NoteDraft, event: Event, record: Event, history: Sequence[Event]

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from amem_cli.core.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.core.identity import parse_moment
-from amem_cli.core.journal import Event
+from amem_cli.core.journal import REMOVING, Event
 from amem_cli.core.ownership import undone_events
 from amem_cli.services.reversal_drafts import Reversal
 from amem_cli.services.sync import refresh
@@ -40,7 +40,7 @@ class Undone:
 def undo(
     ports: VaultPorts, prefix: str, *, cascade: bool = False, keep_edits: bool = False
 ) -> Undone:
-    """Reverse an event; a `process` with all that it did, a `remove` with the links it cost.
+    """Reverse an event; a `process`, `remove` or `merge` with all that it did.
 
     A note that is as the event left it gets its exact bytes back. Where other parts of it changed
     since, the event's own fields are put back.
@@ -69,7 +69,7 @@ def undo(
                 hint="`amem history` names the events that bring it back.",
             )
         chosen = [event, *caused]
-        chosen = [each for each in chosen if each.kind in (*REVERSIBLE, "remove")]
+        chosen = [each for each in chosen if each.kind in (*REVERSIBLE, *REMOVING)]
         if not any(_did_something(each) for each in chosen):
             raise SettingsError(
                 f"event {event.id} changed nothing", hint=_HINTS.get(event.kind, "")
@@ -92,7 +92,7 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
         first = _first_event(ports, since)
         events = ports.index.events()
         undone = undone_events(events)
-        removals = {event.id for event in events if event.kind == "remove"}
+        removals = {event.id for event in events if event.kind in REMOVING}
         chosen = [
             event
             for event in events
@@ -149,11 +149,11 @@ def _event(ports: VaultPorts, prefix: str) -> Event:
 
 
 def _did_something(event: Event) -> bool:
-    return bool(event.changes or event.splice or event.links_before or event.kind == "remove")
+    return bool(event.changes or event.splice or event.links_before or event.kind in REMOVING)
 
 
 def _consequences(ports: VaultPorts, event: Event) -> list[Event]:
-    """What a process or a removal did, without what was taken back already."""
+    """What a process, a removal or a merge did, without what was taken back already."""
     found = []
     for each in _all_consequences(ports, event):
         history = ports.index.events(each.note or each.path)
@@ -162,12 +162,13 @@ def _consequences(ports: VaultPorts, event: Event) -> list[Event]:
 
 
 def _all_consequences(ports: VaultPorts, event: Event) -> list[Event]:
-    if event.kind not in ("process", "remove"):
+    if event.kind not in ("process", *REMOVING):
         return []
     return [
         each
         for each in ports.index.events_caused_by(event.id)
-        if each.by == "machine" and each.kind in ("construct", "link", "evolve")
+        if (each.by == "machine" and each.kind in ("construct", "link", "evolve"))
+        or (event.kind == "merge" and each.kind == "edit")
     ]
 
 

@@ -25,6 +25,7 @@ from amem_cli.services.edit import FieldEdits, remove, update
 from amem_cli.services.evolve import MemoryProcess
 from amem_cli.services.evolve_batch import evolve_many
 from amem_cli.services.lookup import note_named
+from amem_cli.services.merge import merge
 from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
@@ -61,6 +62,11 @@ def remove_note(root: Path, name: str = "Lamination") -> None:
     remove(ports, note_named(ports.index, name))
 
 
+def merge_notes(root: Path, kept: str = "Kept", other: str = "Other") -> None:
+    ports = ports_of(root)
+    merge(ports, note_named(ports.index, kept), note_named(ports.index, other))
+
+
 def evolve(root: Path) -> None:
     ports = ports_of(root)
     encoder = FakeEncoder()
@@ -81,6 +87,7 @@ ACTIONS: dict[str, Callable[..., None]] = {
     "add many": add_many,
     "update": update_note,
     "remove": remove_note,
+    "merge": merge_notes,
     "evolve": evolve,
     "look": look,
 }
@@ -106,6 +113,9 @@ def _load_everything() -> None:
             act(Path(folder), action)
         update_note(Path(folder), "Torn dough")
         remove_note(Path(folder), "Torn dough")
+        for title in ("Kept", "Other"):
+            add_note(Path(folder), title)
+        merge_notes(Path(folder))
     gc.collect()
 
 

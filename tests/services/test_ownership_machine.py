@@ -33,6 +33,7 @@ from amem_cli.core.reweighing import LinkChange
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import FieldEdits, link, remove, unlink, update
 from amem_cli.services.evolve import MemoryProcess
+from amem_cli.services.merge import merge
 from amem_cli.services.process_plan import ProcessPlan, ProcessSettings
 from amem_cli.services.review import accept, reject, waiting
 from amem_cli.services.sync import embed_missing, refresh, synchronise
@@ -283,6 +284,29 @@ class Ownership(RuleBasedStateMachine):
         assert not (self.root / path).exists()
         event = [each for each in self.ports.index.events() if each.kind == "remove"][-1]
         undo(self.ports, event.id)
+
+    @precondition(lambda self: len(self.notes) > 2 and not self.merged)
+    @rule(choice=st.integers(0, 50), other=st.integers(0, 50))
+    def merges_two_notes_and_takes_it_back(self, choice: int, other: int) -> None:
+        first, second = self._pick(choice), self._pick(other)
+        if first == second:
+            return
+        synchronise(self.ports)
+        kept, gone = self.ports.index.summary(first), self.ports.index.summary(second)
+        assert kept is not None
+        assert gone is not None
+        before = {path: (self.root / path).read_bytes() for path in self.notes}
+        done = merge(self.ports, kept, gone)
+        raw, both = (self.root / first).read_bytes(), [self.notes[first], self.notes[second]]
+        assert body_bytes(raw).startswith(both[0].body)
+        beyond = [line for line in both[1].body.split(b"\n") if line.strip()]
+        assert all(line.rstrip() in body_bytes(raw) for line in beyond)
+        assert all(line in raw for written in both for line in written.kept_lines[:1])
+        note = self._read(first)
+        for name in LISTS:
+            assert set.union(*(getattr(each, name) for each in both)) <= set(getattr(note, name))
+        undo(self.ports, done.event)
+        assert {path: (self.root / path).read_bytes() for path in self.notes} == before
 
     @rule(choice=st.integers(0, 500), cascade=st.booleans(), keep_edits=st.booleans())
     def takes_back_a_change_of_the_machine(

@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from amem_cli.core.errors import SettingsError
 from amem_cli.core.finding import Finding, from_problem
-from amem_cli.core.journal import Event
+from amem_cli.core.journal import REMOVING, Event
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.ownership import Ownership, ownership
@@ -142,7 +142,7 @@ def _events_of_lost_notes(reading: VaultReading) -> Iterator[Finding]:
     lost: list[tuple[Event, ...]] = []
     for key, events in reading.events.items():
         here = key in reading.ids or any(event.path in reading.notes for event in events)
-        if not here and events[-1].kind != "remove":
+        if not here and events[-1].kind not in REMOVING:
             lost.append(events)
     if lost and reading.complete:
         count = sum(map(len, lost))
