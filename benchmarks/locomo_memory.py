@@ -30,8 +30,10 @@ def remembered(
         SystemExit: the model fails again and again.
     """
     log, root = results.notes(conversation.name, memory), results.vault(conversation.name, memory)
-    if not log.rows and root.exists():
-        shutil.rmtree(root)
+    if not log.rows or not root.exists():
+        # One without the other tells nothing.
+        shutil.rmtree(root, ignore_errors=True)
+        log = log.emptied()
     if memory == NO_EVOLUTION:
         design = replace(design, overrides={**design.overrides, **WITHOUT_EVOLUTION})
     root.parent.mkdir(parents=True, exist_ok=True)

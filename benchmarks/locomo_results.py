@@ -62,6 +62,11 @@ class LineLog:
             with file.open("r+b") as opened:
                 opened.truncate(whole)
 
+    def emptied(self) -> LineLog:
+        """The same log with nothing in it."""
+        self.file.unlink(missing_ok=True)
+        return LineLog(self.file)
+
     def write(self, row: Mapping[str, Any]) -> None:
         """Append one object, at once."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
