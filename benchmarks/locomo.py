@@ -38,6 +38,7 @@ from memory_perfect import PerfectModel
 from memory_vault import Design
 from remembered_vectors import RememberingEncoder
 
+from amem_cli import config
 from amem_cli.core.ports import Encoder
 from amem_cli.wiring import Workspace
 
@@ -48,9 +49,9 @@ BACKENDS = ("none", "perfect", "llama.cpp", "openai", "ollama")
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     add = parser.add_argument
-    add("data", type=Path)
-    add("--backend", choices=BACKENDS, default="", help="perfect: a reader that knows the answers")
-    add("--model", default="", help="a GGUF file, or a model of --base-url; else the bundled one")
+    add("data", type=Path, help="a file in LoCoMo's shape, or a folder with gold/*/questions.jsonl")
+    add("--backend", choices=BACKENDS, default="", help="perfect: it knows the answers")
+    add("--model", default="", help="a GGUF file, or a model of --base-url; else your own")
     add("--base-url", default="", help="an OpenAI-compatible server")
     add("--writer", choices=("same", "none"), default="same", help="none: memories without a model")
     add("--window", type=int, default=0, help="tokens that the model reads at once")
@@ -67,8 +68,18 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--results", type=Path, help="folder of answers and vaults, to go on with later")
     add("--json", type=Path, help="file for all figures with all intervals")
-    options = parser.parse_args(given)
+    return with_own_settings(parser.parse_args(given))
+
+
+def with_own_settings(options: argparse.Namespace) -> argparse.Namespace:
+    """The options, and what they leave open as in the user's settings of amem."""
+    own, _ = config.load(None, config.user_config_folder() / config.CONFIG_NAME, os.environ)
+    if not (options.backend or options.model or options.base_url):
+        options.backend, options.model = own.llm_backend, own.llm_model
+        options.base_url = own.llm_base_url
     options.backend = options.backend or ("openai" if options.base_url else "llama.cpp")
+    options.window = options.window or own.llm_context_tokens
+    options.deadline = options.deadline or own.llm_deadline_seconds
     return options
 
 
@@ -190,10 +201,8 @@ class Run:
         elif options.backend != "none":
             self.overrides = {"llm_backend": options.backend, "llm_model": options.model}
             self.overrides |= {"llm_base_url": options.base_url}
-        if options.window:
-            self.overrides["llm_context_tokens"] = options.window
-        if options.deadline:
-            self.overrides["llm_deadline_seconds"] = options.deadline
+        self.overrides["llm_context_tokens"] = options.window
+        self.overrides["llm_deadline_seconds"] = options.deadline
         self.reading = Workspace(self.results.folder, overrides=self.overrides)
         vectors = self.results.folder / "vectors.npz"
         self.encoder = RememberingEncoder(

@@ -211,6 +211,20 @@ def test_a_sample_is_the_same_for_the_same_seed(locomo: Any, data: Path) -> None
     assert first["answerable"]["questions"] == 4
 
 
+def test_without_options_the_model_is_the_one_that_amem_is_set_to(
+    locomo: Any, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ChatServer() as server:
+        server.content = knows_all
+        monkeypatch.setenv("AMEM_LLM_BACKEND", "openai")
+        monkeypatch.setenv("AMEM_LLM_MODEL", "test-model")
+        monkeypatch.setenv("AMEM_LLM_BASE_URL", server.url)
+        document = run(locomo, data, "--rows", "full-context", "--categories", "2")
+        assert len(server.requests) == 1
+    assert document["settings"]["model"] == "test-model"
+    assert document["scores"]["answerable"]["rows"]["full-context"]["f1"][0] == 100.0
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
