@@ -112,7 +112,7 @@ def main(given: Sequence[str] | None = None, encoder: Encoder | None = None) -> 
 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     """All that decides what is answered."""
-    names = ("backend", "model", "base_url", "writer", "window", "deadline", "k", "prompt", "seed")
+    names = ("backend", "model", "writer", "window", "k", "prompt", "seed")
     data = options.data.resolve()
     return {"data": data.name, **{name: getattr(options, name) for name in names}}
 

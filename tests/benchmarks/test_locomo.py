@@ -176,7 +176,8 @@ def test_a_run_that_a_dead_server_stopped_goes_on_where_it_was(locomo: Any, data
         assert document["scores"]["answerable"]["questions"] == 4
         assert asked >= 4
         server.requests.clear()
-        again = run(locomo, data, *address, *options)
+        # More patience is no other setting.
+        again = run(locomo, data, *address, *options, "--deadline", "200")
         assert (again, server.requests) == (document, [])
 
 
