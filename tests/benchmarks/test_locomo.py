@@ -1,0 +1,275 @@
+"""The benchmark over a small conversation, from the command line to the figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.benchmarks.small_locomo import SAMPLE
+from tests.fakes.chat_server import ChatServer
+from tests.fakes.encoder import FakeEncoder
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+ANSWERS = {each["question"]: str(each.get("answer", "")) for each in SAMPLE["qa"]}
+WITHOUT_MODEL = ("amem", "no-links", "no-evolution", "no-links-no-evolution", "plain-rag", "ask")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    file = tmp_path / "small.json"
+    file.write_text(json.dumps([SAMPLE]), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def locomo(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The benchmark, which finds its parts beside itself as a script does."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return import_module("locomo")
+
+
+def run(locomo: Any, data: Path, *options: str) -> dict[str, Any]:
+    file = data.parent / "figures.json"
+    locomo.main([str(data), *options, "--json", str(file)], encoder=FakeEncoder())
+    document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return document
+
+
+def schema_of(body: dict[str, Any]) -> dict[str, Any]:
+    asked = body["response_format"]
+    schema: dict[str, Any] = asked.get("schema") or asked["json_schema"]["schema"]
+    return schema
+
+
+def knows_all(body: dict[str, Any]) -> str:
+    """Names the first source that is shown, and the right answer."""
+    text = body["messages"][-1]["content"]
+    answer = next((ANSWERS[each] for each in ANSWERS if f"Question: {each}" in text), "")
+    if "held" not in schema_of(body)["properties"]:
+        return json.dumps({"answer": answer or "Not mentioned in the conversation"})
+    labels = re.findall(r"^(n\d+) ", text, re.M)
+    said = {"sources": labels if answer else [], "held": bool(answer), "answer": answer}
+    return json.dumps(said)
+
+
+def test_without_a_model_the_rows_that_need_none_quote(
+    locomo: Any, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = run(locomo, data, "--backend", "none")
+    shown = capsys.readouterr()
+    assert tuple(document["cost"]) == WITHOUT_MODEL
+    assert "without a model there is no full-context, paper-prompt" in shown.err
+    assert document["scores"]["answerable"]["questions"] == 4
+    assert document["unanswerable"]["questions"] == 1
+    assert all(cost["calls"] == 0 for cost in document["cost"].values())
+    assert set(document["differences"]) == set(WITHOUT_MODEL) - {"amem"}
+    assert "category 1 (multi-hop): 1 questions" in shown.out
+    assert "session 10 has no date" in shown.err
+
+
+def test_a_perfect_reader_shows_what_search_and_checks_leave(locomo: Any, data: Path) -> None:
+    document = run(locomo, data, "--backend", "perfect", "--categories", "1,2,4,5")
+    rows = document["scores"]["answerable"]["rows"]
+    assert rows["full-context"]["f1"][0] == rows["paper-prompt"]["f1"][0] == 100.0
+    assert rows["plain-rag"]["held"][0] == 100.0
+    refused = document["unanswerable"]["rows"]
+    assert all(figures["refused"][0] == 100.0 for figures in refused.values())
+    assert document["cost"]["full-context"]["share_shown"] == 100.0
+
+
+def test_a_server_answers_every_row_through_amems_own_checks(locomo: Any, data: Path) -> None:
+    with ChatServer() as server:
+        server.content = knows_all
+        document = run(
+            locomo, data, "--base-url", server.url, "--model", "test-model",
+            "--writer", "none", "--categories", "2,5",
+        )  # fmt: skip
+        asked = len(server.requests)
+    rows = document["scores"]["answerable"]["rows"]
+    assert set(rows) == {row.name for row in locomo.ROWS}
+    assert rows["amem"]["f1"] == [100.0, 100.0, 100.0]
+    assert rows["amem"]["meteor"][0] < 100.0
+    assert rows["paper-prompt"]["f1"][0] == 100.0
+    assert document["unanswerable"]["rows"]["amem"]["refused"][0] == 100.0
+    assert document["cost"]["amem"]["prompt_tokens"] >= 7
+    assert sum(cost["calls"] for cost in document["cost"].values()) * 2 == asked
+
+
+def test_a_model_that_writes_is_counted_by_the_note(locomo: Any, data: Path) -> None:
+    with ChatServer() as server:
+        document = run(
+            locomo, data, "--base-url", server.url, "--model", "test-model",
+            "--rows", "amem,no-evolution,plain-rag", "--categories", "2",
+        )  # fmt: skip
+    assert document["writing"]["full"]["notes"] == 6
+    assert document["writing"]["full"]["calls"] >= 1
+    assert set(document["writing"]) == {"full", "no-evolution"}
+
+
+def test_the_trap_counts_against_a_model_and_for_it_in_the_papers_figure(
+    locomo: Any, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--categories", "5", "--rows", "paper-prompt", "--paper-adversarial")
+    with ChatServer() as server:
+        server.content = json.dumps({"answer": "A red kayak"})
+        fooled = run(
+            locomo, data, "--base-url", server.url, "--model", "m", "--writer", "none", *options
+        )
+        (request,) = server.requests
+    offered = request.body["messages"][-1]["content"]
+    assert "A red kayak" in offered and "Not mentioned in the conversation" in offered
+    figures = fooled["unanswerable"]["rows"]["paper-prompt"]
+    assert figures["refused"][0] == 0.0
+    assert figures["paper_inverted_f1"][0] == 100.0
+    assert "INVERTED (more is worse): F1 100.0" in capsys.readouterr().out
+    right = run(locomo, data, "--backend", "perfect", *options)
+    figures = right["unanswerable"]["rows"]["paper-prompt"]
+    assert figures["refused"][0] == 100.0
+    assert figures["paper_inverted_f1"][0] == 0.0
+
+
+def test_the_papers_prompt_can_be_that_of_every_row(locomo: Any, data: Path) -> None:
+    with ChatServer() as server:
+        server.content = knows_all
+        document = run(
+            locomo, data, "--base-url", server.url, "--model", "m", "--writer", "none",
+            "--prompt", "paper", "--categories", "2", "--rows", "amem,plain-rag,full-context",
+        )  # fmt: skip
+        shapes = {tuple(schema_of(each.body)["properties"]) for each in server.requests}
+    assert shapes == {("answer",)}
+    assert document["scores"]["answerable"]["rows"]["plain-rag"]["f1"][0] == 100.0
+
+
+def test_a_window_that_holds_less_than_the_conversation_is_told(locomo: Any, data: Path) -> None:
+    options = ("--backend", "perfect", "--rows", "full-context", "--categories", "2")
+    document = run(locomo, data, *options, "--window", "1000")
+    assert 0 < document["cost"]["full-context"]["share_shown"] < 100
+    none = run(locomo, data, *options, "--window", "600")
+    assert none["cost"]["full-context"]["share_shown"] == 0.0
+    assert none["scores"]["answerable"]["rows"]["full-context"]["held"][0] == 0.0
+
+
+def test_a_run_that_a_dead_server_stopped_goes_on_where_it_was(locomo: Any, data: Path) -> None:
+    folder = data.parent / "run"
+    options = ("--model", "m", "--rows", "full-context", "--results", str(folder))
+    with ChatServer() as server:
+        server.content = knows_all
+        server.faults = ["", "401"]
+        address = ("--base-url", server.url)
+        with pytest.raises(SystemExit, match="failed 3 times in a row"):
+            run(locomo, data, *address, *options)
+        assert len((folder / "answers.jsonl").read_text(encoding="utf-8").splitlines()) == 1
+        server.faults = [""]
+        server.requests.clear()
+        document = run(locomo, data, *address, *options)
+        asked = len(server.requests)
+        assert document["scores"]["answerable"]["questions"] == 4
+        assert asked >= 4
+        server.requests.clear()
+        # More patience is no other setting.
+        again = run(locomo, data, *address, *options, "--deadline", "200")
+        assert (again, server.requests) == (document, [])
+
+
+def test_a_note_that_a_killed_run_did_not_tell_of_is_added_once(locomo: Any, data: Path) -> None:
+    folder = data.parent / "run"
+    options = ("--backend", "none", "--rows", "amem", "--results", str(folder))
+    first = run(locomo, data, *options)
+    log = folder / "conv-x-full.jsonl"
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    # Killed after the last note was written, and before a word of it was.
+    log.write_text("".join(lines[:-2]) + lines[-1][:20], encoding="utf-8")
+    (folder / "answers.jsonl").unlink()
+    second = run(locomo, data, *options)
+    notes = sorted((folder / "vaults" / "conv-x-full" / "notes").glob("*.md"))
+    assert len(notes) == 6
+    assert second["scores"] == first["scores"]
+
+
+def test_vaults_that_were_deleted_are_made_anew(locomo: Any, data: Path) -> None:
+    folder = data.parent / "run"
+    options = ("--backend", "none", "--rows", "amem", "--results", str(folder))
+    first = run(locomo, data, *options)
+    shutil.rmtree(folder / "vaults")
+    (folder / "answers.jsonl").unlink()
+    assert run(locomo, data, *options)["scores"] == first["scores"]
+
+
+def test_a_sample_is_the_same_for_the_same_seed(locomo: Any, data: Path) -> None:
+    options = ("--backend", "none", "--rows", "plain-rag", "--limit", "1")
+    first, second = (run(locomo, data, *options)["scores"] for _ in range(2))
+    assert first == second
+    assert first["answerable"]["questions"] == 4
+
+
+def test_without_options_the_model_is_the_one_that_amem_is_set_to(
+    locomo: Any, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ChatServer() as server:
+        server.content = knows_all
+        monkeypatch.setenv("AMEM_LLM_BACKEND", "openai")
+        monkeypatch.setenv("AMEM_LLM_MODEL", "test-model")
+        monkeypatch.setenv("AMEM_LLM_BASE_URL", server.url)
+        document = run(locomo, data, "--rows", "full-context", "--categories", "2")
+        assert len(server.requests) == 1
+    assert document["settings"]["model"] == "test-model"
+    assert document["scores"]["answerable"]["rows"]["full-context"]["f1"][0] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--rows", "nothing"), "no row nothing; there are: amem"),
+        (("--conversations", "conv-1"), "no conversation conv-1; there are: conv-x"),
+        (("--categories", "9"), "no question is left"),
+        (("--rows", "full-context"), "no row is left"),
+    ],
+)
+def test_what_is_not_there_is_told(
+    locomo: Any, data: Path, options: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(SystemExit, match=said):
+        run(locomo, data, "--backend", "none", *options)
+
+
+def test_conversations_that_amem_was_developed_on_are_kept_apart(locomo: Any, data: Path) -> None:
+    known = {**SAMPLE, "sample_id": "conv-26"}
+    data.write_text(json.dumps([SAMPLE, known]), encoding="utf-8")
+    options = ("--backend", "none", "--rows", "plain-rag")
+    scores = run(locomo, data, *options)["scores"]
+    assert scores["answerable, development conversations"]["questions"] == 4
+    assert scores["answerable, test conversations"]["questions"] == 4
+    only = run(locomo, data, *options, "--conversations", "test")["scores"]
+    assert only["answerable"]["questions"] == 4
+
+
+@pytest.mark.models
+def test_a_killed_run_goes_on_as_a_program(data: Path) -> None:
+    folder = data.parent / "run"
+    command = [sys.executable, str(BENCHMARKS / "locomo.py"), str(data), "--backend", "none"]
+    command += ["--results", str(folder), "--rows", "amem,plain-rag"]
+    environment = {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}
+    first = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    answers = folder / "answers.jsonl"
+    while first.poll() is None and not answers.exists():
+        time.sleep(0.01)
+    first.kill()
+    first.communicate()
+    before = answers.read_bytes()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    asked = [(row["row"], row["question"]) for row in rows]
+    assert len(asked) == len(set(asked)) == 2 * 5
+    assert answers.read_bytes().startswith(before.rpartition(b"\n")[0])
+    assert "category 2 (temporal): 1 questions" in done.stdout
