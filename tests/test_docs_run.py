@@ -53,6 +53,7 @@ def test_the_pages_for_newcomers_have_lines_to_type() -> None:
     assert {"README.md", "docs/daily-use.md"} <= {page.name for page in PAGES}
 
 
+@pytest.mark.models
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_lines_of_a_page_work_as_they_stand(page: Page, home: Path) -> None:
     text = "\n".join(block.text for block in page.blocks if block.run and block.language in SHELL)
@@ -60,6 +61,7 @@ def test_the_lines_of_a_page_work_as_they_stand(page: Page, home: Path) -> None:
     assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
 
 
+@pytest.mark.models
 def test_who_leaves_amem_finds_the_notes_as_they_were(home: Path) -> None:
     vault = home / "garden"
     vault.mkdir()
