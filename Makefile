@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 
-.PHONY: install demo test check quick audit fuzz fuzz-native docs clean
+.PHONY: install demo test check quick audit fuzz fuzz-native docs man clean
 NODE_TOOLS := tests/node/node_modules/.installed
 
 install: $(VENV)/.installed
@@ -56,8 +56,12 @@ fuzz-native: install
 	$(BIN)/python -m pip install --quiet "atheris>=3.0"
 	$(BIN)/python -m tests.fuzz.atheris_targets --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-docs: install
+# What is made from each command's --help: docs/cli.md and the manual pages.
+docs: install man
 	$(BIN)/python -m tests.command_reference > docs/cli.md
+
+man: install
+	$(BIN)/python -m tests.manual_pages
 
 clean:
 	rm -rf $(VENV) tests/node/node_modules .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
 
+from amem_cli import config
 from amem_cli.cli.main import app
+from tests import manual_pages
 from tests.command_reference import command_names, help_text, reference
+from tests.documents import TOP, Page, pages
+from tests.outside_tools import program
 
-TOP = Path(__file__).parents[1]
+_SETTING = re.compile(
+    r"(?<![\w./-])((?:encoder|search|llm|evolution|watch|exclude|git|properties)\.[a-z_0-9]+)\b"
+    r"(?!\.|/|\()"
+)
+_VARIABLE = re.compile(r"\bAMEM_[A-Z_]+\b")
+each_page = pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 
 
 def test_the_command_reference_is_up_to_date() -> None:
     assert (TOP / "docs" / "cli.md").read_text(encoding="utf-8") == reference()
+
+
+def test_the_manual_pages_are_up_to_date() -> None:
+    made = {path.name: path.read_text("ascii") for path in manual_pages.FOLDER.glob("*.1")}
+    assert made == manual_pages.pages(), "`make man` makes them anew"
+
+
+def test_every_command_has_a_manual_page() -> None:
+    expected = {f"amem-{'-'.join(words)}.1" for words in command_names(get_command(app))}
+    assert expected <= set(manual_pages.pages())
+
+
+def test_groff_has_nothing_to_say_against_the_manual_pages() -> None:
+    found = sorted(map(str, manual_pages.FOLDER.glob("*.1")))
+    line = [program("groff"), "-man", "-Tutf8", "-ww", "-z", *found]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("words", command_names(get_command(app)), ids=" ".join)
@@ -24,7 +56,116 @@ def test_every_command_explains_itself_with_an_example(words: tuple[str, ...]) -
     assert f"amem {' '.join(words)}" in text.split("Examples:", 1)[1]
 
 
-def test_links_between_documents_lead_somewhere() -> None:
-    for page in (TOP / "README.md", *(TOP / "docs").rglob("*.md")):
-        for target in re.findall(r"\]\(([^)#:]{1,200})\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+@each_page
+def test_links_lead_to_pages_pictures_and_headings_that_exist(page: Page) -> None:
+    for target in page.targets:
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        other = Page((page.path.parent / name).resolve() if name else page.path)
+        assert other.path.exists(), target
+        if anchor and other.path.suffix == ".md":
+            assert anchor in other.anchors, target
+
+
+def test_the_index_of_the_documentation_names_every_page() -> None:
+    index = Page(TOP / "docs" / "README.md")
+    named = {(index.path.parent / target).resolve() for target in index.targets}
+    assert {page.path for page in pages()} - named == {index.path}
+
+
+@each_page
+def test_the_commands_and_options_of_a_page_exist(page: Page) -> None:
+    for line in page.code:
+        for words in _calls(line):
+            fault = _fault(words)
+            assert fault is None, f"{line}: {fault}"
+
+
+@each_page
+def test_the_settings_of_a_page_exist(page: Page) -> None:
+    known = config.keys()
+    for line in page.code:
+        for name in _SETTING.findall(line):
+            assert name in known, line
+
+
+@each_page
+def test_the_variables_of_a_page_are_read_by_the_program(page: Page) -> None:
+    settings = {f"AMEM_{name.upper()}" for name in config.keys().values()}
+    known = settings | {"AMEM_WHEELS", *_VARIABLE.findall("\n".join(_program_texts()))}
+    for name in _VARIABLE.findall(page.text):
+        assert name in known or page.name == "docs/reliability.md", name
+
+
+def test_the_messages_of_the_troubleshooting_page_are_those_of_the_program() -> None:
+    page = (TOP / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    told = [text for row in re.findall(r"^\| ([^|]+) \|", page, re.M) for text in _quoted(row)]
+    assert len(told) > 30
+    texts = _program_texts()
+    for message in told:
+        for part in filter(None, (part.strip() for part in message.split("…"))):
+            assert any(part in text for text in texts), message
+
+
+def _quoted(row: str) -> Iterator[str]:
+    for text in re.findall(r"`([^`]+)`", row):
+        if not text.startswith(("amem", "config.toml")):
+            yield text
+
+
+@cache
+def _program_texts() -> tuple[str, ...]:
+    """Every text of the program's source, joined as Python joins it."""
+    found = []
+    for path in (TOP / "amem_cli").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return tuple(found)
+
+
+def _calls(line: str) -> Iterator[list[str]]:
+    """The command lines of amem in a line of code, each as its words without `amem`."""
+    for found in re.finditer(r"(?:^|[|&;(] *|\$ +|/)amem +([a-z-][^|;&)]*)", line):
+        text = re.sub(r"(?:^|\s)#\s.*", "", found[1])
+        try:
+            yield shlex.split(text)
+        except ValueError:
+            yield text.split()
+
+
+def _fault(words: list[str]) -> str | None:
+    """Why amem would not understand the line, or None."""
+    command: Any = get_command(app)
+    known = _options(command)
+    while words and getattr(command, "commands", None) is not None:
+        word = words.pop(0)
+        if word.startswith("-"):
+            if word.split("=")[0] not in known:
+                return f"no option {word}"
+            if word == "--vault":
+                words = words[1:]
+            continue
+        if word not in command.commands:
+            return f"no command {word}"
+        command = command.commands[word]
+        known |= _options(command)
+    for word in words:
+        if word == "--":
+            break
+        if re.match(r"--?[a-z]", word) and word.split("=")[0].rstrip(".,:") not in known:
+            return f"no option {word}"
+    return None
+
+
+def _options(command: Any) -> set[str]:
+    names = {"-h", "--help"}
+    for parameter in command.params:
+        names |= {*parameter.opts, *parameter.secondary_opts}
+    return {name for name in names if name.startswith("-")}
+
+
+def test_the_pictures_are_no_larger_than_a_page_may_load() -> None:
+    for path in Path(TOP / "docs" / "images").iterdir():
+        assert path.stat().st_size < 1_000_000, path.name

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +26,8 @@ def demonstrate(session: Session, keep: Path | None, *, llm: bool) -> None:
     try:
         create_vault(root)
         _run(session, root, llm=llm)
-        if keep and not session.output.as_json:
-            session.output.plain(f"\nThe vault is in {root}; open it in Obsidian as it is.")
+        if not session.output.as_json:
+            _Narrator(session).next_steps(root if keep else None)
     finally:
         if not keep:
             shutil.rmtree(root, ignore_errors=True)
@@ -92,6 +94,12 @@ def _search(workspace: Workspace, query: str) -> list:  # type: ignore[type-arg]
     return search(workspace.index, query, encoder=workspace.encoder, limit=3)
 
 
+def _program() -> str:
+    """How this program is called: `amem`, or its path where the shell would not find it."""
+    called = Path(sys.argv[0])
+    return "amem" if shutil.which("amem") or called.name != "amem" else str(called)
+
+
 class _Narrator:
     """Tells the story on stdout; silent where a JSON document is wanted."""
 
@@ -147,3 +155,21 @@ class _Narrator:
         self.line(
             "\nEvery change is a line in .amem/journal: `amem history` tells what, why, when."
         )
+
+    def next_steps(self, kept: Path | None) -> None:
+        """What a newcomer may type now."""
+        name = _program()
+        if kept is None:
+            look = (f"{name} demo --keep ~/amem-demo", "the same vault, kept for you to look at")
+        else:
+            look = (f"cd {shlex.quote(str(kept))}", "this vault; Obsidian opens it as it is")
+        steps = (
+            look,
+            (f"{name} init ~/notes", "a vault of your own, with sample notes"),
+            (f"{name} init FOLDER --adopt", "or of a folder of notes that you have"),
+            (f"{name} --help", "all commands"),
+        )
+        self.heading("What next")
+        width = max(len(command) for command, _ in steps)
+        for command, purpose in steps:
+            self.line(f"$ {command:<{width}}   {purpose}")

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from amem_cli.rendering.output import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console as RichConsole
+    from rich.console import ConsoleOptions
     from rich.text import Text
 
 # Variables by which a user wants a terminal's output where there is none.
 _AS_ON_A_TERMINAL = ("FORCE_COLOR", "TTY_COMPATIBLE")
+# In narrower columns an indentation would cost more than it helps.
+_LEAST_WIDTH = 20
 
 
 class Console(Protocol):
@@ -31,13 +36,28 @@ class Styled:
     def __str__(self) -> str:
         return "".join(printable(text) for text, _ in self._parts)
 
-    def __rich__(self) -> Text:
+    def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> Iterator[Text]:
+        """Draw it; what does not fit into a line goes on below its beginning, not at the margin."""
         from rich.text import Text
 
         text = Text()
         for part, style in self._parts:
             text.append(printable(part), style=style or None)
-        return text
+        hang = self._indentation()
+        room = options.max_width - hang
+        if options.no_wrap or not hang or room < _LEAST_WIDTH:
+            yield text
+            return
+        lead, rest = text.divide([hang])
+        for line in rest.wrap(console, room):
+            yield lead + line
+            lead = Text(" " * hang)
+
+    def _indentation(self) -> int:
+        """Where an indented text begins, behind its label if the first part is one."""
+        first = printable(self._parts[0][0]) if self._parts else ""
+        is_label = first.startswith(" ") and first.endswith(" ")
+        return len(first) if is_label else len(first) - len(first.lstrip(" "))
 
 
 class PlainConsole:
