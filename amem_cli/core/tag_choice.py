@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _PARTS = re.compile(r"[/_-]")
 _VOTE_WEIGHT = 1.0
 _LEAST_ELECTORATE = 4
+# Cosines of MiniLM: below the first the nearest note is about something else, from the second on it
+# is about the same.
+_UNRELATED = 0.3
+_RELATED = 0.5
 _USUAL_TAGS_PER_NOTE = 2
 _WORD_BONUS = 0.45
 _NAME_WEIGHT = 0.8
@@ -101,16 +105,21 @@ def keyword_tag(keywords: Sequence[str]) -> str | None:
 
 
 def _votes(neighbours: Sequence[TaggedNeighbour]) -> Mapping[str, float]:
-    """Share of the neighbours' weight behind each tag; nearer than the others weighs more."""
+    """Share of the neighbours' weight behind each tag; nearer than the others weighs more.
+
+    Where even the nearest has little to do with the note their votes count for as little.
+    """
     if not neighbours:
         return {}
+    nearest = max(neighbour.similarity for neighbour in neighbours)
+    relevance = min(1.0, max(0.0, (nearest - _UNRELATED) / (_RELATED - _UNRELATED)))
     floor = min(neighbour.similarity for neighbour in neighbours)
     weights = [0.05 + max(0.0, neighbour.similarity - floor) for neighbour in neighbours]
     electorate = sum(weights) * max(1.0, _LEAST_ELECTORATE / len(neighbours))
     votes: dict[str, float] = defaultdict(float)
     for neighbour, weight in zip(neighbours, weights, strict=True):
         for key in {tag_key(tag) for tag in neighbour.tags}:
-            votes[key] += weight / electorate
+            votes[key] += relevance * weight / electorate
     return votes
 
 
