@@ -203,7 +203,7 @@ def test_everything_that_a_memory_of_a_mem_holds_can_be_given(memory: AgenticMem
     with pytest.raises(TypeError, match="colour"):
         memory.add_note("text", colour="red")
     with pytest.raises(TypeError, match="list"):
-        memory.add_note("text", tags="work")  # type: ignore[arg-type]
+        memory.add_note("text", tags="work")
 
 
 def test_links_are_read_extended_and_written_back(memory: AgenticMemorySystem) -> None:
