@@ -32,6 +32,30 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    """A folder with one hand-written vault of two notes, and what should be made of them."""
+    folder = tmp_path / "data" / "gold" / "baker"
+    folder.mkdir(parents=True)
+    labels = {"keywords": ["sourdough starter"], "tags": ["baking"], "context": "How bread rises."}
+    notes = [
+        {"id": "1", "created": "2024-05-01T08:00:00", "title": "Starter",
+         "content": "The sourdough starter lives in the cellar at 14 degrees.", **labels},
+        {"id": "2", "created": "2024-06-01T08:00:00", "title": "Starter moved",
+         "content": "The sourdough starter moved to the kitchen shelf.", **labels},
+    ]  # fmt: skip
+    questions = [
+        {"query_id": "b1", "query": "Where does the sourdough starter live now?", "type": "update",
+         "gold": ["2"], "answer": "On the kitchen shelf."},
+        {"query_id": "b2", "query": "What did the sourdough flour cost?", "type": "none",
+         "gold": [], "answer": "The notes do not say."},
+    ]  # fmt: skip
+    for name, rows in (("notes", notes), ("questions", questions), ("links", [])):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    return tmp_path / "data"
+
+
+@pytest.fixture
 def locomo(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The benchmark, which finds its parts beside itself as a script does."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
@@ -85,6 +109,19 @@ def test_a_perfect_reader_shows_what_search_and_checks_leave(locomo: Any, data: 
     refused = document["unanswerable"]["rows"]
     assert all(figures["refused"][0] == 100.0 for figures in refused.values())
     assert document["cost"]["full-context"]["share_shown"] == 100.0
+
+
+def test_a_hand_written_vault_is_remembered_and_asked(
+    locomo: Any, gold: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = run(locomo, gold, "--backend", "perfect")
+    update = document["scores"]["category update"]["rows"]
+    assert update["amem"]["f1"][0] == update["full-context"]["f1"][0] == 100.0
+    assert document["unanswerable"]["questions"] == 1
+    assert document["unanswerable"]["rows"]["plain-rag"]["refused"][0] == 100.0
+    assert document["writing"]["full"]["notes"] == 2
+    assert document["writing"]["full"]["calls"] >= 1
+    assert "category update: 1 questions" in capsys.readouterr().out
 
 
 def test_a_server_answers_every_row_through_amems_own_checks(locomo: Any, data: Path) -> None:
