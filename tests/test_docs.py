@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from typer.main import get_command
 
 from amem_cli import config
 from amem_cli.cli.main import app
-from tests import manual_pages
+from tests import manual_pages, recorded_session
 from tests.command_reference import command_names, help_text, reference
 from tests.documents import TOP, Page, pages
 from tests.outside_tools import program
@@ -174,3 +175,26 @@ def _options(command: Any) -> set[str]:
 def test_the_pictures_are_no_larger_than_a_page_may_load() -> None:
     for path in Path(TOP / "docs" / "images").iterdir():
         assert path.stat().st_size < 1_000_000, path.name
+
+
+@pytest.mark.parametrize("path", sorted((TOP / "docs" / "images").glob("*.svg")), ids=str)
+def test_a_drawing_is_sound_names_itself_and_loads_nothing(path: Path) -> None:
+    root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    assert root.findtext("{http://www.w3.org/2000/svg}title")
+    text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+    assert "://" not in text and "<script" not in text and "prefers-color-scheme: dark" in text
+
+
+def test_the_commands_of_the_recorded_session_exist() -> None:
+    for typed in recorded_session.TYPED:
+        for words in _calls(f"$ {typed}".replace("\\\n", " ")):
+            assert _fault(words) is None, typed
+
+
+@pytest.mark.models
+def test_the_session_can_be_recorded_anew() -> None:
+    drawn = recorded_session.drawing(recorded_session.record())
+    for kept in ("supersedes", "superseded by", "evolved", "took back evolve"):
+        assert kept in drawn and kept in (TOP / "docs" / "images" / "session.svg").read_text(
+            "utf-8"
+        )
