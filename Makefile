@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 
-.PHONY: install demo test check quick audit fuzz fuzz-native docs man clean
+.PHONY: install demo test check quick audit fuzz fuzz-native docs man session clean
 NODE_TOOLS := tests/node/node_modules/.installed
 
 install: $(VENV)/.installed
@@ -59,6 +59,11 @@ fuzz-native: install
 # What is made from each command's --help: docs/cli.md and the manual pages.
 docs: install man
 	$(BIN)/python -m tests.command_reference > docs/cli.md
+
+# The terminal session of the README, typed and recorded anew.
+session: install
+	$(BIN)/python -m tests.recorded_session > session.svg.new
+	mv session.svg.new docs/images/session.svg
 
 man: install
 	$(BIN)/python -m tests.manual_pages

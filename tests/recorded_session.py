@@ -1,4 +1,4 @@
-"""Records docs/images/session.svg: real commands on a real terminal in a fresh vault."""
+"""Records docs/images/session.svg: real commands, typed on a real terminal in a fresh vault."""
 
 from __future__ import annotations
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from typer.main import get_command
 
 from amem_cli import config
 from amem_cli.cli.main import app
-from tests import manual_pages
+from tests import manual_pages, recorded_session
 from tests.command_reference import command_names, help_text, reference
 from tests.documents import TOP, Page, pages
 from tests.outside_tools import program
@@ -91,11 +92,12 @@ def test_the_settings_of_a_page_exist(page: Page) -> None:
 
 
 @each_page
-def test_the_variables_of_a_page_are_read_by_the_program(page: Page) -> None:
+def test_the_variables_of_a_page_are_read_by_something(page: Page) -> None:
     settings = {f"AMEM_{name.upper()}" for name in config.keys().values()}
-    known = settings | {"AMEM_WHEELS", *_VARIABLE.findall("\n".join(_program_texts()))}
+    read = [*_program_texts(), *_texts_of(TOP / "tests"), (TOP / "Makefile").read_text("utf-8")]
+    known = settings | set(_VARIABLE.findall("\n".join(read)))
     for name in _VARIABLE.findall(page.text):
-        assert name in known or page.name == "docs/reliability.md", name
+        assert name in known, name
 
 
 def test_the_messages_of_the_troubleshooting_page_are_those_of_the_program() -> None:
@@ -117,12 +119,16 @@ def _quoted(row: str) -> Iterator[str]:
 @cache
 def _program_texts() -> tuple[str, ...]:
     """Every text of the program's source, joined as Python joins it."""
-    found = []
-    for path in (TOP / "amem_cli").rglob("*.py"):
+    return tuple(_texts_of(TOP / "amem_cli"))
+
+
+def _texts_of(folder: Path) -> Iterator[str]:
+    for path in folder.rglob("*.py"):
+        if "node_modules" in path.parts:
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append(node.value)
-    return tuple(found)
+                yield node.value
 
 
 def _calls(line: str) -> Iterator[list[str]]:
@@ -169,3 +175,26 @@ def _options(command: Any) -> set[str]:
 def test_the_pictures_are_no_larger_than_a_page_may_load() -> None:
     for path in Path(TOP / "docs" / "images").iterdir():
         assert path.stat().st_size < 1_000_000, path.name
+
+
+@pytest.mark.parametrize("path", sorted((TOP / "docs" / "images").glob("*.svg")), ids=str)
+def test_a_drawing_is_sound_names_itself_and_loads_nothing(path: Path) -> None:
+    root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+    assert root.findtext("{http://www.w3.org/2000/svg}title")
+    text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+    assert "://" not in text and "<script" not in text and "prefers-color-scheme: dark" in text
+
+
+def test_the_commands_of_the_recorded_session_exist() -> None:
+    for typed in recorded_session.TYPED:
+        for words in _calls(f"$ {typed}".replace("\\\n", " ")):
+            assert _fault(words) is None, typed
+
+
+@pytest.mark.models
+def test_the_session_can_be_recorded_anew() -> None:
+    drawn = recorded_session.drawing(recorded_session.record())
+    for kept in ("supersedes", "superseded by", "evolved", "took back evolve"):
+        assert kept in drawn and kept in (TOP / "docs" / "images" / "session.svg").read_text(
+            "utf-8"
+        )
