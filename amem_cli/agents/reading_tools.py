@@ -147,14 +147,13 @@ def _related(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document
 
 
 def _list(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
-    from amem_cli.services.listing import listed
+    from amem_cli.services.listing import Wanted, listed
     from amem_cli.services.standing import Standing, standings
 
     notes = listed(
         vault.index,
         filters=_filters(vault, given),
-        orphans=given["only"] == "orphans",
-        pending=given["only"] == "pending",
+        wanted=Wanted(orphans=given["only"] == "orphans", pending=given["only"] == "pending"),
         sort=given["sort"],
         reverse=False,
         limit=None,
