@@ -45,14 +45,15 @@ def dot_text(
             "  }",
         ]
     for path, name in names.items():
-        attributes = _node(graph, path, vault_name, group, in_layers=in_layers)
+        told = _node(graph, path, vault_name, group, in_layers=in_layers)
         if path == root:
-            attributes |= {"penwidth": "3", "fillcolor": "#fef9c3"}
-        lines.append(f"  {name} [{_listed(attributes)}];")
+            told |= {"penwidth": "3", "fillcolor": "#fef9c3"}
+        lines.append(f"  {name} [{_listed(told)}];")
     few = len(graph.edges) <= _MOST_WITH_REASONS
     for edge in joining(graph):
+        attributes = _listed(_edge(edge, labelled=few))
         ends = f"{names[edge.source]} -> {names[edge.target]}"
-        lines.append(f"  {ends} [{_listed(_edge(edge, labelled=few))}];")
+        lines.append(f"  {ends} [{attributes}];" if attributes else f"  {ends};")
     return "\n".join([*lines, "}"]) + "\n"
 
 
