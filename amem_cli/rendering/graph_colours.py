@@ -19,6 +19,13 @@ _RELATION_COLOURS = {
     "part_of": "#0891b2",
 }
 _OTHER_RELATION = "#64748b"
+_SHARE_OF_A_TINT = 0.14
+
+
+def tint(colour: str) -> str:
+    """The same colour, nearly white, that hides what lies under it; both are `#rrggbb`."""
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - (255 - part) * _SHARE_OF_A_TINT):02x}" for part in parts)
 
 
 def relation_colour(relation: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.graph import joining
 from amem_cli.core.graph_clusters import cluster_of
-from amem_cli.rendering.graph_colours import CLUSTER_COLOURS, relation_colour, relation_label
+from amem_cli.rendering.graph_colours import CLUSTER_COLOURS, relation_colour, relation_label, tint
 from amem_cli.rendering.obsidian_address import obsidian_address
 from amem_cli.rendering.output import on_one_line
 
@@ -90,7 +90,7 @@ def _node(
     if path in group:
         colour = CLUSTER_COLOURS[group[path] % len(CLUSTER_COLOURS)]
         # Where frames are not drawn the boxes are filled.
-        fill = {} if in_layers else {"fillcolor": f"{colour}22"}
+        fill = {} if in_layers else {"fillcolor": tint(colour)}
         attributes |= {"color": colour, **fill}
     return attributes
 
