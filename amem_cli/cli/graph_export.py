@@ -143,6 +143,8 @@ def export_map(
     positions = note_positions(workspace.index, network.nodes)
     if options.colour == "tag":
         found = map_tags(network)
+        if not found:
+            session.output.notice("no tag is on more than one note: the map has a single colour")
     else:
         found, by_meaning = map_clusters(workspace.index, network)
         if by_meaning:
