@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amem_cli.cli.session import session_of
+from amem_cli.core.errors import UsageError
 
 if TYPE_CHECKING:
     from amem_cli.cli.session import Session
@@ -68,6 +69,8 @@ def graph(
     session = session_of(context)
     wanted = wanted_form(session, form, output, as_map=as_map)
     options = MapOptions.checked(colour, theme, dpi)
+    if as_map and note is not None:
+        raise UsageError("a map shows all notes", hint="amem graph NOTE shows what is around one.")
     with session.workspace() as workspace:
         if as_map:
             export_map(session, workspace, wanted, options, private=private, output=output)

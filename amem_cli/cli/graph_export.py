@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _COLOURS = ("cluster", "tag")
 _THEMES = ("light", "dark")
+# From this many notes on a map takes long enough to be told.
+_LONG_FROM = 1000
 
 
 @dataclass(frozen=True)
@@ -136,9 +138,13 @@ def export_map(
 
     session.embed(workspace)
     network = _shown(vault_graph(workspace.index), private=private)
+    if len(network.nodes) >= _LONG_FROM:
+        session.output.notice(f"laying out {len(network.nodes)} notes; this takes a while")
     positions = note_positions(workspace.index, network.nodes)
     if options.colour == "tag":
         found = map_tags(network)
+        if not found:
+            session.output.notice("no tag is on more than one note: the map has a single colour")
     else:
         found, by_meaning = map_clusters(workspace.index, network)
         if by_meaning:

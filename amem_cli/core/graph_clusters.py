@@ -138,7 +138,8 @@ def _names(
         if here.tags[tag] >= _SHARE_OF_A_TAG * size:
             yield f"#{here.shown[tag]}"
     titles = [graph.nodes[path].title for path in paths]
-    if _is_subject(titles[0]) and degrees[paths[0]] >= _SHARE_OF_A_CENTRE * (size - 1):
+    first, second = (*(degrees[path] for path in paths[:2]), 0)[:2]
+    if _is_subject(titles[0]) and first > second and first >= _SHARE_OF_A_CENTRE * (size - 1):
         yield titles[0]
     said = _telling(here.words, everywhere.words, size, everywhere.count, _LIFT_OF_A_TERM)
     terms = _distinct([here.shown[word] for word in said])

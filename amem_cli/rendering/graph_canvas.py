@@ -42,7 +42,9 @@ def canvas_text(graph: Graph, clusters: Sequence[Cluster], root: str | None = No
         _group(name, place, number) for number, (name, place) in enumerate(layout.frames.items())
     ]
     nodes += [_card(path, place, is_root=path == root) for path, place in layout.cards.items()]
-    edges = [_arrow(edge, layout, reasons=root is not None) for edge in joining(graph)]
+    edges = [
+        _arrow(edge, layout, reasons=root in (edge.source, edge.target)) for edge in joining(graph)
+    ]
     return json_text({"nodes": nodes, "edges": edges}, indent=2) + "\n"
 
 

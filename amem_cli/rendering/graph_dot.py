@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.graph import joining
 from amem_cli.core.graph_clusters import cluster_of
-from amem_cli.rendering.graph_colours import CLUSTER_COLOURS, relation_colour, relation_label
+from amem_cli.rendering.graph_colours import CLUSTER_COLOURS, relation_colour, relation_label, tint
 from amem_cli.rendering.obsidian_address import obsidian_address
 from amem_cli.rendering.output import on_one_line
 
@@ -45,14 +45,15 @@ def dot_text(
             "  }",
         ]
     for path, name in names.items():
-        attributes = _node(graph, path, vault_name, group, in_layers=in_layers)
+        told = _node(graph, path, vault_name, group, in_layers=in_layers)
         if path == root:
-            attributes |= {"penwidth": "3", "fillcolor": "#fef9c3"}
-        lines.append(f"  {name} [{_listed(attributes)}];")
+            told |= {"penwidth": "3", "fillcolor": "#fef9c3"}
+        lines.append(f"  {name} [{_listed(told)}];")
     few = len(graph.edges) <= _MOST_WITH_REASONS
     for edge in joining(graph):
+        attributes = _listed(_edge(edge, labelled=few))
         ends = f"{names[edge.source]} -> {names[edge.target]}"
-        lines.append(f"  {ends} [{_listed(_edge(edge, labelled=few))}];")
+        lines.append(f"  {ends} [{attributes}];" if attributes else f"  {ends};")
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -89,7 +90,7 @@ def _node(
     if path in group:
         colour = CLUSTER_COLOURS[group[path] % len(CLUSTER_COLOURS)]
         # Where frames are not drawn the boxes are filled.
-        fill = {} if in_layers else {"fillcolor": f"{colour}22"}
+        fill = {} if in_layers else {"fillcolor": tint(colour)}
         attributes |= {"color": colour, **fill}
     return attributes
 

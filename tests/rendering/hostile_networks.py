@@ -51,7 +51,7 @@ def hostile_networks(draw: st.DrawFn, most: int = 5) -> Graph:
         Edge(
             source,
             target,
-            draw(st.sampled_from(("property", "wikilink"))),  # type: ignore[arg-type]
+            draw(st.sampled_from(("property", "wikilink"))),
             draw(st.sampled_from(("machine", "person"))),
             draw(st.one_of(TEXTS, st.sampled_from(("", "related", "supports", "contradicts")))),
             draw(st.one_of(st.none(), st.floats(0, 1))),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import networkx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,36 +25,71 @@ from amem_cli.rendering.graph_graphml import graphml_text
 from amem_cli.rendering.graph_mermaid import MOST_CHARACTERS, MOST_LINKS, mermaid_text
 from amem_cli.rendering.output import on_one_line
 from tests.hypothesis_profiles import examples
-from tests.outside_tools import node, program
+from tests.outside_tools import NODE_FOLDER, node_package, program
 from tests.rendering.hostile_networks import hostile_networks
 
 SCHEMA = Path(__file__).parents[1] / "data" / "json_canvas_1.0.schema.json"
 READ_MERMAID = """
+import { createInterface } from "node:readline";
 import { JSDOM } from "jsdom";
 const { window } = new JSDOM("<body></body>");
 globalThis.window = window;
 globalThis.document = window.document;
 const { default: mermaid } = await import("mermaid");
 mermaid.initialize({ startOnLoad: false, maxTextSize: 50000, maxEdges: 500 });
-let given = "";
-for await (const piece of process.stdin) given += piece;
 const plain = (text) => text
   .replace(/ﬂ°°(\\d+)¶ß/g, (_, code) => String.fromCodePoint(Number(code)))
   .replace(/ﬂ°(\\w+)¶ß/g, "&$1;");
-const found = [];
-for (const text of JSON.parse(given)) {
+const read = async (text) => {
   const diagram = await mermaid.mermaidAPI.getDiagramFromText(text);
-  const vertices = [...diagram.db.getVertices().values()];
-  found.push({
+  const vertices = [...diagram.db.getVertices().values()].filter((each) => /^n/.test(each.id));
+  return {
     type: diagram.type,
     titles: vertices.map((each) => plain(each.text ?? "")),
     links: vertices.map((each) => each.link ?? null),
     edges: diagram.db.getEdges().map((each) => [each.start, each.end, plain(each.text ?? "")]),
     groups: diagram.db.getSubGraphs().map((each) => plain(each.title)),
-  });
+  };
+};
+for await (const line of createInterface({ input: process.stdin })) {
+  const answer = await read(JSON.parse(line)).catch((error) => ({ error: String(error) }));
+  console.log(JSON.stringify(answer));
 }
-console.log(JSON.stringify(found));
 """
+
+
+class MermaidParser:
+    """Mermaid's own parser, in a process that answers for one flowchart after another."""
+
+    def __init__(self) -> None:
+        for name in ("mermaid", "jsdom"):
+            node_package(name)
+        self._process = subprocess.Popen(
+            [program("node"), "--input-type=module", "--eval", READ_MERMAID],
+            cwd=NODE_FOLDER,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def __call__(self, text: str) -> Any:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(text) + "\n")
+        self._process.stdin.flush()
+        answer = json.loads(self._process.stdout.readline())
+        assert "error" not in answer, (answer, text)
+        return answer
+
+    def close(self) -> None:
+        self._process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def read_mermaid() -> Iterator[MermaidParser]:
+    parser = MermaidParser()
+    yield parser
+    parser.close()
 
 
 def a_note(path: str, title: str, tags: tuple[str, ...] = ()) -> NoteSummary:
@@ -122,36 +159,28 @@ def test_graphviz_reads_the_dot_of_any_notes(graph: Graph) -> None:
     assert len(read.get("edges", [])) == len(joining(graph))
 
 
-@settings(examples(0.03))
-@given(st.lists(hostile_networks(), min_size=25, max_size=40))
-def test_mermaid_reads_the_flowchart_of_any_notes(graphs: list[Graph]) -> None:
-    drawn = [mermaid_text(graph, clusters(graph), "v", None) for graph in graphs]
-    read = json.loads(
-        node(
-            READ_MERMAID, stdin=json.dumps([each.text for each in drawn]),
-            packages=("mermaid", "jsdom"),
-        )
-    )  # fmt: skip
-    for graph, diagram in zip(graphs, read, strict=True):
-        assert diagram["type"].startswith("flowchart")
-        assert len(diagram["titles"]) == len(graph.nodes)
-        short = {squeezed(note.title) for note in graph.nodes.values() if len(note.title) < 50}
-        assert short - {""} <= {squeezed(title) for title in diagram["titles"]}
-        assert len(diagram["edges"]) == len(joining(graph))
-        assert all(link.startswith("obsidian://open?vault=v&file=") for link in diagram["links"])
-        assert len(diagram["groups"]) == len(clusters(graph))
+@given(hostile_networks())
+def test_mermaid_reads_the_flowchart_of_any_notes(
+    read_mermaid: MermaidParser, graph: Graph
+) -> None:
+    found = clusters(graph)
+    diagram = read_mermaid(mermaid_text(graph, found, "v", None).text)
+    assert diagram["type"].startswith("flowchart")
+    assert len(diagram["titles"]) == len(graph.nodes)
+    short = {squeezed(note.title) for note in graph.nodes.values() if len(note.title) < 50}
+    assert short - {""} <= {squeezed(title) for title in diagram["titles"]}
+    assert len(diagram["edges"]) == len(joining(graph))
+    assert all(link.startswith("obsidian://open?vault=v&file=") for link in diagram["links"])
+    assert sorted(map(squeezed, diagram["groups"])) == sorted(squeezed(each.name) for each in found)
 
 
-def test_of_a_large_network_mermaid_gets_what_it_can_draw() -> None:
+def test_of_a_large_network_mermaid_gets_what_it_can_draw(read_mermaid: MermaidParser) -> None:
     graph = a_large_network(2000)
     drawn = mermaid_text(graph, clusters(graph), "v")
     assert 100 < drawn.notes < len(graph.nodes)
     assert drawn.links <= MOST_LINKS and len(drawn.text) <= MOST_CHARACTERS
-    read = json.loads(
-        node(READ_MERMAID, stdin=json.dumps([drawn.text]), packages=("mermaid", "jsdom"))
-    )
-    assert len(read[0]["titles"]) == drawn.notes
-    assert len(read[0]["edges"]) == drawn.links
+    diagram = read_mermaid(drawn.text)
+    assert (len(diagram["titles"]), len(diagram["edges"])) == (drawn.notes, drawn.links)
 
 
 def test_graphviz_draws_a_cluster_with_its_notes_and_links_that_open_them() -> None:
@@ -225,4 +254,5 @@ def shown_in_dot(note: NoteSummary) -> str:
 
 
 def squeezed(text: str) -> str:
-    return re.sub(r"\s+", "", on_one_line(text))
+    """What is left of a text when all that is blank or cannot be shown is gone."""
+    return re.sub(r"\s+|\N{REPLACEMENT CHARACTER}", "", on_one_line(text))

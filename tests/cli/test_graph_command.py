@@ -1,0 +1,174 @@
+"""`amem graph` as a user meets it: told on terminals of any width, written into files."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import networkx
+import pytest
+
+from tests.conftest import Program
+from tests.terminal import at_terminal, plain
+from tests.vaults import write_note
+
+HUB = "Structure notes are entrances"
+
+
+@pytest.fixture
+def vault(amem: Program) -> Path:
+    assert amem("init", "v").code == 0
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    return amem.folder / "v"
+
+
+def test_a_vault_is_told_at_a_glance(amem: Program, vault: Path) -> None:
+    for number in range(9):
+        write_note(vault, f"alone {number}.md", "Nothing leads here.\n")
+    write_note(vault, "wanting.md", "See [[Nowhere]] and [[One note holds one idea]].\n")
+    write_note(vault, "wanting too.md", "See [[Nowhere]] and [[Elsewhere]].\n")
+    told = amem("graph").out
+    assert "28 notes, 43 links (0 by amem, 43 by you)" in told
+    sections = [line.split("  ")[0] for line in told.splitlines() if line[:1].isalpha()]
+    assert sections == ["hubs", "clusters", "orphans", "broken links"]
+    assert "  8  Structure notes are entrances" in told
+    assert "#zettelkasten" in told
+    assert "10 of 28 notes have no link" in told and "… and 5 more" in told
+    assert "  2  [[Nowhere]]  in wanting too.md, wanting.md" in told
+    assert "alone 8" not in told and "alone 8" in amem("--verbose", "graph").out
+
+
+def test_what_grew_lately_is_told_with_who_made_it(amem: Program, vault: Path) -> None:
+    assert "lately" not in amem("graph").out
+    today = datetime.now().astimezone().isoformat(timespec="seconds")
+    write_note(vault, "notes/Tea.md", f"---\ncreated: {today}\n---\nTea wants time.\n")
+    assert amem("link", "Linking beats filing", "Tea", "--reason", "both take time").code == 0
+    told = amem("graph").out
+    assert "lately  1 new note and 1 new link (0 by amem) in 7 days" in told
+    assert "+1 link" in told
+
+
+def test_a_neighbourhood_shows_direction_maker_and_reason(amem: Program, vault: Path) -> None:
+    write_note(vault, "notes/Tea.md", "Tea wants time.\n")
+    amem("link", "Tea", HUB, "--relation", "contradicts", "--reason", "no entrance to tea")
+    amem("link", HUB, "Tea")
+    told = amem("graph", HUB, "--depth", "1", "--limit", "4").out
+    assert told.startswith(f"{HUB}  notes/{HUB}.md\n")
+    assert "├── ↔ Tea  contradicts, you: no entrance to tea\n" in told
+    assert "└── … 5 more (--limit 0 shows all)\n" in told
+    assert "9 notes one link away" in told
+    assert amem("graph", HUB, "--depth", "1", "--limit", "0").out.count("──") == 9
+    write_note(vault, "notes/Alone.md", "Nothing.\n")
+    assert "no note links to it" in amem("graph", "Alone").out
+    disputes = amem("graph").out
+    assert "Tea  contradicts  Structure notes are entrances" in disputes
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_no_line_is_wider_than_the_terminal(amem: Program, vault: Path, width: int) -> None:
+    from rich.cells import cell_len
+
+    write_note(vault, f"{'很' * 60}.md", f"[[{HUB}]] and [[{'nowhere ' * 20}]]\n")
+    for arguments in (["--quiet", "graph"], ["--quiet", "graph", HUB]):
+        code, shown = at_terminal(
+            amem.folder, arguments, [], COLUMNS=str(width), **amem.environment
+        )
+        lines = plain(shown).replace("\r", "").split("\n")
+        assert code == 0 and len(lines) > 10
+        assert max(map(cell_len, lines)) <= width
+
+
+def test_what_is_piped_is_whole_and_loads_nothing_to_draw_with(amem: Program, vault: Path) -> None:
+    script = (
+        "import sys\nfrom amem_cli.cli.main import app\n"
+        "try:\n    app(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        "print([n for n in ('rich.console', 'matplotlib', 'sklearn') if n in sys.modules])\n"
+    )
+    for arguments in (["graph"], ["graph", HUB]):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *arguments],
+            cwd=amem.folder, capture_output=True, text=True, check=True,
+            env={**os.environ, **amem.environment},
+        )  # fmt: skip
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_suffix_of_the_file_says_what_is_written(amem: Program, vault: Path) -> None:
+    begins = {
+        "g.dot": "digraph vault {",
+        "g.gv": "digraph vault {",
+        "g.mmd": "flowchart LR",
+        "g.graphml": "<graphml",
+        "g.canvas": "{",
+        "g.json": "{",
+        "g.txt": "17 notes, 42 links",
+    }
+    for name, beginning in begins.items():
+        answer = amem("graph", "--output", name)
+        assert (answer.code, answer.out, answer.err) == (0, "", f"wrote {name}\n")
+        assert (amem.folder / name).read_text(encoding="utf-8").startswith(beginning)
+    assert len(networkx.read_graphml(amem.folder / "g.graphml").nodes) == 17
+    files = [
+        each.get("file") for each in json.loads((amem.folder / "g.canvas").read_text())["nodes"]
+    ]
+    assert all((vault / path).is_file() for path in files if path)
+    told = amem("--json", "graph", "--output", "g.dot").json
+    assert told == {"path": "g.dot", "format": "dot", "notes": 17}
+
+
+def test_a_neighbourhood_keeps_the_shape_of_the_whole_graph(amem: Program, vault: Path) -> None:
+    whole = amem("graph", "--json").json
+    assert set(whole) == {"nodes", "edges"}
+    around = amem("graph", HUB, "--depth", "1", "--json").json
+    assert around["root"] == f"notes/{HUB}.md"
+    distances = {node.pop("distance") for node in around["nodes"]}
+    assert distances == {0, 1}
+    assert [set(node) for node in around["nodes"]] == [
+        {"id", "path", "title", "tags", "degree"}
+    ] * 9
+    paths = {node["path"] for node in around["nodes"]}
+    assert all({edge["source"], edge["target"]} <= paths for edge in around["edges"])
+    assert amem("graph", HUB, "--format", "dot").out.count("[label=") == 14
+
+
+def test_private_notes_can_be_left_out_of_a_file(amem: Program, vault: Path) -> None:
+    write_note(vault, "confidant.md", f"---\nprivate: true\n---\n[[{HUB}]]\n")
+    assert "confidant" in amem("graph", "--format", "dot").out
+    for form in ("dot", "mermaid", "graphml", "canvas", "json"):
+        assert "confidant" not in amem("graph", "--format", form, "--no-private").out
+
+
+def test_what_cannot_be_written_is_said(amem: Program, vault: Path) -> None:
+    cases = [
+        (["--format", "svg"], "no format 'svg'"),
+        (["--output", "graph.svg"], "no format goes with the file name"),
+        (["--output", "notes.md", "--format", "mermaid"], "not written into a note"),
+        (["--format", "png"], "no format 'png' of the graph"),
+        (["--map", "--format", "dot"], "no format 'dot' of a map"),
+        (["--map", "--colour", "mood", "--output", "a.png"], "no --colour 'mood'"),
+        (["--map", "--theme", "mauve", "--output", "a.png"], "no --theme 'mauve'"),
+        (["--map", HUB, "--output", "a.png"], "a map shows all notes"),
+        (["--json", "--format", "dot"], "cannot both be printed"),
+    ]
+    for arguments, message in cases:
+        answer = amem("graph", *arguments)
+        assert (answer.code, message in answer.err) == (2, True), (arguments, answer.err)
+    assert amem("graph", "--output", "no/such/folder.dot").code == 3
+    code, shown = at_terminal(amem.folder, ["graph", "--map"], [], **amem.environment)
+    assert code == 2 and "png needs a file" in plain(shown)
+
+
+def test_a_map_is_drawn_and_told_as_json(amem: Program, vault: Path) -> None:
+    answer = amem("graph", "--map", "--output", "map.png", "--dpi", "50", "--theme", "dark")
+    assert answer.code == 0, answer.err
+    picture = (amem.folder / "map.png").read_bytes()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", picture[16:24]) == (700, 450)
+    told = amem("graph", "--map", "--json", "--colour", "tag").json
+    assert all(-1 <= node["x"] <= 1 and -1 <= node["y"] <= 1 for node in told["nodes"])
+    assert {"#zettelkasten", "#amem"} <= {node["group"] for node in told["nodes"]}
