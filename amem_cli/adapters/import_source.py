@@ -91,8 +91,12 @@ def _kind_of(folder: SourceFolder) -> str:
 
 def _open_file(path: Path, kind: str | None) -> Source:
     try:
+        # A pipe would be waited for without end.
+        if not path.is_file():
+            hint = "Pipe it in, and name it -."
+            raise SettingsError(f"{path} is not a regular file", hint=hint)
         with path.open("rb") as stream:
-            beginning = stream.read(16) if path.is_file() else b""
+            beginning = stream.read(16)
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
     if beginning == _SQLITE:

@@ -113,7 +113,7 @@ def read_text(path: Path, *, limit: int = MAX_JSON_BYTES) -> str:
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(handle, "rb") as stream:
-            is_odd = not (stat.S_ISREG(os.fstat(handle).st_mode) or path == Path("/dev/stdin"))
+            is_odd = not stat.S_ISREG(os.fstat(handle).st_mode)
             raw = b"" if is_odd else stream.read(limit + 1)
     except OSError as error:
         reason = error.strerror or str(error)

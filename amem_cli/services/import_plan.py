@@ -221,9 +221,8 @@ class _Planner:
     def _by_id(self, planned: PlannedNote) -> None:
         """The vault, or an earlier note of the source, has its id."""
         if planned.id in self._ids:
-            first = next(iter(self._ids & {planned.id}))
             planned.decision, planned.source_path = "refused", ""
-            planned.reason = f"another note of the source has the id {first}"
+            planned.reason = f"another note of the source has the id {planned.id}"
             return
         same = [each for each in self._ports.index.find(planned.id) if each.id == planned.id]
         planned.decision = "there"

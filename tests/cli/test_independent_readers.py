@@ -48,7 +48,7 @@ TITLES = (
     "@home & *away*",
     "é as NFC, e\u0301 as NFD",
 )
-VALUES = (
+VALUES: tuple[str, ...] = (
     "yes",
     "no",
     "12:30",
@@ -97,7 +97,7 @@ console.log(JSON.stringify(Object.fromEntries(all)));
 def hostile_vault(root: Path) -> VaultPorts:
     """Notes that amem made, linked, evolved and followed, with names and values that mislead."""
     ports = open_vault(root)
-    paths = []
+    paths: list[str] = []
     for number, title in enumerate(TITLES):
         text = f"About {title}. See [[{Path(paths[-1]).stem}]].\n" if paths else "First.\n"
         paths.append(

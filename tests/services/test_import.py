@@ -318,6 +318,13 @@ def test_a_hostile_folder_is_bounded_and_reported(
     )
 
 
+@pytest.mark.skipif(os.name == "nt", reason="named pipes")
+def test_a_pipe_is_not_waited_for(ports: VaultPorts, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(SettingsError, match="not a regular file"):
+        bring_in(ports, tmp_path / "pipe.jsonl")
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
