@@ -124,7 +124,7 @@ class _Merge:
         text = self._unite(draft, removed, redirection)
         fields = [change.field for event in draft.events for change in event.changes]
         redirection = replace(redirection, key=draft.note.id or kept.path)
-        left: list[str] = []
+        left = self._left_in_kept(draft, redirection)
         others: list[NoteDraft] = []
         for path in self._sources():
             try:
@@ -147,6 +147,12 @@ class _Merge:
             redirected=tuple(each.path for each in others),
             left=tuple(left),
         )
+
+    def _left_in_kept(self, draft: NoteDraft, redirection: Redirection) -> list[str]:
+        body = text_of_body(draft.content.raw) or ""
+        if redirection.in_text(body, self.kept.path) == body:
+            return []
+        return [f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"]
 
     def _sources(self) -> list[str]:
         """Notes that may hold a link to the other."""

@@ -192,6 +192,14 @@ def test_a_linking_note_that_cannot_be_edited_is_told_and_left(tmp_path: Path) -
     assert done.left[0].startswith("Odd.md still links to “Other”: Odd.md:3:")
 
 
+def test_a_link_in_the_kept_text_stays_and_is_told(tmp_path: Path) -> None:
+    ports = vault(tmp_path, Kept="See [[Other]].\n")
+    done = merged(ports)
+    assert done.left == ("Kept.md itself links to “Other”; its text stays as it is",)
+    assert "See [[Other]].\n" in text(tmp_path, "Kept")
+    assert resolve("Other", "Kept.md", ports.index) == "Kept.md"
+
+
 def test_a_text_that_ends_in_a_code_block_is_refused(tmp_path: Path) -> None:
     ports = vault(tmp_path, Kept="Code:\n\n```\nnever closed\n")
     with pytest.raises(SettingsError, match="ends within a code block"):
