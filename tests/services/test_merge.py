@@ -66,7 +66,7 @@ def text(root: Path, name: str) -> str:
 
 def test_the_kept_text_stays_and_what_the_other_has_beyond_it_comes_below(tmp_path: Path) -> None:
     ports = vault(tmp_path)
-    merged(ports)
+    assert merged(ports).fields == ("tags", "aliases")
     kept = text(tmp_path, "Kept")
     body = "# Kept\n\nShared paragraph.\n\nOnly here.\n"
     assert kept == (
