@@ -22,18 +22,22 @@ def redirected(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
         new_target: for a link the target to write, for a markdown link the destination as a path;
             None leaves it as it is.
     """
-    parts: list[str] = []
-    end = 0
+    spans: list[tuple[int, int, str]] = []
     for link in find_links(text):
-        target = new_target(link) if link.target and link.start >= end else None
+        target = new_target(link) if link.target else None
         if target is None:
             continue
-        start, stop = target_span(text, link)
+        start, end = target_span(text, link)
         if link.style == "markdown" and text[start - 1] != "<":
             target = _UNSAFE_IN_DESTINATION.sub(_percent_encoded, target)
-        parts += [text[end:start], target]
-        end = stop
-    return "".join([*parts, text[end:]])
+        spans.append((start, end, target))
+    parts: list[str] = []
+    done = 0
+    # One link may stand in the shown text of another, so they do not come in this order.
+    for start, end, target in sorted(spans):
+        parts += [text[done:start], target]
+        done = end
+    return "".join([*parts, text[done:]])
 
 
 def destination(path: str, source: str, written: str) -> str:

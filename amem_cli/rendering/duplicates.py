@@ -76,11 +76,12 @@ def show_duplicates(console: Console, found: Duplicates) -> None:
         console.print(Styled(("conflict copy", "bold"), f"  {conflict.path}"))
         console.print(Styled(f"  {_advice(conflict)}"))
     count = len(found.groups)
+    among = f"among {found.compared} note{'' if found.compared == 1 else 's'}"
     if not (count or found.conflicts):
-        console.print(f"no duplicates among {found.compared} notes")
+        console.print(f"no duplicates {among}")
         return
     groups = "1 group" if count == 1 else f"{count} groups"
-    console.print(Styled((f"{groups} among {found.compared} notes", "dim")))
+    console.print(Styled((f"{groups} {among}", "dim")))
     if count:
         console.print(Styled(("merge two: amem dedupe --merge KEEP OTHER", "dim")))
 

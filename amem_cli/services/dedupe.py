@@ -109,8 +109,7 @@ def find_duplicates(
     if not exact_only:
         stands_for = {copy: first for first, copy in exact}
         single = [path for path in finder.notes if path not in stands_for]
-        wordings = {path: finder.wording(path) for path in single}
-        near = dict(near_pairs(ports.index, wordings, threshold))
+        near = dict(near_pairs(ports.index, single, finder.wording, threshold))
     groups = list(finder.groups(exact, near))
     if among:
         wanted = set(among)

@@ -29,6 +29,8 @@ from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import refresh, text_hash
 from amem_cli.services.vault_ports import VaultPorts
 
+_UNITED = ("keywords", "tags", "context", "links", "aliases")
+
 
 @dataclass(frozen=True, slots=True)
 class Merged:
@@ -38,7 +40,7 @@ class Merged:
         kept, removed: paths of the note that stays and of the one that went to the trash.
         event: id of the event that `undo` takes back; empty for a trial.
         appended: what was put below the text of the kept note; empty where it had all.
-        fields: names of the kept note's properties that changed.
+        fields: which of keywords, tags, context, links and aliases of the kept note changed.
         redirected: paths of other notes whose links lead to the kept note now.
         left: why links of other notes stay as they are, one line each.
     """
@@ -121,10 +123,10 @@ class _Merge:
             reason=f"“{other.title}” was merged into “{kept.title}”",
         )
         redirection = Redirection(ports, kept.key, kept, other, root)
-        text = self._unite(draft, removed, redirection)
-        fields = [change.field for event in draft.events for change in event.changes]
+        before, text = draft.note, self._unite(draft, removed, redirection)
+        united = [name for name in _UNITED if getattr(before, name) != getattr(draft.note, name)]
         redirection = replace(redirection, key=draft.note.id or kept.path)
-        left: list[str] = []
+        left = self._left_in_kept(draft, redirection)
         others: list[NoteDraft] = []
         for path in self._sources():
             try:
@@ -143,10 +145,16 @@ class _Merge:
             removed=other.path,
             event=root.id,
             appended=text,
-            fields=tuple(dict.fromkeys(name for name in fields if name not in ("id", "created"))),
+            fields=tuple(united),
             redirected=tuple(each.path for each in others),
             left=tuple(left),
         )
+
+    def _left_in_kept(self, draft: NoteDraft, redirection: Redirection) -> list[str]:
+        body = text_of_body(draft.content.raw) or ""
+        if redirection.in_text(body, self.kept.path) == body:
+            return []
+        return [f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"]
 
     def _sources(self) -> list[str]:
         """Notes that may hold a link to the other."""

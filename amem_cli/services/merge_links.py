@@ -73,14 +73,14 @@ class Redirection:
         self._machine_links(draft)
         self._personal_links(draft)
         raw = redirected_properties(
-            draft.raw, self.ports.names, lambda text: redirected(text, self._in(path))
+            draft.raw, self.ports.names, lambda text: self.in_text(text, path)
         )
         if raw != draft.raw:
             draft.restore(raw, self._event("edit", "person"), ())
         body = text_of_body(draft.raw)
         if body is None:
             raise SettingsError("its text is not UTF-8", hint="Save it as UTF-8.")
-        text = redirected(body, self._in(path))
+        text = self.in_text(body, path)
         draft.replace_body(text.encode("utf-8"), self._event("edit", "person"))
         return draft if draft.events else None
 
@@ -109,11 +109,11 @@ class Redirection:
         except AmemError:
             return False
 
-    def _in(self, source: str) -> _NewTarget:
-        return _NewTarget(self, source)
+    def in_text(self, text: str, source: str) -> str:
+        """A text of the note at `source` with its links redirected."""
+        return redirected(text, lambda link: self._new_target(link, source))
 
-    def new_target(self, link: WikiLink, source: str) -> str | None:
-        """How a link of the note at `source` is to be written; None where it stays."""
+    def _new_target(self, link: WikiLink, source: str) -> str | None:
         names = self.ports.index
         # A link by an alias or title follows by itself: the kept note gets those as its aliases.
         if not self._by_file_name(link.target):
@@ -162,7 +162,7 @@ class Redirection:
         links: list[str] = []
         made: list[LinkRecord] = []
         for text in draft.note.links:
-            new = redirected(text, self._in(draft.path))
+            new = self.in_text(text, draft.path)
             if new != text and text in records:
                 made.append(replace(records[text], target=self.key, path=self.kept.path, text=new))
             links.append(new)
@@ -174,12 +174,3 @@ class Redirection:
     def _leads(self, text: str, source: str, target: str) -> bool:
         link = parse_link(text)
         return link is not None and resolve(link.target, source, self.ports.index) == target
-
-
-@dataclass(frozen=True, slots=True)
-class _NewTarget:
-    redirection: Redirection
-    source: str
-
-    def __call__(self, link: WikiLink) -> str | None:
-        return self.redirection.new_target(link, self.source)

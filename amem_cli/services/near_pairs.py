@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amem_cli.core.duplicates import Wording, likeness
@@ -17,22 +19,31 @@ _MOST_SHARING = 8
 _LEAST_SHARED = 3
 _LEAST_COSINE = 0.7
 _ROWS_AT_ONCE = 512
+_REMEMBERED = 4096
 
 
 def near_pairs(
-    index: MemoryIndex, wordings: Mapping[str, Wording], threshold: float
+    index: MemoryIndex,
+    paths: Sequence[str],
+    wording_of: Callable[[str], Wording],
+    threshold: float,
 ) -> Iterator[tuple[tuple[str, str], float]]:
-    """Pairs of paths with their likeness, from `threshold` up."""
-    paths = list(wordings)
+    """Pairs of paths with their likeness, from `threshold` up.
+
+    Args:
+        wording_of: asked once for each note, and again for those that are compared, so that the
+            words of a whole vault are never held at a time.
+    """
     rows, vectors = _vectors(index, paths)
-    pairs = _sharing_words([wordings[path] for path in paths])
+    pairs = _sharing_words(wording_of(path) for path in paths)
     pairs.update(_near_in_meaning(rows, vectors))
     row_of = {at: row for row, at in enumerate(rows)}
+    remembered = lru_cache(maxsize=_REMEMBERED)(wording_of)
     for one, other in sorted(pairs):
         cosine = None
         if one in row_of and other in row_of:
             cosine = float(vectors[row_of[one]] @ vectors[row_of[other]])
-        score = likeness(wordings[paths[one]], wordings[paths[other]], cosine)
+        score = likeness(remembered(paths[one]), remembered(paths[other]), cosine)
         if score >= threshold:
             yield (paths[one], paths[other]), score
 
@@ -72,14 +83,17 @@ def _near_in_meaning(rows: Sequence[int], vectors: Vectors) -> set[tuple[int, in
     return pairs
 
 
-def _sharing_words(wordings: Sequence[Wording]) -> set[tuple[int, int]]:
+def _sharing_words(wordings: Iterable[Wording]) -> set[tuple[int, int]]:
     """Pairs that have rare runs of words in common."""
     import numpy as np
 
-    lengths = [len(each.shingles) for each in wordings]
-    total = sum(lengths)
-    runs = np.fromiter((run for each in wordings for run in each.shingles), np.int64, total)
-    owners = np.repeat(np.arange(len(wordings)), lengths)
+    held, lengths = array("q"), []
+    for each in wordings:
+        held.extend(each.shingles)
+        lengths.append(len(each.shingles))
+    total = len(held)
+    runs = np.frombuffer(held, np.int64) if total else np.zeros(0, np.int64)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
     order = np.argsort(runs, kind="stable")
     runs, owners = runs[order], owners[order]
     starts = np.flatnonzero(np.r_[True, runs[1:] != runs[:-1]]) if total else np.array([], int)

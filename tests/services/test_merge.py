@@ -66,7 +66,7 @@ def text(root: Path, name: str) -> str:
 
 def test_the_kept_text_stays_and_what_the_other_has_beyond_it_comes_below(tmp_path: Path) -> None:
     ports = vault(tmp_path)
-    merged(ports)
+    assert merged(ports).fields == ("tags", "aliases")
     kept = text(tmp_path, "Kept")
     body = "# Kept\n\nShared paragraph.\n\nOnly here.\n"
     assert kept == (
@@ -190,6 +190,14 @@ def test_a_linking_note_that_cannot_be_edited_is_told_and_left(tmp_path: Path) -
     done = merged(ports)
     assert len(done.left) == 1
     assert done.left[0].startswith("Odd.md still links to “Other”: Odd.md:3:")
+
+
+def test_a_link_in_the_kept_text_stays_and_is_told(tmp_path: Path) -> None:
+    ports = vault(tmp_path, Kept="See [[Other]].\n")
+    done = merged(ports)
+    assert done.left == ("Kept.md itself links to “Other”; its text stays as it is",)
+    assert "See [[Other]].\n" in text(tmp_path, "Kept")
+    assert resolve("Other", "Kept.md", ports.index) == "Kept.md"
 
 
 def test_a_text_that_ends_in_a_code_block_is_refused(tmp_path: Path) -> None:
