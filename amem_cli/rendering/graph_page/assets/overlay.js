@@ -3,7 +3,8 @@
 
 const LABEL_FONT = '"Inter", "Segoe UI", -apple-system, "Helvetica Neue", "Liberation Sans", Arial, sans-serif';
 const LABEL_ROOM = 15000;
-const LONGEST_LABEL = 42;
+const LONGEST_LABEL = 34;
+const MOST_DOTS = 400;
 
 amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   const strands = sigma.createCanvasContext("strands", { afterLayer: "edges" });
@@ -71,14 +72,26 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   };
 
   // A label is drawn where no more important one lies.
-  const makeBoard = () => {
-    const taken = [];
-    return (box) => {
-      const free = taken.every((other) => box.right < other.left || box.left > other.right ||
-        box.bottom < other.top || box.top > other.bottom);
-      if (free) taken.push(box);
-      return free;
-    };
+  const makeBoard = (taken) => (box, owner = -1) => {
+    const free = taken.every((other) => (other.owner === owner && owner >= 0) ||
+      box.right < other.left || box.left > other.right ||
+      box.bottom < other.top || box.top > other.bottom);
+    if (free) taken.push(box);
+    return free;
+  };
+
+  // The dots that labels must not cover: those of the notes in view, where they are few.
+  const dots = (shown, lit) => {
+    const { width, height } = sigma.getDimensions();
+    const boxes = [];
+    for (const { index } of network.notes) {
+      if (!shown[index] || (lit && !lit.has(index))) continue;
+      const { x, y, size } = placeOf(index);
+      if (x < 0 || y < 0 || x > width || y > height) continue;
+      const half = size * 0.6;
+      boxes.push({ owner: index, left: x - half, right: x + half, top: y - half, bottom: y + half });
+    }
+    return boxes.length > MOST_DOTS ? [] : boxes;
   };
 
   const write = (context, text, x, y, { font, colour, halo }) => {
@@ -100,14 +113,17 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
       if (members.length < 5) continue;
       const places = members.map(({ index }) => placeOf(index));
       const x = places.reduce((sum, place) => sum + place.x, 0) / places.length;
-      const y = places.reduce((sum, place) => sum + place.y, 0) / places.length;
+      // Above its notes where they can be told apart, else in their middle.
+      const y = network.notes.length <= MOST_DOTS
+        ? Math.min(...places.map((place) => place.y - place.size)) - 13
+        : places.reduce((sum, place) => sum + place.y, 0) / places.length;
       const size = Math.min(21, 11 + Math.sqrt(members.length) * 0.6);
       const font = `650 ${size}px ${LABEL_FONT}`;
       context.font = font;
       const text = shortLabel(cluster.name);
       const half = widthOf(context, text, font) / 2 + 6;
       const box = { left: x - half, right: x + half, top: y - size * 0.8, bottom: y + size * 0.8 };
-      if (!isFree(box)) continue;
+      if (!isFree(box) && network.notes.length > MOST_DOTS) continue;
       const colour = amem.mix(amem.clusterColour(look(), cluster.index), look().ink, 0.6);
       write(context, text, x, y + size * 0.35, { font, colour, halo: 5 });
     }
@@ -123,11 +139,20 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     context.font = font;
     const text = shortLabel(note.title);
     const half = widthOf(context, text, font) / 2;
-    const y = place.y + place.size + size + 2;
-    const box = { left: place.x - half - 5, right: place.x + half + 5, top: y - size - 1, bottom: y + 5 };
-    if (!isFree(box) && !must) return false;
+    const aside = place.size + half + 5;
+    const boxAt = ({ x, y }) =>
+      ({ left: x - half - 4, right: x + half + 4, top: y - size, bottom: y + 4 });
+    // Below its dot where there is room, else beside or above it.
+    const spots = [
+      { x: place.x, y: place.y + place.size + size + 2 },
+      { x: place.x + aside, y: place.y + size * 0.35 },
+      { x: place.x - aside, y: place.y + size * 0.35 },
+      { x: place.x, y: place.y - place.size - 5 },
+    ];
+    const spot = spots.find((each) => isFree(boxAt(each), index)) || (must ? spots[0] : null);
+    if (!spot) return false;
     context.globalAlpha = alpha;
-    write(context, text, place.x, y, { font, colour: look().ink, halo: 3.5 });
+    write(context, text, spot.x, spot.y, { font, colour: look().ink, halo: 3.5 });
     context.globalAlpha = 1;
     return true;
   };
@@ -138,8 +163,8 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   const drawNames = (lit) => {
     const context = fresh("names");
     context.textAlign = "center";
-    const isFree = makeBoard();
     const { notes: shown } = state.shown();
+    const isFree = makeBoard(dots(shown, lit));
     const index = focus();
     if (index >= 0 && shown[index]) drawLabel(context, isFree, index, { must: true, alpha: 1 });
     if (lit) {
