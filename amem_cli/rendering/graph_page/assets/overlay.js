@@ -2,7 +2,7 @@
 // What lies over the drawing in two dimensions: the links of the note in view, and the labels.
 
 const LABEL_FONT = '"Inter", "Segoe UI", -apple-system, "Helvetica Neue", "Liberation Sans", Arial, sans-serif';
-const LABEL_ROOM = 15000;
+const LABEL_ROOM = 21000;
 const LONGEST_LABEL = 34;
 const MOST_DOTS = 400;
 
@@ -149,7 +149,8 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
       { x: place.x - aside, y: place.y + size * 0.35 },
       { x: place.x, y: place.y - place.size - 5 },
     ];
-    const spot = spots.find((each) => isFree(boxAt(each), index)) || (must ? spots[0] : null);
+    const inside = ({ x }) => x - half > 4 && x + half < width - 4;
+    const spot = spots.find((each) => inside(each) && isFree(boxAt(each), index)) || (must ? spots[0] : null);
     if (!spot) return false;
     context.globalAlpha = alpha;
     write(context, text, spot.x, spot.y, { font, colour: look().ink, halo: 3.5 });
