@@ -72,11 +72,11 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   };
 
   // A label is drawn where no more important one lies.
-  const makeBoard = (taken) => (box, owner = -1) => {
+  const makeBoard = (taken) => (box, owner = -1, must = false) => {
     const free = taken.every((other) => (other.owner === owner && owner >= 0) ||
       box.right < other.left || box.left > other.right ||
       box.bottom < other.top || box.top > other.bottom);
-    if (free) taken.push(box);
+    if (free || must) taken.push(box);
     return free;
   };
 
@@ -89,9 +89,10 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
       const { x, y, size } = placeOf(index);
       if (x < 0 || y < 0 || x > width || y > height) continue;
       const half = size * 0.6;
+      if (boxes.length === MOST_DOTS) return [];
       boxes.push({ owner: index, left: x - half, right: x + half, top: y - half, bottom: y + half });
     }
-    return boxes.length > MOST_DOTS ? [] : boxes;
+    return boxes;
   };
 
   const write = (context, text, x, y, { font, colour, halo }) => {
@@ -104,6 +105,16 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     context.fillText(text, x, y);
   };
 
+  const middleOf = (members) => {
+    const sum = { x: 0, y: 0 };
+    for (const { index } of members) {
+      const { x, y } = sigma.getNodeDisplayData(String(index));
+      sum.x += x / members.length;
+      sum.y += y / members.length;
+    }
+    return sigma.framedGraphToViewport(sum);
+  };
+
   const drawClusterNames = (context, isFree) => {
     const ratio = sigma.getCamera().ratio;
     if (network.notes.length < 60 || network.clusters.length < 3 || ratio < 0.45) return;
@@ -111,12 +122,12 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     for (const cluster of network.clusters) {
       const members = cluster.notes.filter(({ index }) => shown[index]);
       if (members.length < 5) continue;
-      const places = members.map(({ index }) => placeOf(index));
-      const x = places.reduce((sum, place) => sum + place.x, 0) / places.length;
+      const middle = middleOf(members);
+      const { x } = middle;
       // Above its notes where they can be told apart, else in their middle.
       const y = network.notes.length <= MOST_DOTS
-        ? Math.min(...places.map((place) => place.y - place.size)) - 13
-        : places.reduce((sum, place) => sum + place.y, 0) / places.length;
+        ? Math.min(...members.map(({ index }) => placeOf(index)).map((at) => at.y - at.size)) - 13
+        : middle.y;
       const size = Math.min(21, 11 + Math.sqrt(members.length) * 0.6);
       const font = `650 ${size}px ${LABEL_FONT}`;
       context.font = font;
@@ -152,6 +163,7 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     const inside = ({ x }) => x - half > 4 && x + half < width - 4;
     const spot = spots.find((each) => inside(each) && isFree(boxAt(each), index)) || (must ? spots[0] : null);
     if (!spot) return false;
+    if (must) isFree(boxAt(spot), index, true);
     context.globalAlpha = alpha;
     write(context, text, spot.x, spot.y, { font, colour: look().ink, halo: 3.5 });
     context.globalAlpha = 1;
@@ -175,7 +187,9 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     }
     drawClusterNames(context, isFree);
     const { width, height } = sigma.getDimensions();
-    let left = Math.ceil((width * height) / LABEL_ROOM);
+    // From afar the names of the clusters say more of so many notes.
+    const room = network.notes.length > 1500 && sigma.getCamera().ratio > 0.5 ? 3 * LABEL_ROOM : LABEL_ROOM;
+    let left = Math.ceil((width * height) / room);
     const least = network.notes.length > 1500 ? 2.6 : 0;
     for (const each of byImportance) {
       if (left <= 0) break;
