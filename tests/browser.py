@@ -86,7 +86,7 @@ def visiting(
         settled: waits until the notes have their places.
         options: of playwright's `new_context`, such as `color_scheme` or `viewport`.
     """
-    settings: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}, **options}
+    settings: dict[str, Any] = {"viewport": {"width": 960, "height": 600}, **options}
     context = browser.new_context(offline=True, reduced_motion="reduce", **settings)
     try:
         page = context.new_page()

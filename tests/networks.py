@@ -61,7 +61,8 @@ def _skewed(draw: random.Random, count: int) -> int:
 
 
 def _note(number: int, subject: str, draw: random.Random) -> NoteSummary:
-    title = f"{draw.choice(_ASPECTS).capitalize()} {subject.lower()} {number}"
+    aspect = draw.choice(_ASPECTS)
+    title = f"{aspect[0].upper()}{aspect[1:]} {subject.lower()} {number}"
     tag = subject.lower().replace(" ", "-")
     return made_up_note(
         f"notes/{title}.md",

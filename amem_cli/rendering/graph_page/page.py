@@ -87,13 +87,14 @@ def graph_page(
         passages=passages,
         focus=focus,
     )
+    document = json_for_markup(content)
     style = _asset("page.css")
     scripts = [_library(name) for name in LIBRARIES] + [_asset(name) for name in SCRIPTS]
     places = {
         "policy": _policy(style, scripts),
         "title": html.escape(_encodable(f"{vault_name} · notes and links")),
         "style": f"<style>{style}</style>",
-        "content": f'<script type="application/json" id="content">{json_for_markup(content)}</script>',
+        "content": f'<script type="application/json" id="content">{document}</script>',
         "licences": "\n".join(_licence(name, file) for name, file in LICENCES),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }

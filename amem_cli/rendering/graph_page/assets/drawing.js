@@ -32,9 +32,9 @@ amem.makeDrawing = ({ network, state, container }) => {
     const own = links.some(({ by }) => by === "person");
     const inside = from.cluster === to.cluster && from.cluster >= 0;
     const colour = inside ? amem.clusterColour(palette, from.cluster) : palette.edge;
-    const crowd = network.pairs.length > 4000 ? 0.45 : network.pairs.length > 800 ? 0.7 : 1;
-    const strong = (own ? 0.62 : 0.36) * crowd * (inside ? 1 : 0.62);
-    const wide = (own ? 1.5 : 0.8) * (crowd < 1 ? 0.62 : 1);
+    const crowd = network.pairs.length > 4000 ? 0.42 : network.pairs.length > 800 ? 0.7 : 1;
+    const strong = (own ? 0.75 : 0.48) * crowd * (inside ? 1 : 0.62);
+    const wide = (own ? 1.7 : 1) * (crowd < 1 ? 0.62 : 1);
     return { color: amem.mix(colour, palette.paper, strong), size: wide, zIndex: own ? 1 : 0 };
   };
 
@@ -59,11 +59,13 @@ amem.makeDrawing = ({ network, state, container }) => {
 
   const sigma = new Sigma(graph, container, {
     renderLabels: false, renderEdgeLabels: false, zIndex: true, nodeReducer, edgeReducer,
-    minEdgeThickness: 0.4, stagePadding: 60, minCameraRatio: 0.03, maxCameraRatio: 3,
+    minEdgeThickness: 0.4, stagePadding: 46, minCameraRatio: 0.03, maxCameraRatio: 3,
     defaultDrawNodeHover: () => {}, defaultNodeType: "disc", enableEdgeEvents: false,
     zoomToSizeRatioFunction: (ratio) => Math.pow(ratio, 0.62), allowInvalidContainer: true,
+    // Points and hairlines, where there are so many that nothing finer would be seen.
+    edgeProgramClasses: network.notes.length > LARGE ? { line: Sigma.rendering.EdgeLineProgram } : {},
     nodeProgramClasses: {
-      disc: Sigma.rendering.createNodeBorderProgram({
+      disc: network.notes.length > LARGE ? Sigma.rendering.NodePointProgram : Sigma.rendering.createNodeBorderProgram({
         borders: [
           { size: { value: 1.1, mode: "pixels" }, color: { attribute: "borderColor" } },
           { size: { fill: true }, color: { attribute: "color" } },
@@ -115,7 +117,7 @@ amem.makeDrawing = ({ network, state, container }) => {
       : { x: area.width / 2, y: Math.max(60, (cover.top - area.top) / 2) };
   };
 
-  const centre = (index, closest = 0.5) => {
+  const centre = (index, closest = 0.7) => {
     const camera = sigma.getCamera();
     const ratio = Math.min(camera.ratio, network.notes.length > 40 ? closest : 1);
     const cameraState = { ...camera.getState(), ratio };

@@ -4,8 +4,8 @@
 
 amem.sizeOf = (network) => {
   const count = network.notes.length;
-  const scale = count <= 40 ? 1.5 : count <= 200 ? 1.15 : count <= 1000 ? 0.8 : 0.55;
-  return (note) => scale * (3.2 + 2.1 * Math.sqrt(Math.min(note.near.size, 60)));
+  const scale = count <= 40 ? 1.5 : count <= 200 ? 1.15 : count <= 1000 ? 0.8 : count <= 2500 ? 0.5 : 0.36;
+  return (note) => scale * (2.6 + 1.7 * Math.sqrt(Math.min(note.near.size, 60)));
 };
 
 const GAP = 26;
@@ -22,7 +22,7 @@ const spiral = (index, gap) => ({
 // Where each cluster lies: a small drawing of its own, of discs with lines between them.
 const clusterCentres = (network) => {
   const discs = network.clusters.map(({ notes }, index) => ({
-    radius: GAP * 0.92 * Math.sqrt(notes.length) + GAP, ...spiral(index, 6 * GAP),
+    radius: GAP * 0.98 * Math.sqrt(notes.length) + GAP * 0.6, ...spiral(index, 6 * GAP),
   }));
   const weights = new Map();
   for (const { source, target } of network.pairs) {
@@ -40,8 +40,8 @@ const clusterCentres = (network) => {
   const simulation = d3.forceSimulation(discs).stop()
     .force("apart", d3.forceCollide((disc) => disc.radius).iterations(3))
     .force("lines", d3.forceLink(lines).distance(apart).strength(pull))
-    .force("x", d3.forceX().strength(0.045))
-    .force("y", d3.forceY().strength(0.075));
+    .force("x", d3.forceX().strength(0.035))
+    .force("y", d3.forceY().strength(0.11));
   for (let step = 0; step < 300; step += 1) simulation.tick();
   return discs;
 };
@@ -70,9 +70,9 @@ const noteSimulation = (network, nodes, size) => {
     .force("lines", d3.forceLink(lines)
       .distance(({ inside }) => (inside ? GAP * 1.25 : GAP * 3))
       .strength(({ inside, degree }) => (inside ? 0.9 : 0.12) / Math.max(1, degree)))
-    .force("apart", d3.forceManyBody().strength(-5.2 * GAP).theta(1)
+    .force("apart", d3.forceManyBody().strength(-6.5 * GAP).theta(1)
       .distanceMax(Math.max(8, Math.sqrt(nodes.length)) * GAP))
-    .force("overlap", d3.forceCollide((node) => size(node.note) * 0.8 + 3))
+    .force("overlap", d3.forceCollide((node) => size(node.note) + 4))
     .force("x", d3.forceX((node) => centreOf(node).x).strength(home))
     .force("y", d3.forceY((node) => centreOf(node).y).strength(home * 1.25));
 };
@@ -83,7 +83,7 @@ const stepCount = (count) => (count > 2000 ? 110 : count > 500 ? 180 : 300);
 const placeAlone = (alone, linked) => {
   const half = (axis) => linked.reduce((most, node) => Math.max(most, Math.abs(node[axis])), 0);
   const count = alone.length;
-  const [wide, high] = [half("x") + 2.4 * GAP, half("y") + 2.4 * GAP];
+  const [wide, high] = [half("x") + 1.1 * GAP, half("y") + 1.1 * GAP];
   const inner = linked.length ? Math.sqrt(wide * high) : 0;
   const gap = GAP * 1.15;
   alone.forEach((node, at) => {

@@ -2,8 +2,9 @@
 // What lies over the drawing in two dimensions: the links of the note in view, and the labels.
 
 const LABEL_FONT = '"Inter", "Segoe UI", -apple-system, "Helvetica Neue", "Liberation Sans", Arial, sans-serif';
-const LABEL_ROOM = 15000;
-const LONGEST_LABEL = 42;
+const LABEL_ROOM = 21000;
+const LONGEST_LABEL = 34;
+const MOST_DOTS = 400;
 
 amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   const strands = sigma.createCanvasContext("strands", { afterLayer: "edges" });
@@ -71,14 +72,27 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   };
 
   // A label is drawn where no more important one lies.
-  const makeBoard = () => {
-    const taken = [];
-    return (box) => {
-      const free = taken.every((other) => box.right < other.left || box.left > other.right ||
-        box.bottom < other.top || box.top > other.bottom);
-      if (free) taken.push(box);
-      return free;
-    };
+  const makeBoard = (taken) => (box, owner = -1, must = false) => {
+    const free = taken.every((other) => (other.owner === owner && owner >= 0) ||
+      box.right < other.left || box.left > other.right ||
+      box.bottom < other.top || box.top > other.bottom);
+    if (free || must) taken.push(box);
+    return free;
+  };
+
+  // The dots that labels must not cover: those of the notes in view, where they are few.
+  const dots = (shown, lit) => {
+    const { width, height } = sigma.getDimensions();
+    const boxes = [];
+    for (const { index } of network.notes) {
+      if (!shown[index] || (lit && !lit.has(index))) continue;
+      const { x, y, size } = placeOf(index);
+      if (x < 0 || y < 0 || x > width || y > height) continue;
+      const half = size * 0.6;
+      if (boxes.length === MOST_DOTS) return [];
+      boxes.push({ owner: index, left: x - half, right: x + half, top: y - half, bottom: y + half });
+    }
+    return boxes;
   };
 
   const write = (context, text, x, y, { font, colour, halo }) => {
@@ -91,6 +105,16 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     context.fillText(text, x, y);
   };
 
+  const middleOf = (members) => {
+    const sum = { x: 0, y: 0 };
+    for (const { index } of members) {
+      const { x, y } = sigma.getNodeDisplayData(String(index));
+      sum.x += x / members.length;
+      sum.y += y / members.length;
+    }
+    return sigma.framedGraphToViewport(sum);
+  };
+
   const drawClusterNames = (context, isFree) => {
     const ratio = sigma.getCamera().ratio;
     if (network.notes.length < 60 || network.clusters.length < 3 || ratio < 0.45) return;
@@ -98,16 +122,19 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     for (const cluster of network.clusters) {
       const members = cluster.notes.filter(({ index }) => shown[index]);
       if (members.length < 5) continue;
-      const places = members.map(({ index }) => placeOf(index));
-      const x = places.reduce((sum, place) => sum + place.x, 0) / places.length;
-      const y = places.reduce((sum, place) => sum + place.y, 0) / places.length;
+      const middle = middleOf(members);
+      const { x } = middle;
+      // Above its notes where they can be told apart, else in their middle.
+      const y = network.notes.length <= MOST_DOTS
+        ? Math.min(...members.map(({ index }) => placeOf(index)).map((at) => at.y - at.size)) - 13
+        : middle.y;
       const size = Math.min(21, 11 + Math.sqrt(members.length) * 0.6);
       const font = `650 ${size}px ${LABEL_FONT}`;
       context.font = font;
       const text = shortLabel(cluster.name);
       const half = widthOf(context, text, font) / 2 + 6;
       const box = { left: x - half, right: x + half, top: y - size * 0.8, bottom: y + size * 0.8 };
-      if (!isFree(box)) continue;
+      if (!isFree(box) && network.notes.length > MOST_DOTS) continue;
       const colour = amem.mix(amem.clusterColour(look(), cluster.index), look().ink, 0.6);
       write(context, text, x, y + size * 0.35, { font, colour, halo: 5 });
     }
@@ -123,11 +150,22 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     context.font = font;
     const text = shortLabel(note.title);
     const half = widthOf(context, text, font) / 2;
-    const y = place.y + place.size + size + 2;
-    const box = { left: place.x - half - 5, right: place.x + half + 5, top: y - size - 1, bottom: y + 5 };
-    if (!isFree(box) && !must) return false;
+    const aside = place.size + half + 5;
+    const boxAt = ({ x, y }) =>
+      ({ left: x - half - 4, right: x + half + 4, top: y - size, bottom: y + 4 });
+    // Below its dot where there is room, else beside or above it.
+    const spots = [
+      { x: place.x, y: place.y + place.size + size + 2 },
+      { x: place.x + aside, y: place.y + size * 0.35 },
+      { x: place.x - aside, y: place.y + size * 0.35 },
+      { x: place.x, y: place.y - place.size - 5 },
+    ];
+    const inside = ({ x }) => x - half > 4 && x + half < width - 4;
+    const spot = spots.find((each) => inside(each) && isFree(boxAt(each), index)) || (must ? spots[0] : null);
+    if (!spot) return false;
+    if (must) isFree(boxAt(spot), index, true);
     context.globalAlpha = alpha;
-    write(context, text, place.x, y, { font, colour: look().ink, halo: 3.5 });
+    write(context, text, spot.x, spot.y, { font, colour: look().ink, halo: 3.5 });
     context.globalAlpha = 1;
     return true;
   };
@@ -138,8 +176,8 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   const drawNames = (lit) => {
     const context = fresh("names");
     context.textAlign = "center";
-    const isFree = makeBoard();
     const { notes: shown } = state.shown();
+    const isFree = makeBoard(dots(shown, lit));
     const index = focus();
     if (index >= 0 && shown[index]) drawLabel(context, isFree, index, { must: true, alpha: 1 });
     if (lit) {
@@ -149,7 +187,9 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     }
     drawClusterNames(context, isFree);
     const { width, height } = sigma.getDimensions();
-    let left = Math.ceil((width * height) / LABEL_ROOM);
+    // From afar the names of the clusters say more of so many notes.
+    const room = network.notes.length > 1500 && sigma.getCamera().ratio > 0.5 ? 3 * LABEL_ROOM : LABEL_ROOM;
+    let left = Math.ceil((width * height) / room);
     const least = network.notes.length > 1500 ? 2.6 : 0;
     for (const each of byImportance) {
       if (left <= 0) break;

@@ -32,7 +32,9 @@
   const show = (index, closest) => {
     const { notes } = state.shown();
     if (!notes[index]) state.showAll();
+    const inPanel = amem.byId("panel").contains(document.activeElement);
     state.change({ selected: index });
+    if (state.get().view === "graph" && !inPanel) canvas.focus({ preventScroll: true });
     if (drawing && state.get().view === "graph") drawing.centre(index, closest);
   };
 
