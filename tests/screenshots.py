@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.core.graph import clusters
+from amem_cli.core.graph_clusters import clusters
 from amem_cli.rendering.graph_page import graph_page
 from tests.browser import chromium, visiting
 from tests.networks import made_up_network

@@ -36,13 +36,20 @@ class Styled:
     def __str__(self) -> str:
         return "".join(printable(text) for text, _ in self._parts)
 
-    def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> Iterator[Text]:
-        """Draw it; what does not fit into a line goes on below its beginning, not at the margin."""
+    def as_text(self) -> Text:
+        """It as rich knows it."""
         from rich.text import Text
 
         text = Text()
         for part, style in self._parts:
             text.append(printable(part), style=style or None)
+        return text
+
+    def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> Iterator[Text]:
+        """Draw it; what does not fit into a line goes on below its beginning, not at the margin."""
+        from rich.text import Text
+
+        text = self.as_text()
         hang = self._indentation()
         room = options.max_width - hang
         if options.no_wrap or not hang or room < _LEAST_WIDTH:

@@ -35,7 +35,7 @@ class _Cut:
         self._text = text
 
     def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
-        text = self._text.__rich__()
+        text = self._text.as_text()
         text.no_wrap, text.overflow = True, "ellipsis"
         yield text
 
@@ -242,11 +242,11 @@ def _grow(tree: Tree, graph: Graph, branch: Branch, limit: int) -> None:
     for child in shown:
         label = _Cut(Styled(*_label(graph, child)))
         reason = _reason(child)
-        told = Group(label, Styled((f"  {reason}", "italic")).__rich__()) if reason else label
+        told = Group(label, Styled((f"  {reason}", "italic")).as_text()) if reason else label
         _grow(tree.add(told), graph, child, limit)
     left = len(branch.children) - len(shown)
     if left:
-        tree.add(Styled((f"… {left} more (--limit 0 shows all)", "dim")).__rich__())
+        tree.add(Styled((f"… {left} more (--limit 0 shows all)", "dim")).as_text())
 
 
 def _label(graph: Graph, child: Branch) -> Row:

@@ -176,5 +176,3 @@ def link_words(link: LinkRecord) -> str:
     """What is recorded of a link, behind its text."""
     reason = f": {link.reason}" if link.reason else ""
     return f"  {link.relation} {link.strength:.2g}{reason}"
-
-

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from amem_cli.core.graph import Edge, Graph, clusters
+from amem_cli.core.graph import Edge, Graph
+from amem_cli.core.graph_clusters import clusters
 from amem_cli.rendering.graph_page import graph_page, without_private
 from amem_cli.rendering.graph_page.page import LIBRARIES, SCRIPTS
 from tests.conftest import Program

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from amem_cli.core.graph import Edge, Graph, clusters
+from amem_cli.core.graph import Edge, Graph
+from amem_cli.core.graph_clusters import clusters
 from amem_cli.rendering.graph_page import graph_page
 from tests.browser import chromium, visiting
 from tests.networks import made_up_network, made_up_note
