@@ -45,7 +45,9 @@ def take(page: Page, name: str) -> None:
 
     page.wait_for_timeout(300)
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    picture.quantize(256, dither=Image.Dither.NONE).save(IMAGES / name, optimize=True)
+    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        IMAGES / name, optimize=True
+    )
 
 
 if __name__ == "__main__":

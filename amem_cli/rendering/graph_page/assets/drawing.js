@@ -59,7 +59,7 @@ amem.makeDrawing = ({ network, state, container }) => {
 
   const sigma = new Sigma(graph, container, {
     renderLabels: false, renderEdgeLabels: false, zIndex: true, nodeReducer, edgeReducer,
-    minEdgeThickness: 0.4, stagePadding: 46, minCameraRatio: 0.03, maxCameraRatio: 3,
+    minEdgeThickness: 0.4, stagePadding: 60, minCameraRatio: 0.03, maxCameraRatio: 3,
     defaultDrawNodeHover: () => {}, defaultNodeType: "disc", enableEdgeEvents: false,
     zoomToSizeRatioFunction: (ratio) => Math.pow(ratio, 0.62), allowInvalidContainer: true,
     // Points and hairlines, where there are so many that nothing finer would be seen.
