@@ -33,9 +33,9 @@ def mcp(
 
     Examples:
 
-        amem --vault ~/notes mcp
+        amem mcp --vault ~/notes
 
-        amem --vault ~/notes mcp --read-only
+        amem mcp --vault ~/notes --read-only
     """
     import os
 
