@@ -183,10 +183,6 @@ def test_the_end_of_its_input_ends_it_also_when_its_client_was_killed(
 
 
 def test_a_client_that_closes_its_ear_ends_the_server(amem: Program, vault: Path) -> None:
-    with raw_server(amem) as server:
-        server.greet()
-        assert server.process.stdout is not None
-        os.close(os.dup(server.process.stdout.fileno()))
     process = subprocess.Popen(
         [*SERVER, "mcp"],
         cwd=amem.folder,
@@ -373,7 +369,7 @@ def test_the_bundled_model_works_beside_the_protocol(amem: Program, vault: Path)
         while (said := server.said()).get("id") != 1:
             told.append(said["params"]["message"])
         made = said["result"]["structuredContent"]
-        assert (made["pending"], made["problems"]) == (False, []) or made["context"]
+        assert made["pending"] is False and made["context"]
         assert any("asking SmolLM2" in each for each in told)
         maps = Path(f"/proc/{server.process.pid}/maps").read_text()
         assert "torch" not in maps and "llama" not in maps
