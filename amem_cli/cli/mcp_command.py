@@ -33,24 +33,34 @@ def mcp(
 
     Examples:
 
-        amem --vault ~/notes mcp
+        amem mcp --vault ~/notes
 
-        amem --vault ~/notes mcp --read-only
+        amem mcp --vault ~/notes --read-only
     """
+    import gc
     import os
+    import sys
 
     from amem_cli.agents.stdio import take_wire
+    from amem_cli.wiring import find_vault
 
     if read_only and allow_delete:
         raise UsageError("--read-only and --allow-delete say the opposite", hint="Leave one out.")
     session = session_of(context)
-    from amem_cli.wiring import find_vault
-
     root = find_vault(session.vault)
+    if sys.stdin.isatty():
+        session.output.notice(
+            f"serving {root}; it is for a client to start (docs/agents.md), Ctrl-D ends it"
+        )
     # Nothing else of the process may write to the client, so this comes before all else is loaded.
     wire = take_wire()
+    # The SDK makes some hundred thousand objects as it is loaded, all of which stay.
+    gc.disable()
     from amem_cli.agents.open_vault import OpenVault, Policy
     from amem_cli.agents.server import run
+
+    gc.freeze()
+    gc.enable()
 
     policy = Policy(writes=not read_only, deletes=allow_delete, sees_private=include_private)
     run(OpenVault(root, policy, session.output.notice), wire)

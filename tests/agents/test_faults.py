@@ -183,10 +183,6 @@ def test_the_end_of_its_input_ends_it_also_when_its_client_was_killed(
 
 
 def test_a_client_that_closes_its_ear_ends_the_server(amem: Program, vault: Path) -> None:
-    with raw_server(amem) as server:
-        server.greet()
-        assert server.process.stdout is not None
-        os.close(os.dup(server.process.stdout.fileno()))
     process = subprocess.Popen(
         [*SERVER, "mcp"],
         cwd=amem.folder,
@@ -361,6 +357,24 @@ def test_nothing_but_the_protocol_comes_out_of_it(amem: Program, vault: Path) ->
             assert json.loads(server.lines.get())["jsonrpc"] == "2.0"
         assert b"a library says hello" in server.complaints
         assert b"native code too" in server.complaints
+
+
+@pytest.mark.models
+def test_the_bundled_model_works_beside_the_protocol(amem: Program, vault: Path) -> None:
+    """Progress while it is asked, and nothing of llama.cpp's on stdout."""
+    with raw_server(amem, AMEM_LLM_BACKEND="llama.cpp") as server:
+        server.greet()
+        server.call(1, "add", content="Walruses and otters both eat clams.", title="Clams")
+        told = []
+        while (said := server.said()).get("id") != 1:
+            told.append(said["params"]["message"])
+        made = said["result"]["structuredContent"]
+        assert made["pending"] is False and made["context"]
+        assert any("asking SmolLM2" in each for each in told)
+        maps = Path(f"/proc/{server.process.pid}/maps").read_text()
+        assert "torch" not in maps and "llama" not in maps
+        assert server.end() == 0
+        assert server.lines.empty()
 
 
 def test_a_folder_that_is_no_vault_is_told_of_before_anything_is_served(amem: Program) -> None:
