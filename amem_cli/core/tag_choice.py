@@ -22,8 +22,8 @@ _VOTE_WEIGHT = 1.0
 _LEAST_ELECTORATE = 4
 # Cosines of MiniLM: below the first the nearest note is about something else, from the second on it
 # is about the same.
-_UNRELATED = 0.3
-_RELATED = 0.5
+_UNRELATED = 0.2
+_RELATED = 0.4
 _USUAL_TAGS_PER_NOTE = 2
 _WORD_BONUS = 0.45
 _NAME_WEIGHT = 0.8
