@@ -45,6 +45,9 @@ def own_folders(
     home = tmp_path_factory.mktemp("home")
     for name in [name for name in os.environ if name.startswith("AMEM_")]:
         monkeypatch.delenv(name)
+    # Tests that run beside one another are given a size that is no terminal's.
+    for name in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AMEM_CONFIG_DIR", str(home / "config"))
     monkeypatch.setenv("AMEM_STATE_DIR", str(home / "state"))
     monkeypatch.setenv("AMEM_DATA_DIR", str(home / "data"))

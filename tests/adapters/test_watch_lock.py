@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -221,6 +222,10 @@ def test_asking_keeps_nobody_from_watching(root: Path, environment: Mapping[str,
             lock = WatchLock(root, environment)
             lock.acquire()
             lock.release()
+        # The askers may have had no turn in between.
+        deadline = time.monotonic() + 30
+        while False not in seen and time.monotonic() < deadline:
+            time.sleep(0.01)
     finally:
         ended.set()
         for asker in askers:
