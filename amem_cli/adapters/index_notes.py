@@ -103,12 +103,12 @@ class NoteTables(VectorTables, NameTables):
         self.rows("DELETE FROM attempts WHERE path = ?", (path,))
 
     def touch(self, path: str, file: KnownFile) -> None:
-        """The file's times changed, not its content."""
+        """The file's times changed, or its size as a save was seen half done; not its content."""
         self.rows(
-            "UPDATE notes SET mtime_ns = ?1, ctime_ns = ?2, inode = ?3, scanned_ns = ?4,"
+            "UPDATE notes SET mtime_ns = ?1, ctime_ns = ?2, inode = ?3, scanned_ns = ?4, size = ?5,"
             " modified = strftime('%Y-%m-%dT%H:%M:%S+00:00', ?1 / 1000000000, 'unixepoch')"
-            " WHERE path = ?5",
-            (file.mtime_ns, file.ctime_ns, file.inode, file.scanned_ns, path),
+            " WHERE path = ?6",
+            (file.mtime_ns, file.ctime_ns, file.inode, file.scanned_ns, file.size, path),
         )
 
     def _handle(self, path: str) -> int | None:

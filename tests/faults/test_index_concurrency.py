@@ -98,7 +98,12 @@ def test_the_index_survives_processes_that_are_killed_while_indexing(tmp_path: P
     chance = random.Random(7)
     for number in range(6):
         actors = [start(ACTOR, tmp_path, "writer", f"{number}{each}", 60) for each in "ab"]
-        time.sleep(1.0 + chance.random() * 0.5)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not any(
+            (tmp_path / "notes").glob(f"{number}[ab] *.md")
+        ):
+            time.sleep(0.02)
+        time.sleep(0.2 + chance.random() * 0.5)
         for actor in actors:
             actor.kill()
             actor.communicate()

@@ -138,6 +138,27 @@ def test_one_bad_note_does_not_hide_the_others(tmp_path: Path) -> None:
     assert list(ports.index.keyword_scores(["walrus"], 5)) == ["bomb.md"]
 
 
+class _HalfSaved(VaultFolder):
+    """A vault in which an editor has emptied a file as its size is asked, and written it as it is
+    read."""
+
+    saving = True
+
+    def read(self, path: str) -> FileContent:
+        content = super().read(path)
+        return replace(content, state=content.state._replace(size=0)) if self.saving else content
+
+
+def test_a_file_that_was_being_saved_as_it_was_read_is_known_with_its_size(tmp_path: Path) -> None:
+    vault = _HalfSaved(tmp_path)
+    ports = replace(open_vault(tmp_path), vault=vault)
+    write_note(tmp_path, "a.md", "The walrus sleeps.\n")
+    synchronise(ports)
+    vault.saving = False
+    synchronise(ports)
+    assert ports.index.file_states()["a.md"].size == (tmp_path / "a.md").stat().st_size
+
+
 class _Closed(VaultFolder):
     """A vault one folder of which cannot be listed for the moment."""
 
