@@ -164,6 +164,8 @@ def undo(
         amem undo 000641a2c3f --cascade
 
         amem undo --since 2026-03-02T15:00
+
+        amem undo --since yesterday
     """
     from amem_cli.core.errors import UsageError
     from amem_cli.services.undo import undo as take_back
