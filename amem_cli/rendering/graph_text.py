@@ -69,7 +69,8 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
     told = "linked with so many other clusters"
     show.section("bridges", told, _counted(bridges, titles), len(bridges))
     show.section("disputes", "which note goes against which", _disputes(seen, titles))
-    share = f"{len(seen.orphans)} of {len(graph.nodes)} notes have no link"
+    lacks = "has" if len(seen.orphans) == 1 else "have"
+    share = f"{len(seen.orphans)} of {_plural(len(graph.nodes), 'note')} {lacks} no link"
     orphans: list[Row] = [
         (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in seen.orphans
     ]

@@ -43,6 +43,11 @@ def test_a_vault_is_told_at_a_glance(amem: Program, vault: Path) -> None:
     assert "alone 8" not in told and "alone 8" in amem("--verbose", "graph").out
 
 
+def test_a_single_orphan_is_told_as_one(amem: Program, vault: Path) -> None:
+    write_note(vault, "alone.md", "Nothing leads here.\n")
+    assert "1 of 18 notes has no link" in amem("graph").out
+
+
 def test_what_grew_lately_is_told_with_who_made_it(amem: Program, vault: Path) -> None:
     assert "lately" not in amem("graph").out
     today = datetime.now().astimezone().isoformat(timespec="seconds")
