@@ -243,7 +243,7 @@ def _grow(tree: Tree, graph: Graph, branch: Branch, limit: int) -> None:
     for child in shown:
         label = _Cut(Styled(*_label(graph, child)))
         reason = _reason(child)
-        told = Group(label, Styled((f"  {reason}", "italic")).as_text()) if reason else label
+        told = Group(label, Styled((f"  {reason}", "italic"))) if reason else label
         _grow(tree.add(told), graph, child, limit)
     left = len(branch.children) - len(shown)
     if left:
