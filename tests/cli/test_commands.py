@@ -293,7 +293,9 @@ def test_adopting_a_folder_changes_no_note(amem: Program) -> None:
     adopted = amem("init", ".", "--adopt", "--json")
     assert adopted.json["notes"] == 50
     assert amem("search", "note 7", "--json").code == 0
-    assert amem("evolve").out == "nothing is pending\n"
+    evolved = amem("evolve")
+    assert evolved.out == "nothing is pending\n"
+    assert "50 notes have never been processed: amem evolve --all" in evolved.err
     after = tree_hashes(amem.folder)
     assert {path: after[path] for path in before} == before
 
