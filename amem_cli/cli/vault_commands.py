@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,7 +60,7 @@ def init(
     }
     what = "adopted" if adopt else "made"
     counted = f"{notes} note{'' if notes == 1 else 's'}"
-    text = f"{what} {root}: {counted}\nnext: cd {root} && amem add “…”"
+    text = f"{what} {root}: {counted}\nnext: cd {shlex.quote(str(root))} && amem add “…”"
     session.output.result(document, lambda _: session.output.plain(text))
 
 
