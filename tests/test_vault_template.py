@@ -95,6 +95,11 @@ def test_a_page_needs_no_properties() -> None:
     assert parts(TEMPLATE / "Home.md")[0] == {}
 
 
+def test_the_page_on_searching_is_no_answer_to_its_own_examples() -> None:
+    _, body = parts(TEMPLATE / "Home.md")
+    assert set(re.findall(r'amem (?:add|search|ask) "([^"]*)"', body)) == {"…"}
+
+
 def test_the_note_template_can_not_be_taken_for_a_memory() -> None:
     properties, _ = parts(TEMPLATE / "templates" / "Note.md")
     assert "id" not in properties

@@ -10,6 +10,8 @@ from amem_cli.core.errors import SettingsError
 
 STATE_FOLDER = ".amem"
 IGNORED = (".amem/index.db*", ".amem/*.lock", ".amem/intents/")
+# Deleted notes; left to the user where the lines above stand in the file already.
+_ALSO_IGNORED = (".trash/",)
 ATTRIBUTES = (".amem/journal/*.jsonl merge=union text eol=lf",)
 
 
@@ -82,9 +84,11 @@ def adopt_vault(folder: Path) -> list[str]:
         if not config.exists():
             shutil.copyfile(template_folder() / STATE_FOLDER / "config.toml", config)
             written.append(f"{STATE_FOLDER}/config.toml")
-        for name, lines in ((".gitignore", IGNORED), (".gitattributes", ATTRIBUTES)):
-            if extend_lines(folder / name, lines):
-                written.append(name)
+        if extend_lines(folder / ".gitignore", IGNORED):
+            extend_lines(folder / ".gitignore", _ALSO_IGNORED)
+            written.append(".gitignore")
+        if extend_lines(folder / ".gitattributes", ATTRIBUTES):
+            written.append(".gitattributes")
     except OSError as error:
         raise SettingsError(f"cannot make {folder} a vault: {error}") from None
     return written

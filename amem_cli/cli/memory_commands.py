@@ -48,7 +48,10 @@ def evolve(
     session = session_of(context)
     with session.workspace(llm_backend=None if llm else "none") as workspace:
         paths = _chosen(workspace, notes or [], everything)[:limit]
-        session.embed(workspace)
+        if paths:
+            session.embed(workspace)
+        elif not everything:
+            _tell_unprocessed(session, len(workspace.index.unprocessed()))
         code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes))
     if code:
         raise typer.Exit(code)
@@ -82,6 +85,13 @@ def _evolve(
     if batch.stopped:
         return EXIT_FIXABLE
     return EXIT_NOT_FOUND if report.pending and not dry_run else 0
+
+
+def _tell_unprocessed(session: Session, count: int) -> None:
+    """Notes of an adopted folder wait for nothing, and get nothing unasked."""
+    if count:
+        have = "1 note has" if count == 1 else f"{count} notes have"
+        session.output.notice(f"{have} never been processed: amem evolve --all")
 
 
 def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[str]:
@@ -164,6 +174,8 @@ def undo(
         amem undo 000641a2c3f --cascade
 
         amem undo --since 2026-03-02T15:00
+
+        amem undo --since yesterday
     """
     from amem_cli.core.errors import UsageError
     from amem_cli.services.undo import undo as take_back

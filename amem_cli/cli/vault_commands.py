@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,7 +59,8 @@ def init(
         "problems": [_problem(problem) for problem in problems],
     }
     what = "adopted" if adopt else "made"
-    text = f"{what} {root}: {notes} notes\nnext: cd {root} && amem add “…”"
+    counted = f"{notes} note{'' if notes == 1 else 's'}"
+    text = f"{what} {root}: {counted}\nnext: cd {shlex.quote(str(root))} && amem add “…”"
     session.output.result(document, lambda _: session.output.plain(text))
 
 

@@ -69,7 +69,8 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
     told = "linked with so many other clusters"
     show.section("bridges", told, _counted(bridges, titles), len(bridges))
     show.section("disputes", "which note goes against which", _disputes(seen, titles))
-    share = f"{len(seen.orphans)} of {len(graph.nodes)} notes have no link"
+    lacks = "has" if len(seen.orphans) == 1 else "have"
+    share = f"{len(seen.orphans)} of {_plural(len(graph.nodes), 'note')} {lacks} no link"
     orphans: list[Row] = [
         (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in seen.orphans
     ]
@@ -242,7 +243,7 @@ def _grow(tree: Tree, graph: Graph, branch: Branch, limit: int) -> None:
     for child in shown:
         label = _Cut(Styled(*_label(graph, child)))
         reason = _reason(child)
-        told = Group(label, Styled((f"  {reason}", "italic")).as_text()) if reason else label
+        told = Group(label, Styled((f"  {reason}", "italic"))) if reason else label
         _grow(tree.add(told), graph, child, limit)
     left = len(branch.children) - len(shown)
     if left:

@@ -217,7 +217,7 @@ def _write_head(figure: Any, title: str, notes: int, theme: Theme) -> None:
         fontweight="bold",
         parse_math=False,
     )
-    told = f"{notes} notes, those of like meaning near one another"
+    told = "1 note" if notes == 1 else f"{notes} notes, those of like meaning near one another"
     figure.text(0.03, 0.918, told, color=theme.faint, fontsize=10.5)
 
 

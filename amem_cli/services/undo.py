@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time
 
 from amem_cli.core.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.core.identity import parse_moment
 from amem_cli.core.journal import REMOVING, Event
 from amem_cli.core.ownership import undone_events
+from amem_cli.core.relative_days import day_range
 from amem_cli.services.reversal_drafts import Reversal
 from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts
@@ -81,7 +82,8 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
     """Reverse all that the machine did since a moment, in all notes or in none.
 
     Args:
-        since: an ISO 8601 date or time, or the beginning of an event's id, which is included.
+        since: an ISO 8601 date or time, days as `day_range` reads them, of which the first counts,
+            or the beginning of an event's id, which is included.
         keep_edits: take back what nobody edited since, and leave the rest.
 
     Raises:
@@ -112,16 +114,24 @@ def _first_event(ports: VaultPorts, since: str) -> _Since:
     # An id begins with zeros until the year 2540; no date does.
     if since.startswith("00"):
         return _Since(event=_event(ports, since).id)
+    now = ports.clock.now()
     try:
-        moment = parse_moment(since)
+        moment = _moment(since, now)
     except ValueError:
         raise UsageError(
             f"--since {since!r} is neither a date nor an event",
-            hint="Write it as 2026-03-02, as 2026-03-02T15:00, or as an id of `amem history`.",
+            hint="Write it as 2026-03-02, 2026-03-02T15:00, 7d, yesterday or 'last week', or as an"
+            " id of `amem history`.",
         ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=ports.clock.now().tzinfo)
-    return _Since(moment=moment)
+    return _Since(moment=moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo))
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    """A date or time as it is written, or the beginning of the days that a text names."""
+    try:
+        return parse_moment(text)
+    except ValueError:
+        return datetime.combine(day_range(text, now.date())[0], time())
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,6 +286,11 @@ def test_a_closed_pipe_is_no_error(amem: Program, vault: Path) -> None:
     assert done.stderr == b""
 
 
+def test_the_next_step_can_be_typed_where_a_folder_has_a_blank(amem: Program) -> None:
+    told = amem("init", "my notes", "--quiet").out
+    assert f"cd '{amem.folder.resolve() / 'my notes'}' && amem add" in told
+
+
 def test_adopting_a_folder_changes_no_note(amem: Program) -> None:
     for number in range(50):
         write_note(amem.folder, f"old/{number}.md", f"note {number} about [[{number + 1}]]\r\n")
@@ -293,7 +298,9 @@ def test_adopting_a_folder_changes_no_note(amem: Program) -> None:
     adopted = amem("init", ".", "--adopt", "--json")
     assert adopted.json["notes"] == 50
     assert amem("search", "note 7", "--json").code == 0
-    assert amem("evolve").out == "nothing is pending\n"
+    evolved = amem("evolve")
+    assert evolved.out == "nothing is pending\n"
+    assert "50 notes have never been processed: amem evolve --all" in evolved.err
     after = tree_hashes(amem.folder)
     assert {path: after[path] for path in before} == before
 

@@ -43,6 +43,38 @@ def test_a_vault_is_told_at_a_glance(amem: Program, vault: Path) -> None:
     assert "alone 8" not in told and "alone 8" in amem("--verbose", "graph").out
 
 
+def test_a_long_reason_goes_on_below_its_beginning(amem: Program, vault: Path) -> None:
+    amem("link", "Home", HUB, "--reason", "both of them lead a reader into all the other notes")
+    _, told = at_terminal(vault, ["graph", "Home", "--depth", "1"], (), COLUMNS="40")
+    lines = [line.rstrip() for line in plain(told).splitlines()]
+    place = next(at for at, line in enumerate(lines) if "both of them" in line)
+    start = lines[place].index("both")
+    assert lines[place + 1].lstrip("│ ") == lines[place + 1][start:] != ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("graph", "--format", "dot"),
+        ("graph", "Home", "--format", "text"),
+        ("export",),
+    ],
+)
+def test_nothing_is_written_over_settings_and_journal(
+    amem: Program, vault: Path, words: tuple[str, ...]
+) -> None:
+    own = vault / ".amem/config.toml"
+    before = own.read_bytes()
+    result = amem(*words, "--output", str(own))
+    assert result.code == 2 and "amem's own folder" in result.err
+    assert own.read_bytes() == before
+
+
+def test_a_single_orphan_is_told_as_one(amem: Program, vault: Path) -> None:
+    write_note(vault, "alone.md", "Nothing leads here.\n")
+    assert "1 of 18 notes has no link" in amem("graph").out
+
+
 def test_what_grew_lately_is_told_with_who_made_it(amem: Program, vault: Path) -> None:
     assert "lately" not in amem("graph").out
     today = datetime.now().astimezone().isoformat(timespec="seconds")

@@ -35,6 +35,11 @@ PIXELS = """() => {
     ['edges', 'nodes', 'names'].map((id) => [id, count(sigma.getCanvases()[id])]));
 }"""
 
+PLACE_OF_THE_NOTE_IN_VIEW = """() => {
+  const { drawing: { sigma }, state } = amem.shown;
+  return sigma.framedGraphToViewport(sigma.getNodeDisplayData(String(state.get().selected)));
+}"""
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -226,6 +231,49 @@ def test_the_address_keeps_what_the_reader_chose(browser: Browser, small: Path) 
     with visiting(browser, small, state=state) as visit:
         assert visit.page.inner_text("#panel h2") == "Rye"
         assert shown(visit.page) == {"notes": 2, "links": 1}
+
+
+def test_a_page_that_opens_on_a_note_shows_it_in_the_drawing(
+    browser: Browser, folder: Path
+) -> None:
+    file = folder / "focus.html"
+    page = graph_page(small_network(), vault_name="v", clusters=[], focus="bread/Rye.md")
+    file.write_text(page, encoding="utf-8")
+    with visiting(browser, file) as visit:
+        assert visit.page.inner_text("#panel h2") == "Rye"
+        place = visit.page.evaluate(PLACE_OF_THE_NOTE_IN_VIEW)
+        # The panel covers the right side of the window.
+        assert 0 < place["x"] < 700 and 0 < place["y"] < 600
+
+
+def test_a_page_without_notes_says_so(browser: Browser, folder: Path) -> None:
+    file = folder / "empty.html"
+    page = graph_page(Graph({}, (), ()), vault_name="v", clusters=[])
+    file.write_text(page, encoding="utf-8")
+    with visiting(browser, file) as visit:
+        assert "no notes yet" in visit.page.inner_text("#told")
+        assert visit.troubles == []
+
+
+def test_each_link_is_counted_and_notes_of_one_title_are_told_apart(
+    browser: Browser, folder: Path
+) -> None:
+    file = folder / "namesakes.html"
+    notes = {path: made_up_note(path, "index") for path in ("a/index.md", "b/index.md")}
+    edges = (
+        Edge("a/index.md", "b/index.md", "wikilink", "person"),
+        Edge("b/index.md", "a/index.md", "wikilink", "person"),
+    )
+    page = graph_page(Graph(notes, edges, ()), vault_name="v", clusters=[])
+    file.write_text(page, encoding="utf-8")
+    with visiting(browser, file) as visit:
+        assert visit.page.inner_text("#counts") == "2 notes · 2 links"
+        visit.page.keyboard.press("/")
+        visit.page.keyboard.type("index")
+        assert "b/index.md" in visit.page.inner_text("#results")
+        visit.page.keyboard.press("Escape")
+        visit.page.click("#view")
+        assert "b/index.md" in visit.page.inner_text("#list")
 
 
 def test_without_webgl_the_notes_are_a_list(browser: Browser, small: Path) -> None:

@@ -122,10 +122,16 @@ def test_adopting_touches_no_note(tmp_path: Path) -> None:
     after = tree_hashes(tmp_path)
     assert {path: after[path] for path in before} == before
     assert set(after) - set(before) == {".gitignore", ".gitattributes"}
+    ignored = tmp_path / ".gitignore"
+    assert ".trash/" in ignored.read_text().splitlines()
     assert ports.index.pending() == []
     assert [problem.path for problem in ports.index.problems()] == ["odd.md"]
     adopt_vault(tmp_path)
     assert tree_hashes(tmp_path) == after
+    # Whoever wants deleted notes in git takes the line out, and it stays out.
+    ignored.write_text(ignored.read_text().replace(".trash/\n", ""))
+    adopt_vault(tmp_path)
+    assert ".trash/" not in ignored.read_text()
 
 
 def test_one_bad_note_does_not_hide_the_others(tmp_path: Path) -> None:

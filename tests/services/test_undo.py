@@ -169,7 +169,16 @@ def test_since_takes_dates_and_never_a_persons_own_changes(tmp_path: Path) -> No
     with pytest.raises(SettingsError):
         undo_since(ports, "2031-01-01")
     with pytest.raises(UsageError):
-        undo_since(ports, "last week")
+        undo_since(ports, "the other day")
+
+
+@pytest.mark.parametrize("since", ["yesterday", "7d", "last week", "2030-03", "2030"])
+def test_since_takes_days_as_a_search_does(tmp_path: Path, since: str) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote("Dough.", title="Dough", tags=["mine"]))
+    machine_sets(ports, path, tags=["mine", "its"])
+    undo_since(ports, since)
+    assert own(ports, path).tags == ("mine",)
 
 
 def test_one_edited_field_keeps_all_since_from_being_taken_back(tmp_path: Path) -> None:

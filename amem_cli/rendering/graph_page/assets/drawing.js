@@ -151,6 +151,8 @@ amem.makeDrawing = ({ network, state, container }) => {
         const node = nodes[Number(key)];
         return { ...data, x: node.x, y: -node.y };
       }, { attributes: ["x", "y"] });
+      // Whoever looks for a note from here on finds it where it is now.
+      sigma.refresh();
     },
     refresh,
     setPalette: (name) => {

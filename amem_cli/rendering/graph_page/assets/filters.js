@@ -88,8 +88,8 @@ amem.makeFilters = ({ network, state, look }) => {
   };
 
   const drawCounts = () => {
-    const { count, pairs } = state.shown();
-    const links = pairs.filter(Boolean).length;
+    const { count, notes, linkShown } = state.shown();
+    const links = tally((link) => notes[link.source] && notes[link.target] && linkShown(link));
     const all = count === network.notes.length;
     const text = all ? amem.counted(count, "note")
       : `${count.toLocaleString("en")} of ${amem.counted(network.notes.length, "note")}`;

@@ -21,6 +21,7 @@ amem.makeList = ({ network, state, find, colourOf, show }) => {
     }, [
       amem.element("span", { class: "dot", style: { "--dot": colourOf(note) } }),
       amem.element("span", { text: note.title }),
+      note.isNamesake ? amem.element("span", { class: "list-path", text: note.path }) : null,
     ])]),
     amem.element("td", { class: "list-tags", text: note.tags.map((tag) => `#${tag}`).join("  ") }),
     amem.element("td", { class: "number", text: String(note.near.size) }),

@@ -28,6 +28,9 @@ amem.readNetwork = (text) => {
   const clusters = raw.clusters.map((name, index) => ({
     index, name, notes: notes.filter((note) => note.cluster === index),
   }));
+  const titled = new Map();
+  for (const { title } of notes) titled.set(title, (titled.get(title) || 0) + 1);
+  for (const note of notes) note.isNamesake = titled.get(note.title) > 1;
   return {
     vault: raw.vault, placed: raw.placed, focus: raw.focus, relations: raw.relations,
     notes, links, pairs, clusters, tags: amem.tagCounts(notes),

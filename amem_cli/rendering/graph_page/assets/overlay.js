@@ -95,6 +95,13 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     return boxes;
   };
 
+  // The buttons over the drawing, under which no label could be read.
+  const buttons = () => {
+    const from = sigma.getContainer().getBoundingClientRect();
+    const { left, right, top, bottom } = amem.byId("zoom").getBoundingClientRect();
+    return { left: left - from.left, right: right - from.left, top: top - from.top, bottom: bottom - from.top };
+  };
+
   const write = (context, text, x, y, { font, colour, halo }) => {
     context.font = font;
     context.lineJoin = "round";
@@ -134,7 +141,9 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
       const text = shortLabel(cluster.name);
       const half = widthOf(context, text, font) / 2 + 6;
       const box = { left: x - half, right: x + half, top: y - size * 0.8, bottom: y + size * 0.8 };
-      if (!isFree(box) && network.notes.length > MOST_DOTS) continue;
+      // Between few notes it is drawn over a dot rather than left out, and no label over it.
+      const few = network.notes.length <= MOST_DOTS;
+      if (!isFree(box, -1, few) && !few) continue;
       const colour = amem.mix(amem.clusterColour(look(), cluster.index), look().ink, 0.6);
       write(context, text, x, y + size * 0.35, { font, colour, halo: 5 });
     }
@@ -177,7 +186,7 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
     const context = fresh("names");
     context.textAlign = "center";
     const { notes: shown } = state.shown();
-    const isFree = makeBoard(dots(shown, lit));
+    const isFree = makeBoard([...dots(shown, lit), buttons()]);
     const index = focus();
     if (index >= 0 && shown[index]) drawLabel(context, isFree, index, { must: true, alpha: 1 });
     if (lit) {

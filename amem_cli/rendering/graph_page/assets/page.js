@@ -151,6 +151,9 @@
     state.get().view = "list";
     amem.byId("told").textContent = "This browser cannot draw with WebGL: here are the notes as a list.";
   }
+  if (!network.notes.length) {
+    amem.byId("told").textContent = "There are no notes yet. amem add writes the first one.";
+  }
   state.listen(drawAll);
   applyTheme();
   const settled = () => {

@@ -64,6 +64,7 @@ amem.makeSearch = ({ network, state, find, colourOf, show }) => {
   };
 
   const hint = (note, query) => {
+    if (note.isNamesake) return note.path;
     const folded = amem.folded(query.trim());
     if (amem.folded(note.title).includes(folded)) return note.tags.slice(0, 3).map((tag) => `#${tag}`).join("  ");
     const alias = note.aliases.find((each) => amem.folded(each).includes(folded));
