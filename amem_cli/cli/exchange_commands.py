@@ -44,6 +44,10 @@ def import_notes(
     into: Annotated[
         str | None, typer.Option(help="The folder of the vault for the notes; . for the top.")
     ] = None,
+    unless_known: Annotated[
+        bool,
+        typer.Option("--unless-known", help="Leave out notes whose very text is here already."),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say note by note what would be made; write nothing.")
     ] = False,
@@ -71,7 +75,7 @@ def import_notes(
 
     session = session_of(context)
     with session.workspace(llm_backend=None if llm else "none") as workspace:
-        report = _imported(session, workspace, source, kind, into, dry_run)
+        report = _imported(session, workspace, source, kind, into, unless_known, dry_run)
         outcomes: list[Outcome] = []
         if wait and llm and not dry_run:
             session.embed(workspace)
@@ -90,6 +94,7 @@ def _imported(
     path: Path,
     kind: str | None,
     into: str | None,
+    unless_known: bool,
     dry_run: bool,
 ) -> ImportReport:
     from amem_cli.adapters.attachment_folder import VaultAttachments
@@ -104,6 +109,7 @@ def _imported(
             VaultAttachments(workspace.root),
             folder=into,
             usual_folder=workspace.settings.notes_dir,
+            unless_known=unless_known,
             dry_run=dry_run,
             progress=progress,
         )

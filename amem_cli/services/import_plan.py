@@ -15,11 +15,12 @@ from amem_cli.core.note_file import parse_note
 from amem_cli.services.import_names import SourceNames, VaultNames
 from amem_cli.services.import_origins import Origin, known_origins, origin_of
 from amem_cli.services.import_paths import FreePaths
+from amem_cli.services.known_text import GivenText, KnownTexts, given_text
 from amem_cli.services.vault_ports import VaultPorts
 
 MAX_NOTE_BYTES = 2 * 1024 * 1024 - 64 * 1024
 
-Decision = Literal["make", "there", "changed", "refused"]
+Decision = Literal["make", "there", "changed", "known", "refused"]
 
 
 @dataclass(slots=True)
@@ -31,6 +32,8 @@ class PlannedNote:
         names, aliases: what else it is called there.
         path: where it goes, or where it is already; empty where it is nowhere.
         reason: why it is not made.
+        given: its text, to compare.
+        same_text: path of the note that has its very text: of the vault, or an earlier one.
     """
 
     origin: Origin
@@ -44,6 +47,8 @@ class PlannedNote:
     path: str = ""
     id: str = ""
     reason: str = ""
+    given: GivenText | None = None
+    same_text: str = ""
 
     @property
     def shown(self) -> str:
@@ -73,15 +78,21 @@ class ImportPlan:
 
 
 def plan_import(
-    ports: VaultPorts, source: Source, folder: str | None, usual_folder: str
+    ports: VaultPorts,
+    source: Source,
+    folder: str | None,
+    usual_folder: str,
+    *,
+    unless_known: bool = False,
 ) -> ImportPlan:
     """Look at every note of a source; nothing is written.
 
     Args:
+        unless_known: make no note whose very text is here.
         folder: vault-relative folder for the notes, empty for the top; where it is None they go to
             `usual_folder`, and those that this program wrote out to where they were.
     """
-    return _Planner(ports, source, folder, usual_folder).plan()
+    return _Planner(ports, source, folder, usual_folder, unless_known).plan()
 
 
 def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
@@ -96,7 +107,12 @@ def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
 
 class _Planner:
     def __init__(
-        self, ports: VaultPorts, source: Source, folder: str | None, usual_folder: str
+        self,
+        ports: VaultPorts,
+        source: Source,
+        folder: str | None,
+        usual_folder: str,
+        unless_known: bool,
     ) -> None:
         self._ports = ports
         self._source = source
@@ -106,6 +122,9 @@ class _Planner:
         self._problems: list[Problem] = []
         self._ids: set[str] = set()
         self._keys: set[str] = set()
+        self._unless_known = unless_known
+        self._texts: KnownTexts | None = None
+        self._id_at: dict[str, str] = {}
 
     def plan(self) -> ImportPlan:
         listed = list(self._listed())
@@ -169,6 +188,9 @@ class _Planner:
         reason = _unfit(note)
         if reason:
             planned.decision, planned.reason = "refused", reason
+        else:
+            body = given.body if note.has_header else note.raw.decode("utf-8", "replace")
+            planned.given = given_text(body, title, planned.aliases)
         return planned
 
     def _decide(self, planned: PlannedNote, note: SourceNote) -> None:
@@ -177,12 +199,33 @@ class _Planner:
         if planned.id and (planned.id in self._ids or self._is_taken(planned.id)):
             self._by_id(planned)
             return
+        if self._has_known_text(planned):
+            return
         if not planned.id and not note.exact:
             moment = local_moment(self._ports, note.created or self._ports.clock.now())
             planned.id = new_id(moment, self._is_taken)
         self._ids.add(planned.id)
         free = self._as_before if note.exact else self._free
         planned.path = free.take(note.path, planned.title)
+        if planned.given is not None:
+            self._known_texts.add(planned.given, planned.path)
+            self._id_at[planned.path] = planned.id
+
+    @property
+    def _known_texts(self) -> KnownTexts:
+        self._texts = self._texts or KnownTexts(self._ports)
+        return self._texts
+
+    def _has_known_text(self, planned: PlannedNote) -> bool:
+        """Whether it is left out, as its very text is here; links to it then lead there."""
+        planned.same_text = self._known_texts.path(planned.given) if planned.given else ""
+        if not planned.same_text or not self._unless_known:
+            return False
+        planned.decision, planned.path = "known", planned.same_text
+        planned.reason = f"its text is in {planned.same_text}"
+        there = self._ports.index.summary(planned.same_text)
+        planned.id = (there.id or "") if there else self._id_at.get(planned.same_text, "")
+        return True
 
     def _is_taken(self, note_id: str) -> bool:
         return note_id in self._ids or self._ports.index.id_taken(note_id)

@@ -17,6 +17,7 @@ from amem_cli.core.note_file import body_bytes, parse_note
 from amem_cli.core.resolution import resolve
 from amem_cli.core.wikilinks import find_links
 from amem_cli.services.import_notes import ImportReport, import_notes
+from amem_cli.services.sync import synchronise
 from amem_cli.services.vault_ports import VaultPorts
 from tests.vaults import open_vault, tree_hashes, write_note
 
@@ -102,8 +103,6 @@ def test_a_name_that_the_vault_has_gets_a_number_and_links_follow(
     ports: VaultPorts, root: Path
 ) -> None:
     write_note(root, "mine/Starter.md", "My own, see [[Starter]].\n")
-    from amem_cli.services.sync import synchronise
-
     synchronise(ports)
     report = bring_in(ports, DATA / "obsidian", folder="old")
     assert "old/Starter 2.md" in report.paths
@@ -252,8 +251,6 @@ def test_a_note_that_changed_in_its_source_is_told_of_and_not_doubled(
 def test_a_note_is_known_again_where_it_was_renamed_or_removed_here(
     ports: VaultPorts, root: Path, tmp_path: Path
 ) -> None:
-    from amem_cli.services.sync import synchronise
-
     source = tmp_path / "source"
     write_note(source, "One.md", "The first.\n")
     write_note(source, "Two.md", "The second.\n")
@@ -267,6 +264,54 @@ def test_a_note_is_known_again_where_it_was_renamed_or_removed_here(
         ("Elsewhere.md", "is in the vault as Elsewhere.md"),
         ("", "was imported as notes/Two.md, which is no longer there"),
     ]
+
+
+SAME = "Dough that rests in the cold overnight tastes better and is easier to shape.\n"
+
+
+def test_a_text_that_is_here_is_told_and_left_out_where_that_is_wanted(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "mine/Rest.md", f"---\nid: r1\n---\n# Rest\n\n{SAME}")
+    synchronise(ports)
+    source = tmp_path / "old"
+    write_note(source, "Cold dough.md", f"---\ntags: [x]\n---\r\n{SAME}\n")
+    write_note(
+        source,
+        "New.md",
+        "A text that nobody has written down anywhere before, see [[Cold dough]].\n",
+    )
+    write_note(
+        source,
+        "New 2.md",
+        "A text that nobody has written down anywhere before, see [[Cold dough]].\n",
+    )
+    left_out = bring_in(ports, source, unless_known=True, dry_run=True)
+    assert [(note.place, note.path) for note in left_out.there] == [
+        ("Cold dough.md", "mine/Rest.md"),
+        ("New.md", "notes/New 2.md"),
+    ]
+    report = bring_in(ports, source, folder="all")
+    assert [(note.path, note.same_text) for note in report.duplicates] == [
+        ("all/Cold dough.md", "mine/Rest.md"),
+        ("all/New.md", "all/New 2.md"),
+    ]
+    again = bring_in(ports, source, folder="all", unless_known=True)
+    assert (again.made, again.duplicates, again.skipped) == ((), (), 3)
+
+
+def test_links_to_a_note_that_is_left_out_lead_to_the_one_that_has_its_text(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "mine/Rest.md", SAME)
+    synchronise(ports)
+    source = tmp_path / "old"
+    write_note(source, "Cold dough.md", SAME)
+    write_note(source, "Bread.md", "See [[Cold dough#Why]] for it.\n")
+    report = bring_in(ports, source, unless_known=True)
+    assert report.paths == ("notes/Bread.md",)
+    assert links_of(ports, "notes/Bread.md") == ["mine/Rest.md"]
+    assert "[[Rest#Why|Cold dough > Why]]" in text_of(root, "notes/Bread.md")
 
 
 def test_what_is_imported_is_the_persons(ports: VaultPorts) -> None:
