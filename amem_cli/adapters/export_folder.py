@@ -13,7 +13,7 @@ from amem_cli.adapters.atomic_write import create_in, replace_in, write_failure
 from amem_cli.adapters.note_paths import path_parts
 from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.adapters.source_folder import SourceFolder
-from amem_cli.core.errors import SettingsError, UsageError, WriteConflict
+from amem_cli.core.errors import AmemError, SettingsError, UsageError, WriteConflict
 from amem_cli.core.export_port import Written
 
 MANIFEST = ".amem-export.json"
@@ -82,7 +82,7 @@ class ExportFolder:
         """Remove what former exports wrote and this one did not, and remember what it wrote."""
         removed = []
         for path in sorted(self._before.keys() - self._now.keys()):
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, AmemError):
                 *folders, name = path_parts(path)
                 with OpenFolder(self._root) as folder:
                     for part in folders:

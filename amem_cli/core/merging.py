@@ -41,18 +41,18 @@ def text_beyond(kept: str, other: str) -> str:
     known = {block.key for block in _blocks(kept)}
     blocks = list(_blocks(other))
     wanted = [block.key not in known for block in blocks]
-    for at, block in enumerate(blocks):
-        if block.level and not wanted[at]:
-            wanted[at] = any(_section(blocks, wanted, at))
+    # From the end: `open_above[level]` says that something wanted follows that a heading of the
+    # level would head.
+    open_above = [False] * 8
+    for at in range(len(blocks) - 1, -1, -1):
+        level = blocks[at].level
+        if level:
+            wanted[at] = wanted[at] or open_above[level]
+            open_above[level:] = [False] * (8 - level)
+        if wanted[at]:
+            open_above[: level or 8] = [True] * (level or 8)
     texts = [block.text for block, want in zip(blocks, wanted, strict=True) if want]
     return "\n\n".join(texts)
-
-
-def _section(blocks: Sequence[_Block], wanted: Sequence[bool], heading: int) -> Iterator[bool]:
-    for block, want in zip(blocks[heading + 1 :], wanted[heading + 1 :], strict=True):
-        if 0 < block.level <= blocks[heading].level:
-            return
-        yield want
 
 
 def _blocks(text: str) -> Iterator[_Block]:

@@ -23,12 +23,13 @@ class FreePaths:
 
     Args:
         folder: vault-relative folder for them, empty for the top.
+        beside: others that are given out too, of which none is given twice.
 
     Raises:
         UsageError: the folder leaves the vault or is hidden.
     """
 
-    def __init__(self, ports: VaultPorts, folder: str) -> None:
+    def __init__(self, ports: VaultPorts, folder: str, beside: FreePaths | None = None) -> None:
         self._ports = ports
         parts = [part for part in folder.split("/") if part not in ("", ".")]
         if folder.startswith("/") or any(_safe_folder(part) != part for part in parts):
@@ -36,7 +37,7 @@ class FreePaths:
                 f"--into {folder!r} is not a place for notes", hint="Name a folder of the vault."
             )
         self._prefix = "".join(f"{part}/" for part in parts)
-        self._taken: set[str] = set()
+        self._taken: set[str] = set() if beside is None else beside._taken
         self._folders: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
 

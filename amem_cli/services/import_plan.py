@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from amem_cli.core.duplicates import tells_the_same
 from amem_cli.core.errors import Problem
 from amem_cli.core.filenames import conflict_copy, file_name, title_of
 from amem_cli.core.identity import new_id
@@ -118,7 +119,7 @@ class _Planner:
         self._source = source
         self._origins = known_origins(ports.index)
         self._free = FreePaths(ports, usual_folder if folder is None else folder)
-        self._as_before = FreePaths(ports, "") if folder is None else self._free
+        self._as_before = FreePaths(ports, "", self._free) if folder is None else self._free
         self._problems: list[Problem] = []
         self._ids: set[str] = set()
         self._keys: set[str] = set()
@@ -236,10 +237,7 @@ class _Planner:
         known = self._origins.by_key.get((origin.source, origin.key))
         if known is None:
             same = self._origins.by_sha.get(origin.sha, ())
-            known = next(
-                (each for each in same if each.key == origin.key or each.key not in self._keys),
-                None,
-            )
+            known = next((each for each in same if self._is_renamed(each, planned)), None)
         if known is None:
             return False
         place = self._place_of(known)
@@ -252,6 +250,18 @@ class _Planner:
         else:
             planned.reason = f"is in the vault as {place}"
         return True
+
+    def _is_renamed(self, former: Origin, planned: PlannedNote) -> bool:
+        """Whether a note with the same bytes is this one, moved since or in a folder that was."""
+        key = planned.origin.key
+        if former.key == key:
+            return True
+        given = planned.given
+        if former.key in self._keys or given is None:
+            return False
+        # Files that one template made have the same bytes too, and each is a note.
+        is_moved = former.source == planned.origin.source and bool(given.key)
+        return tells_the_same(_stem(former.key), _stem(key), few=given.few and not is_moved)
 
     def _place_of(self, origin: Origin) -> str:
         """Where an imported note is now, or empty."""
@@ -293,6 +303,10 @@ def _unfit(note: SourceNote) -> str:
     if not note.raw.strip() and not note.path:
         return "has no text"
     return ""
+
+
+def _stem(key: str) -> str:
+    return key.rpartition("/")[2].rpartition(".")[0] or key
 
 
 def _texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -266,6 +267,31 @@ def test_a_note_is_known_again_where_it_was_renamed_or_removed_here(
     ]
 
 
+def test_notes_that_one_template_made_are_not_taken_for_one_that_was_renamed(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    day = "## Plans for today\n\n## What happened, and what I think of it now\n\n## Tomorrow\n"
+    write_note(tmp_path / "old", "2026-01-01.md", day)
+    write_note(tmp_path / "old", "Ideas.md", "")
+    bring_in(ports, tmp_path / "old")
+    write_note(tmp_path / "new", "2026-01-02.md", day)
+    write_note(tmp_path / "new", "Inbox.md", "")
+    write_note(tmp_path / "new", "See.md", "[[2026-01-02]] [[Inbox]]\n")
+    assert len(bring_in(ports, tmp_path / "new").made) == 3
+    assert links_of(ports, "notes/See.md") == ["notes/2026-01-02.md", "notes/Inbox.md"]
+
+
+def test_lines_of_this_program_and_of_others_never_get_one_place(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    lines = [{"content": "Ours.", "path": "notes/A.md"}, {"content": "Theirs.", "title": "A"}]
+    (tmp_path / "l.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    report = bring_in(ports, tmp_path / "l.jsonl")
+    assert report.refused == ()
+    assert report.paths == ("notes/A.md", "notes/A 2.md")
+    assert not (root / ".trash").exists()
+
+
 SAME = "Dough that rests in the cold overnight tastes better and is easier to shape.\n"
 
 
@@ -401,6 +427,26 @@ def test_a_database_with_views_and_triggers_runs_none_of_them(
     db.close()
     with pytest.raises(SettingsError, match="no table embedding_metadata"):
         bring_in(ports, tmp_path / "db")
+
+
+def test_a_database_with_text_that_is_none_gives_what_can_be_read(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    import apsw
+
+    place = tmp_path / "chroma.sqlite3"
+    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
+    with contextlib.closing(apsw.Connection(str(place))) as db:
+        db.execute(
+            "UPDATE embedding_metadata SET string_value = CAST(x'ff41' AS TEXT)"
+            " WHERE key IN ('chroma:document', 'content') AND id = 1"
+        )
+        db.execute("INSERT INTO embedding_metadata(id, key) VALUES(2, CAST(x'ff' AS TEXT))")
+    report = bring_in(ports, place)
+    assert (len(report.made), [problem.message for problem in report.refused]) == (
+        4,
+        ["no “content”"],
+    )
 
 
 def test_a_database_in_use_is_read_with_what_is_not_yet_in_its_main_file(
