@@ -292,6 +292,19 @@ def test_lines_of_this_program_and_of_others_never_get_one_place(
     assert not (root / ".trash").exists()
 
 
+def test_a_folder_keeps_its_name_beside_one_elsewhere_that_differs_in_case(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    for path in ("notes/Notes/A.md", "notes/B.md", "Ideas/C.md", "ideas/D.md"):
+        write_note(tmp_path / "old", path, f"{path}\n")
+    assert bring_in(ports, tmp_path / "old", folder="").paths == (
+        "Ideas/C.md",
+        "Ideas/D.md",
+        "notes/B.md",
+        "notes/Notes/A.md",
+    )
+
+
 SAME = "Dough that rests in the cold overnight tastes better and is easier to shape.\n"
 
 
