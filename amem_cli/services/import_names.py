@@ -107,13 +107,24 @@ def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> s
     return shortest_target(wanted, names)
 
 
-def file_target(link: WikiLink, source: str, wanted: str) -> str | None:
-    """The same for a file that is no note."""
+def file_target(link: WikiLink, source: str, wanted: str, *, only_one: bool) -> str | None:
+    """The same for a file that is no note.
+
+    Args:
+        only_one: no other file has its name, so that its name alone, or the end of its path, means
+            it.
+    """
     if link.style == "wikilink":
-        found = f"/{_folded(wanted)}".endswith("/" + _folded(link.target.lstrip("/")))
+        here, said = f"/{_folded(wanted)}", "/" + _folded(link.target.lstrip("/"))
+        found = here.endswith(said) if only_one else here == said
         return None if found else wanted
     beside = relpath(wanted, dirname(source) or ".")
     return None if normpath(link.target) == beside else beside
+
+
+def name_of_file(path: str) -> str:
+    """The name of a file, as names are compared."""
+    return _folded(path.rpartition("/")[2])
 
 
 def _beside(target: str) -> str:

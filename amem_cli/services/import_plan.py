@@ -173,7 +173,9 @@ class _Planner:
 
     def _planned(self, note: SourceNote) -> PlannedNote:
         name = note.path.rpartition("/")[2].removesuffix(".md")
-        given = parse_note(f"{name or 'note'}.md", note.raw if note.has_header else b"")
+        given = parse_note(
+            f"{name or 'note'}.md", note.raw if note.has_header else b"", self._ports.names
+        )
         title = note.title or (given.title if name or given.title != "note" else "")
         title = " ".join(title.split()) or title_of(note.raw[:20_000].decode("utf-8", "replace"))
         planned = PlannedNote(
@@ -282,6 +284,9 @@ class _Planner:
         if same:
             planned.path = same[0].path
             planned.reason = f"its id is that of {planned.path}"
+            if planned.given and planned.given.key != self._known_texts.key(same[0]):
+                planned.decision = "changed"
+                planned.reason += ", which has another text and stays as it is"
         else:
             planned.reason = f"a note with its id {planned.id} was removed from the vault"
 

@@ -122,7 +122,7 @@ class KnownTexts:
         if not given.key:
             return ""
         for summary in self._unread.pop(given.beginning, ()):
-            key = self._key(summary)
+            key = self.key(summary)
             if key:
                 self._read.setdefault(key, {}).setdefault(summary.title, summary.path)
         alike = self._read.get(given.key, {})
@@ -136,7 +136,8 @@ class KnownTexts:
         if given.key:
             self._read.setdefault(given.key, {}).setdefault(given.title, path)
 
-    def _key(self, summary: NoteSummary) -> str:
+    def key(self, summary: NoteSummary) -> str:
+        """What `GivenText.key` is for a note of the vault; empty where it cannot be read."""
         try:
             content = self._ports.vault.read(summary.path)
         except AmemError:

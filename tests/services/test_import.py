@@ -305,6 +305,50 @@ def test_a_folder_keeps_its_name_beside_one_elsewhere_that_differs_in_case(
     )
 
 
+def test_a_picture_is_shown_where_the_vault_has_another_of_its_name(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    (root / "pic.png").write_bytes(b"ours")
+    source = tmp_path / "old"
+    write_note(source, "A.md", "![[pic.png]] ![[own.png]] ![p](pics/pic.png)\n")
+    (source / "pics").mkdir()
+    (source / "pics" / "pic.png").write_bytes(b"theirs")
+    (source / "pics" / "own.png").write_bytes(b"own")
+    bring_in(ports, source)
+    assert text_of(root, "notes/A.md").endswith(
+        "![[notes/pics/pic.png]] ![[own.png]] ![p](pics/pic.png)\n"
+    )
+
+
+def test_a_note_with_the_id_of_one_that_is_here_and_another_text_is_told_as_changed(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "A.md", "---\nid: a1\n---\nMine.\n")
+    write_note(root, "B.md", "---\nid: b1\ntags: [x]\n---\nOurs.\n")
+    synchronise(ports)
+    write_note(tmp_path / "old", "A.md", "---\nid: a1\n---\nMine, and longer.\n")
+    write_note(tmp_path / "old", "B.md", "---\nid: b1\n---\nOurs.\n")
+    report = bring_in(ports, tmp_path / "old")
+    assert [(note.path, note.decision) for note in report.there] == [
+        ("A.md", "changed"),
+        ("B.md", "there"),
+    ]
+
+
+def test_a_private_memory_stays_private(ports: VaultPorts, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(
+        json.dumps(
+            [
+                {"id": "1", "memory": "A secret.", "metadata": {"private": True}},
+                {"id": "2", "memory": "No secret.", "metadata": {"private": False}},
+            ]
+        ),
+        encoding="utf-8",
+    )
+    paths = bring_in(ports, tmp_path / "m.json", kind="mem0").paths
+    assert [parse_note(path, ports.vault.read(path).raw).private for path in paths] == [True, False]
+
+
 SAME = "Dough that rests in the cold overnight tastes better and is easier to shape.\n"
 
 
