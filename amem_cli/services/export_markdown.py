@@ -55,10 +55,15 @@ def export_markdown(
         SettingsError: the folder cannot be written.
     """
     export = _Export(ports, notes, folder)
-    for done, note in enumerate(notes, 1):
-        export.write(note)
-        if progress is not None:
-            progress(done, len(notes))
+    try:
+        for done, note in enumerate(notes, 1):
+            export.write(note)
+            if progress is not None:
+                progress(done, len(notes))
+    except BaseException:
+        # Else the next export would take what this one wrote for somebody else's.
+        folder.remember()
+        raise
     export.report.removed = folder.finish()
     return export.report
 

@@ -39,7 +39,9 @@ class SourceNames:
             for name in names:
                 self._named.setdefault(_folded(name), set()).add(path)
         self._others: dict[str, list[str]] = {}
+        self._other_at: dict[str, str] = {}
         for path in others:
+            self._other_at.setdefault(_folded(path), path)
             self._others.setdefault(_folded(path.rpartition("/")[2]), []).append(path)
         self._relative_first = relative_first
 
@@ -67,9 +69,9 @@ class SourceNames:
         if link.style == "wikilink":
             wanted.reverse()
         for path in wanted:
-            same = [each for each in candidates if _folded(each) == _folded(path.lstrip("/"))]
-            if same:
-                return same[0]
+            same = self._other_at.get(_folded(path.lstrip("/")))
+            if same is not None:
+                return same
         ending = "/" + _folded(normpath(target).lstrip("./"))
         fits = [each for each in candidates if f"/{_folded(each)}".endswith(ending)]
         return min(fits, key=lambda each: (len(each), each)) if fits else None

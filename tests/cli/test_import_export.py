@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.adapters.attachment_folder import VaultAttachments
+from amem_cli.adapters.export_folder import ExportFolder
 from amem_cli.adapters.record_files import JsonLines
+from amem_cli.services.export_markdown import export_markdown
 from amem_cli.services.export_notes import chosen, export_lines
 from amem_cli.services.import_notes import import_notes
 from amem_cli.services.query import Filters
@@ -176,6 +179,41 @@ def test_plain_markdown_is_written_again_only_where_something_changed(
     assert third.json["removed"] == ["One.md"]
     assert sorted(third.json["kept"]) == ["Three.md", "Two.md"]
     assert (plain / "Three.md").read_text() == "Edited there.\n"
+
+
+def test_an_export_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    root, plain = tmp_path / "v", tmp_path / "plain"
+    for name in ("One", "Two"):
+        write_note(root, f"{name}.md", f"{name}.\n")
+    ports = open_vault(root)
+    synchronise(ports)
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    notes = chosen(ports, Filters(), private=False)[0]
+    with pytest.raises(KeyboardInterrupt):
+        export_markdown(ports, notes, ExportFolder(plain, vault=root), progress=interrupt)
+    write_note(root, "One.md", "One, changed.\n")
+    synchronise(ports)
+    notes = chosen(ports, Filters(), private=False)[0]
+    report = export_markdown(ports, notes, ExportFolder(plain, vault=root))
+    assert (report.kept, report.written) == ([], ["One.md", "Two.md"])
+
+
+def test_a_record_of_exports_that_names_places_outside_removes_nothing(
+    amem: Program, vault: Path
+) -> None:
+    write_note(vault, "One.md", "One.\n")
+    plain, outside = amem.folder / "plain", amem.folder / "outside.md"
+    plain.mkdir()
+    outside.write_bytes(b"mine")
+    sha = hashlib.sha256(b"mine").hexdigest()
+    files = {"../outside.md": sha, str(outside): sha, "": sha, ".git/x": sha, "a\0b": sha}
+    (plain / ".amem-export.json").write_text(json.dumps({"files": files}))
+    done = amem("export", "--format", "markdown", "--output", "plain", "--json")
+    assert (done.code, done.json["removed"]) == (0, [])
+    assert outside.read_bytes() == b"mine"
 
 
 def test_an_export_can_be_narrowed(amem: Program, vault: Path) -> None:
