@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -57,12 +58,12 @@ def text_beyond(kept: str, other: str) -> str:
 
 def _blocks(text: str) -> Iterator[_Block]:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    regions = [each for each in find_regions(text) if each.kind in ("fence", "comment")]
+    regions = deque(each for each in find_regions(text) if each.kind in ("fence", "comment"))
     lines: list[str] = []
     for match in _LINE.finditer(text):
         line = match.group()
         while regions and regions[0].end <= match.start():
-            regions.pop(0)
+            regions.popleft()
         inside = bool(regions) and regions[0].start < match.start()
         heading = None if inside else _HEADING.match(line)
         if heading or (not inside and not line.strip()):

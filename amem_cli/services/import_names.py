@@ -40,6 +40,7 @@ class SourceNames:
                 self._named.setdefault(_folded(name), set()).add(path)
         self._others: dict[str, list[str]] = {}
         self._other_at: dict[str, str] = {}
+        self._ending_in: dict[str, str | None] = {}
         for path in others:
             self._other_at.setdefault(_folded(path), path)
             self._others.setdefault(_folded(path.rpartition("/")[2]), []).append(path)
@@ -73,8 +74,10 @@ class SourceNames:
             if same is not None:
                 return same
         ending = "/" + _folded(normpath(target).lstrip("./"))
-        fits = [each for each in candidates if f"/{_folded(each)}".endswith(ending)]
-        return min(fits, key=lambda each: (len(each), each)) if fits else None
+        if ending not in self._ending_in:
+            fits = (each for each in candidates if f"/{_folded(each)}".endswith(ending))
+            self._ending_in[ending] = min(fits, key=lambda each: (len(each), each), default=None)
+        return self._ending_in[ending]
 
 
 class VaultNames:

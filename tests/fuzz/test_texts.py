@@ -127,6 +127,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "terminal": printable,
     "note": lambda text: parse_note("n.md", text.encode("utf-8", "replace")),
     "Logseq page": lambda text: convert_page(f"x:: 1\n{text}", lambda _: "Page"),
+    "Logseq blocks": lambda text: convert_page(f"- a\n{text}\nid::", lambda _: None),
     "Logseq list": lambda text: convert_page(f"tags:: {text}", lambda _: None),
     "relations": lambda text: list(relations_in(f"[[{text}")),
     "permalink": lambda text: permalink(b"---\n" + text.encode("utf-8", "replace") + b"\n---\n"),
