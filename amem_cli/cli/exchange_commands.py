@@ -187,6 +187,8 @@ def _export_lines(
     from amem_cli.cli.export_file import write_export
     from amem_cli.services.export_notes import chosen, export_lines, export_records
 
+    if output is not None and _is_note_of(workspace, output):
+        raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
     notes, left = chosen(workspace.ports, filters, private=private)
     _tell_private(session, left)
     if output is not None:
@@ -231,6 +233,10 @@ def _export_markdown(
     session.output.result(document, lambda _: session.output.plain(text))
     if report.kept:
         raise typer.Exit(1)
+
+
+def _is_note_of(workspace: Workspace, path: Path) -> bool:
+    return path.suffix.lower() == ".md" and path.resolve().is_relative_to(workspace.root)
 
 
 def _tell_private(session: Session, left: int) -> None:

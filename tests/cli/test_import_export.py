@@ -216,6 +216,14 @@ def test_a_record_of_exports_that_names_places_outside_removes_nothing(
     assert outside.read_bytes() == b"mine"
 
 
+def test_lines_are_not_written_over_a_note(amem: Program, vault: Path) -> None:
+    write_note(vault, "One.md", "One.\n")
+    refused = amem("export", "--output", str(vault / "One.md"))
+    assert refused.code == 2, refused.err
+    assert (vault / "One.md").read_text() == "One.\n"
+    assert amem("export", "--output", "One.md").code == 0
+
+
 def test_an_export_can_be_narrowed(amem: Program, vault: Path) -> None:
     write_note(vault, "a/One.md", "---\ntags: [x/y]\ncreated: 2025-01-01\n---\nOne.\n")
     write_note(vault, "b/Two.md", "---\nprivate: true\ncreated: 2026-01-01\n---\nTwo.\n")
