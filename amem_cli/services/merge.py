@@ -162,7 +162,12 @@ class _Merge:
         body = text_of_body(draft.content.raw) or ""
         if redirection.in_text(body, self.kept.path) == body:
             return []
-        return [f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"]
+        told = f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"
+        named = self.ports.index.candidates(name_key(self.other.path))
+        rest = [path for path in named if path != self.other.path]
+        if rest and self.kept.path not in rest:
+            told += f", and the link will lead to {rest[0]}"
+        return [told]
 
     def _sources(self) -> list[str]:
         """Notes that may hold a link to the other."""

@@ -417,3 +417,14 @@ def test_a_property_that_came_with_one_merge_follows_the_next(tmp_path: Path) ->
         assert pair[1] is not None
         merge(ports, pair[0], pair[1], mentions=mentions)
     assert 'up: "[[C]]"' in text(tmp_path, "A")
+
+
+def test_a_link_of_the_kept_text_that_comes_to_mean_a_third_note_is_told(tmp_path: Path) -> None:
+    ports = vault(tmp_path, Kept="See [[b/Other]].\n", **{"b/Other": OTHER, "c/Other": "Third.\n"})
+    (tmp_path / "Other.md").unlink()
+    synchronise(ports)
+    done = merged(ports, other="b/Other.md")
+    assert done.left == (
+        "Kept.md itself links to “Other”; its text stays as it is,"
+        " and the link will lead to c/Other.md",
+    )
