@@ -113,11 +113,13 @@ class _Export:
             other = self._others.other(link, source)
             if other is not None:
                 self._copy(other)
-            return None
+                return None
         found = resolve(link.target, source, self._names)
         if found is not None and found not in self._titles:
             # The note is not written out, so only the words are.
             return link.display or link.target.rpartition("/")[2]
+        if link.style == "markdown":
+            return None
         if found is not None:
             return _note_link(link, source, found)
         return self._file_link(link, source)

@@ -130,7 +130,7 @@ def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault:
     )
     write_note(vault, "C.md", "---\nrating: 4.50\n---\n## One two\n[a](notes/A%20b.md) `[[C]]`\n")
     write_note(vault, "Secret.md", "---\nprivate: true\n---\nHidden.\n")
-    write_note(vault, "D.md", "To [[Secret|it]].")
+    write_note(vault, "D.md", "To [[Secret|it]] and [that](Secret.md#x).")
     (vault / "pictures").mkdir()
     (vault / "pictures/p.png").write_bytes(b"picture")
     assert amem("link", "D", "C", "--relation", "supports", "--reason", "It says so.").code == 0
@@ -147,7 +147,7 @@ def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault:
     assert (
         (plain / "D.md")
         .read_text()
-        .endswith("To it.\n\n## Related notes\n\n- [C](C.md) – supports: It says so.\n")
+        .endswith("To it and that.\n\n## Related notes\n\n- [C](C.md) – supports: It says so.\n")
     )
     assert not (plain / "Secret.md").exists()
     assert done.json["broken_links"] == 1
