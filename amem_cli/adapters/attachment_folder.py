@@ -13,6 +13,7 @@ from pathlib import Path
 from amem_cli.adapters.atomic_write import create_in
 from amem_cli.adapters.note_paths import path_parts, through_link
 from amem_cli.adapters.open_folder import OpenFolder
+from amem_cli.adapters.source_folder import SourceFolder
 from amem_cli.core.errors import SettingsError
 
 _PIECE = 1024 * 1024
@@ -27,6 +28,10 @@ class VaultAttachments:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+
+    def paths(self) -> tuple[str, ...]:
+        """Vault-relative paths of those that are there, hidden ones not."""
+        return SourceFolder(self._root).other_paths
 
     def sha(self, path: str) -> str | None:
         """SHA-256 of the file at a vault-relative path; empty for what is no regular file."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from amem_cli.adapters.atomic_write import create_in, replace_in, write_failure
 from amem_cli.adapters.note_paths import path_parts
 from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.adapters.source_folder import SourceFolder
-from amem_cli.core.errors import SettingsError, UsageError, WriteConflict
+from amem_cli.core.errors import AmemError, SettingsError, UsageError, WriteConflict
 from amem_cli.core.export_port import Written
 
 MANIFEST = ".amem-export.json"
@@ -82,7 +83,7 @@ class ExportFolder:
         """Remove what former exports wrote and this one did not, and remember what it wrote."""
         removed = []
         for path in sorted(self._before.keys() - self._now.keys()):
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, AmemError):
                 *folders, name = path_parts(path)
                 with OpenFolder(self._root) as folder:
                     for part in folders:
@@ -90,8 +91,12 @@ class ExportFolder:
                     if _sha(folder, name) == self._before[path]:
                         folder.unlink(name)
                         removed.append(path)
-        self._write_manifest()
+        self._write_manifest(self._now)
         return tuple(removed)
+
+    def remember(self) -> None:
+        """Keep what was written so far beside what former exports wrote."""
+        self._write_manifest(self._before | self._now)
 
     def vault_files(self) -> tuple[str, ...]:
         """Paths of the files in the vault that are no notes."""
@@ -113,8 +118,8 @@ class ExportFolder:
             return {}
         return {path: sha for path, sha in files.items() if isinstance(sha, str)}
 
-    def _write_manifest(self) -> None:
-        document = {"written_by": "amem export --format markdown", "files": self._now}
+    def _write_manifest(self, files: Mapping[str, str]) -> None:
+        document = {"written_by": "amem export --format markdown", "files": files}
         content = (
             json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True).encode() + b"\n"
         )

@@ -151,6 +151,6 @@ def _kind_of_text(path: Path, text: str) -> str:
 
 def _stdin() -> str:
     try:
-        return sys.stdin.read()
+        return sys.stdin.read().removeprefix("\ufeff")
     except UnicodeDecodeError:
         raise SettingsError("standard input is not UTF-8", hint="Save it as UTF-8.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -80,7 +81,7 @@ class ZkNotebook(MarkdownSource):
     def _file_ids(self) -> frozenset[str]:
         """Ids with which the name of one note alone begins."""
         ids = [file_id(path) for path in self._folder.note_paths]
-        return frozenset(each for each in ids if each and ids.count(each) == 1)
+        return frozenset(each for each, count in Counter(ids).items() if each and count == 1)
 
     def _note(self, file: SourceFile, problems: list[Problem]) -> SourceNote:
         note = super()._note(file, problems)

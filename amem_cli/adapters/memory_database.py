@@ -24,19 +24,25 @@ MAX_FIELDS = 1000
 
 _CHROMA_TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
 _DOCUMENT = "chroma:document"
-_COLLECTIONS = "SELECT id, name FROM collections ORDER BY name = 'memories' DESC, name"
+# Text is asked for as bytes, since a file may call anything text.
+_COLLECTIONS = (
+    "SELECT id, CAST(name AS BLOB) FROM collections ORDER BY name = 'memories' DESC, name"
+)
 _ITEMS = (
-    "SELECT e.id, e.embedding_id, e.created_at FROM embeddings e"
+    "SELECT e.id, CAST(e.embedding_id AS BLOB), CAST(e.created_at AS BLOB) FROM embeddings e"
     " JOIN segments s ON s.id = e.segment_id WHERE s.collection = ? ORDER BY e.id"
 )
 _FIELDS = (
-    "SELECT key, CASE WHEN length(string_value) <= ?2 THEN string_value END,"
-    " coalesce(int_value, float_value), length(string_value)"
+    "SELECT CAST(key AS BLOB),"
+    " CASE WHEN length(string_value) <= ?2 THEN CAST(string_value AS BLOB) END,"
+    " coalesce(CAST(int_value AS INTEGER), CAST(float_value AS REAL)), length(string_value)"
     " FROM embedding_metadata WHERE id = ?1 LIMIT ?3"
 )
 _HISTORY = (
-    "SELECT memory_id, CASE WHEN length(new_memory) <= ?1 THEN new_memory END, event,"
-    " created_at, is_deleted{more} FROM history ORDER BY created_at, updated_at, rowid"
+    "SELECT CAST(memory_id AS BLOB),"
+    " CASE WHEN length(new_memory) <= ?1 THEN CAST(new_memory AS BLOB) END, CAST(event AS BLOB),"
+    " CAST(created_at AS BLOB), CAST(is_deleted AS INTEGER){more}"
+    " FROM history ORDER BY created_at, updated_at, rowid"
 )
 
 
@@ -68,9 +74,9 @@ class ChromaCollection(RecordSource):
                     f"{self.path} is no Chroma database: it has no table {sorted(missing)[0]}",
                     hint="Chroma writes such files from version 0.4 on.",
                 )
-            for collection, name in db.execute(_COLLECTIONS).fetchall():
-                for number, item, added in db.execute(_ITEMS, (collection,)):
-                    place = f"{self.path.name}:{name}"
+            for collection, name in _read(db, _COLLECTIONS):
+                for number, item, added in _read(db, _ITEMS, collection):
+                    place = f"{self.path.name}:{name or ''}"
                     record = _metadata(db, number)
                     record.setdefault("id", item)
                     record["content"] = record.pop(_DOCUMENT, None) or record.get("content")
@@ -95,8 +101,8 @@ class Mem0History(RecordSource):
             if not known.issuperset(names):
                 raise SettingsError(f"{self.path} is no history of mem0")
             more = [name for name in ("actor_id", "role") if name in known]
-            sql = _HISTORY.format(more="".join(f", {name}" for name in more))
-            rows = db.execute(sql, (MAX_VALUE,))
+            sql = _HISTORY.format(more="".join(f", CAST({name} AS BLOB)" for name in more))
+            rows = _read(db, sql, MAX_VALUE)
             records = (dict(zip([*names, *more], row, strict=True)) for row in rows)
             for number, record in enumerate(memories_in_history(records), 1):
                 yield from self._taken(mem0_note, record, self.path.name, number, problems)
@@ -104,7 +110,7 @@ class Mem0History(RecordSource):
 
 def _metadata(db: apsw.Connection, number: int) -> dict[str, Any]:
     record: dict[str, Any] = {}
-    for key, text, amount, length in db.execute(_FIELDS, (number, MAX_VALUE, MAX_FIELDS)):
+    for key, text, amount, length in _read(db, _FIELDS, number, MAX_VALUE, MAX_FIELDS):
         if isinstance(key, str):
             if text is None and length:
                 # The text of a note that is too large is not cut: it is told as missing.
@@ -113,9 +119,22 @@ def _metadata(db: apsw.Connection, number: int) -> dict[str, Any]:
     return record
 
 
+def _read(db: apsw.Connection, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
+    """Rows with bytes as text; None for what is not UTF-8."""
+    for row in db.execute(sql, values):
+        yield tuple(_text(value) if isinstance(value, bytes) else value for value in row)
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
 def _tables(db: apsw.Connection) -> frozenset[str]:
-    sql = "SELECT name FROM sqlite_master WHERE type = 'table'"
-    return frozenset(str(row[0]) for row in db.execute(sql))
+    sql = "SELECT CAST(name AS BLOB) FROM sqlite_master WHERE type = 'table'"
+    return frozenset(str(row[0]) for row in _read(db, sql))
 
 
 @contextlib.contextmanager

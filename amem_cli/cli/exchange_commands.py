@@ -44,6 +44,10 @@ def import_notes(
     into: Annotated[
         str | None, typer.Option(help="The folder of the vault for the notes; . for the top.")
     ] = None,
+    unless_known: Annotated[
+        bool,
+        typer.Option("--unless-known", help="Leave out notes whose very text is here already."),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say note by note what would be made; write nothing.")
     ] = False,
@@ -71,7 +75,7 @@ def import_notes(
 
     session = session_of(context)
     with session.workspace(llm_backend=None if llm else "none") as workspace:
-        report = _imported(session, workspace, source, kind, into, dry_run)
+        report = _imported(session, workspace, source, kind, into, unless_known, dry_run)
         outcomes: list[Outcome] = []
         if wait and llm and not dry_run:
             session.embed(workspace)
@@ -90,6 +94,7 @@ def _imported(
     path: Path,
     kind: str | None,
     into: str | None,
+    unless_known: bool,
     dry_run: bool,
 ) -> ImportReport:
     from amem_cli.adapters.attachment_folder import VaultAttachments
@@ -104,6 +109,7 @@ def _imported(
             VaultAttachments(workspace.root),
             folder=into,
             usual_folder=workspace.settings.notes_dir,
+            unless_known=unless_known,
             dry_run=dry_run,
             progress=progress,
         )
@@ -181,6 +187,8 @@ def _export_lines(
     from amem_cli.cli.export_file import write_export
     from amem_cli.services.export_notes import chosen, export_lines, export_records
 
+    if output is not None and _is_note_of(workspace, output):
+        raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
     notes, left = chosen(workspace.ports, filters, private=private)
     _tell_private(session, left)
     if output is not None:
@@ -225,6 +233,10 @@ def _export_markdown(
     session.output.result(document, lambda _: session.output.plain(text))
     if report.kept:
         raise typer.Exit(1)
+
+
+def _is_note_of(workspace: Workspace, path: Path) -> bool:
+    return path.suffix.lower() == ".md" and path.resolve().is_relative_to(workspace.root)
 
 
 def _tell_private(session: Session, left: int) -> None:

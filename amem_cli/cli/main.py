@@ -213,5 +213,7 @@ def _other(error: Exception, output: Output) -> int:
     if output.verbose:
         raise_context(error)
     message = redacted(f"a bug in amem: {type(error).__name__}: {error}", os.environ)
-    output.error(AmemError(message, hint=f"Please report it with {place}."))
+    bug = AmemError(message, hint=f"Please report it with {place}.")
+    bug.exit_code = EXIT_BUG
+    output.error(bug)
     return EXIT_BUG

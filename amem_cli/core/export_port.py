@@ -19,6 +19,9 @@ class PlainFolder(Protocol):
         What somebody changed since stays.
         """
 
+    def remember(self) -> None:
+        """Keep in mind what was written so far, when an export is cut short."""
+
     def vault_files(self) -> tuple[str, ...]:
         """Paths of the files in the vault that are no notes."""
 

@@ -108,6 +108,9 @@ class Source(Protocol):
 class AttachmentFolder(Protocol):
     """Where files that are no notes go in the vault."""
 
+    def paths(self) -> tuple[str, ...]:
+        """Vault-relative paths of those that are there."""
+
     def sha(self, path: str) -> str | None:
         """SHA-256 of the file at a vault-relative path, hexadecimal; None where there is none."""
 

@@ -169,10 +169,12 @@ def _marked_blocks(text: str) -> str:
 def _hidden_lines(text: str) -> set[int]:
     """Numbers of the lines within code."""
     hidden: set[int] = set()
-    for region in find_regions(text):
+    line = position = 0
+    for region in sorted(find_regions(text), key=lambda each: each.start):
         if region.kind in ("fence", "comment"):
-            first = text.count("\n", 0, region.start)
-            hidden.update(range(first, first + text.count("\n", region.start, region.end) + 1))
+            line += text.count("\n", position, region.start)
+            position = region.start
+            hidden.update(range(line, line + text.count("\n", region.start, region.end) + 1))
     return hidden
 
 

@@ -99,7 +99,7 @@ def mem0_note(record: Mapping[str, Any], place: str, line: int = 0) -> SourceNot
         created=moment_in(_text(record.get("created_at"))),
         tags=_tags(texts_in(record.get("categories"))),
         names=(note_id,) if note_id else (),
-        properties=_properties(record),
+        properties=_properties(record) | _privacy(record.get("metadata")),
     )
 
 
@@ -155,6 +155,13 @@ def _properties(record: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             found[name] = " ".join(text.encode("utf-8", "replace").decode().split())[:2000]
     return found
+
+
+def _privacy(metadata: object) -> dict[str, str | tuple[str, ...]]:
+    """`private`, where the metadata say so: such a memory must not become a public note."""
+    said = metadata.get("private") if isinstance(metadata, Mapping) else None
+    is_private = str(said or "").strip().casefold() not in ("", "0", "false", "no", "off")
+    return {"private": "true"} if is_private else {}
 
 
 def _tags(texts: tuple[str, ...]) -> tuple[str, ...]:

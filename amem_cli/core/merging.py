@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -41,28 +42,28 @@ def text_beyond(kept: str, other: str) -> str:
     known = {block.key for block in _blocks(kept)}
     blocks = list(_blocks(other))
     wanted = [block.key not in known for block in blocks]
-    for at, block in enumerate(blocks):
-        if block.level and not wanted[at]:
-            wanted[at] = any(_section(blocks, wanted, at))
+    # From the end: `open_above[level]` says that something wanted follows that a heading of the
+    # level would head.
+    open_above = [False] * 8
+    for at in range(len(blocks) - 1, -1, -1):
+        level = blocks[at].level
+        if level:
+            wanted[at] = wanted[at] or open_above[level]
+            open_above[level:] = [False] * (8 - level)
+        if wanted[at]:
+            open_above[: level or 8] = [True] * (level or 8)
     texts = [block.text for block, want in zip(blocks, wanted, strict=True) if want]
     return "\n\n".join(texts)
 
 
-def _section(blocks: Sequence[_Block], wanted: Sequence[bool], heading: int) -> Iterator[bool]:
-    for block, want in zip(blocks[heading + 1 :], wanted[heading + 1 :], strict=True):
-        if 0 < block.level <= blocks[heading].level:
-            return
-        yield want
-
-
 def _blocks(text: str) -> Iterator[_Block]:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    regions = [each for each in find_regions(text) if each.kind in ("fence", "comment")]
+    regions = deque(each for each in find_regions(text) if each.kind in ("fence", "comment"))
     lines: list[str] = []
     for match in _LINE.finditer(text):
         line = match.group()
         while regions and regions[0].end <= match.start():
-            regions.pop(0)
+            regions.popleft()
         inside = bool(regions) and regions[0].start < match.start()
         heading = None if inside else _HEADING.match(line)
         if heading or (not inside and not line.strip()):

@@ -25,6 +25,7 @@ def import_document(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
         "skipped": report.skipped,
         "there": [_there(note) for note in report.there],
         "changed": sum(note.decision == "changed" for note in report.there),
+        "duplicates": [_duplicate(note) for note in report.duplicates],
         "refused": [_problem(problem) for problem in report.refused],
         "noted": [_problem(problem) for problem in report.noted],
         "unresolved": [{"source": place, "target": target} for place, target in report.unresolved],
@@ -50,6 +51,11 @@ def import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Itera
     else:
         changed = [note for note in report.there if note.decision == "changed"]
         yield from _listed([f"= {note.shown}: {note.reason}" for note in changed], limit)
+        known = [note for note in report.there if note.decision == "known"]
+        yield from _listed([f"= {note.shown}: {note.reason}" for note in known], limit)
+    twins = [note for note in report.duplicates if note.decision == "make"]
+    same = [f"! {note.shown}: the same text is in {note.same_text}" for note in twins]
+    yield from _listed(same, limit)
     yield from _listed([f"! {_told(problem)}" for problem in report.refused], limit)
     yield from _listed([f"! {_told(problem)}" for problem in report.noted], limit)
     shown = [f"? {place}: nothing is called “{target}”" for place, target in report.unresolved]
@@ -64,6 +70,9 @@ def _summary(report: ImportReport, dry_run: bool) -> str:
     changed = sum(note.decision == "changed" for note in report.there)
     if changed:
         parts[-1] += f" ({changed} changed in the source since)"
+    twins = sum(note.decision == "make" for note in report.duplicates)
+    if twins:
+        parts[0] += f" ({twins} with a text that was there; `amem dedupe` shows them)"
     if report.refused:
         parts.append(f"{len(report.refused)} refused")
     if report.files:
@@ -93,6 +102,14 @@ def _there(note: PlannedNote) -> dict[str, Any]:
         "path": note.path or None,
         "reason": note.reason,
         "changed": note.decision == "changed",
+    }
+
+
+def _duplicate(note: PlannedNote) -> dict[str, Any]:
+    return {
+        "source": note.shown,
+        "path": note.path if note.decision == "make" else None,
+        "same_text": note.same_text,
     }
 
 

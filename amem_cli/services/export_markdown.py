@@ -55,10 +55,15 @@ def export_markdown(
         SettingsError: the folder cannot be written.
     """
     export = _Export(ports, notes, folder)
-    for done, note in enumerate(notes, 1):
-        export.write(note)
-        if progress is not None:
-            progress(done, len(notes))
+    try:
+        for done, note in enumerate(notes, 1):
+            export.write(note)
+            if progress is not None:
+                progress(done, len(notes))
+    except BaseException:
+        # Else the next export would take what this one wrote for somebody else's.
+        folder.remember()
+        raise
     export.report.removed = folder.finish()
     return export.report
 
@@ -108,11 +113,13 @@ class _Export:
             other = self._others.other(link, source)
             if other is not None:
                 self._copy(other)
-            return None
+                return None
         found = resolve(link.target, source, self._names)
         if found is not None and found not in self._titles:
             # The note is not written out, so only the words are.
             return link.display or link.target.rpartition("/")[2]
+        if link.style == "markdown":
+            return None
         if found is not None:
             return _note_link(link, source, found)
         return self._file_link(link, source)

@@ -98,7 +98,10 @@ class Drafting:
         other = self._plan.source_names.other(link, planned.source_path)
         if other is not None:
             place = self._files.place(other)
-            return file_target(link, planned.path, place) if place else None
+            if not place:
+                return None
+            only_one = self._files.is_only_one(place)
+            return file_target(link, planned.path, place, only_one=only_one)
         draft.unresolved.append(link.target)
         return None
 

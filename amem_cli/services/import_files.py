@@ -6,6 +6,7 @@ import hashlib
 
 from amem_cli.core.errors import AmemError, Problem
 from amem_cli.core.import_port import AttachmentFolder, Source
+from amem_cli.services.import_names import name_of_file
 from amem_cli.services.import_paths import FreePaths
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
@@ -29,6 +30,7 @@ class ImportedFiles:
         self._dry_run = dry_run
         self._places: dict[str, str] = {}
         self._given: dict[str, str] = {}
+        self._named: dict[str, set[str]] | None = None
         self.copied: list[tuple[str, str]] = []
         self.problems: list[Problem] = []
 
@@ -41,6 +43,14 @@ class ImportedFiles:
         if path not in self._places:
             self._places[path] = self._copy(path)
         return self._places[path]
+
+    def is_only_one(self, place: str) -> bool:
+        """Whether no other file of the vault has the name of the one at `place`."""
+        if self._named is None:
+            self._named = {}
+            for path in (*self._folder.paths(), *(path for _, path in self.copied)):
+                self._named.setdefault(name_of_file(path), set()).add(path)
+        return self._named.get(name_of_file(place), set()) <= {place}
 
     def _copy(self, path: str) -> str:
         size = self._source.size_of(path)
@@ -69,6 +79,8 @@ class ImportedFiles:
                 return ""
             self._given[wanted.casefold()] = sha
             self.copied.append((path, wanted))
+            if self._named is not None:
+                self._named.setdefault(name_of_file(wanted), set()).add(wanted)
             return wanted
         self._refuse(path, "finds no free name")
         return ""

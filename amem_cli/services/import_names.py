@@ -39,7 +39,10 @@ class SourceNames:
             for name in names:
                 self._named.setdefault(_folded(name), set()).add(path)
         self._others: dict[str, list[str]] = {}
+        self._other_at: dict[str, str] = {}
+        self._ending_in: dict[str, str | None] = {}
         for path in others:
+            self._other_at.setdefault(_folded(path), path)
             self._others.setdefault(_folded(path.rpartition("/")[2]), []).append(path)
         self._relative_first = relative_first
 
@@ -67,12 +70,14 @@ class SourceNames:
         if link.style == "wikilink":
             wanted.reverse()
         for path in wanted:
-            same = [each for each in candidates if _folded(each) == _folded(path.lstrip("/"))]
-            if same:
-                return same[0]
+            same = self._other_at.get(_folded(path.lstrip("/")))
+            if same is not None:
+                return same
         ending = "/" + _folded(normpath(target).lstrip("./"))
-        fits = [each for each in candidates if f"/{_folded(each)}".endswith(ending)]
-        return min(fits, key=lambda each: (len(each), each)) if fits else None
+        if ending not in self._ending_in:
+            fits = (each for each in candidates if f"/{_folded(each)}".endswith(ending))
+            self._ending_in[ending] = min(fits, key=lambda each: (len(each), each), default=None)
+        return self._ending_in[ending]
 
 
 class VaultNames:
@@ -107,13 +112,24 @@ def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> s
     return shortest_target(wanted, names)
 
 
-def file_target(link: WikiLink, source: str, wanted: str) -> str | None:
-    """The same for a file that is no note."""
+def file_target(link: WikiLink, source: str, wanted: str, *, only_one: bool) -> str | None:
+    """The same for a file that is no note.
+
+    Args:
+        only_one: no other file has its name, so that its name alone, or the end of its path, means
+            it.
+    """
     if link.style == "wikilink":
-        found = f"/{_folded(wanted)}".endswith("/" + _folded(link.target.lstrip("/")))
+        here, said = f"/{_folded(wanted)}", "/" + _folded(link.target.lstrip("/"))
+        found = here.endswith(said) if only_one else here == said
         return None if found else wanted
     beside = relpath(wanted, dirname(source) or ".")
     return None if normpath(link.target) == beside else beside
+
+
+def name_of_file(path: str) -> str:
+    """The name of a file, as names are compared."""
+    return _folded(path.rpartition("/")[2])
 
 
 def _beside(target: str) -> str:

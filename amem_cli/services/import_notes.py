@@ -32,6 +32,7 @@ class ImportReport:
     Attributes:
         made: the notes that are new.
         there: notes that were there already; some of them changed in the source since.
+        duplicates: notes whose very text another note has here, whether they were made or not.
         refused: notes that could not be taken, and what else of the source could not be read.
         noted: what is worth telling of notes that were made.
         unresolved: (place in the source, target) of links to nothing.
@@ -43,6 +44,7 @@ class ImportReport:
     kind: str
     made: tuple[PlannedNote, ...]
     there: tuple[PlannedNote, ...]
+    duplicates: tuple[PlannedNote, ...]
     refused: tuple[Problem, ...]
     noted: tuple[Problem, ...]
     unresolved: tuple[tuple[str, str], ...]
@@ -68,6 +70,7 @@ def import_notes(
     *,
     folder: str | None = None,
     usual_folder: str = "notes",
+    unless_known: bool = False,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> ImportReport:
@@ -79,6 +82,7 @@ def import_notes(
     Args:
         folder: vault-relative folder for the notes. Where it is None they go to `usual_folder`,
             and those that this program wrote out to where they were.
+        unless_known: make no note whose very text the vault, or an earlier note of the source, has.
         dry_run: write nothing.
 
     Raises:
@@ -86,7 +90,7 @@ def import_notes(
         SettingsError: the source cannot be read, or the vault cannot be written.
     """
     with ports.changes.locked():
-        plan = plan_import(ports, source, folder, usual_folder)
+        plan = plan_import(ports, source, folder, usual_folder, unless_known=unless_known)
         free = FreePaths(ports, usual_folder if folder is None else folder)
         files = ImportedFiles(source, attachments, free, dry_run=dry_run)
         run = _Run(ports, source, plan, Drafting(ports, plan, files), dry_run, progress)
@@ -95,7 +99,8 @@ def import_notes(
     return ImportReport(
         kind=source.kind,
         made=tuple(run.made),
-        there=tuple(plan.decided("there", "changed")),
+        there=tuple(plan.decided("there", "changed", "known")),
+        duplicates=tuple(note for note in (*run.made, *plan.decided("known")) if note.same_text),
         refused=(*plan.problems, *refused, *run.refused),
         noted=(*run.noted, *files.problems),
         unresolved=tuple(dict.fromkeys(run.unresolved)),

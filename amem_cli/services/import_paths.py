@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from amem_cli.core.errors import UsageError
 from amem_cli.core.filenames import conflict_copy, file_name, with_suffix
@@ -23,12 +24,13 @@ class FreePaths:
 
     Args:
         folder: vault-relative folder for them, empty for the top.
+        beside: others that are given out too, of which none is given twice.
 
     Raises:
         UsageError: the folder leaves the vault or is hidden.
     """
 
-    def __init__(self, ports: VaultPorts, folder: str) -> None:
+    def __init__(self, ports: VaultPorts, folder: str, beside: FreePaths | None = None) -> None:
         self._ports = ports
         parts = [part for part in folder.split("/") if part not in ("", ".")]
         if folder.startswith("/") or any(_safe_folder(part) != part for part in parts):
@@ -36,7 +38,7 @@ class FreePaths:
                 f"--into {folder!r} is not a place for notes", hint="Name a folder of the vault."
             )
         self._prefix = "".join(f"{part}/" for part in parts)
-        self._taken: set[str] = set()
+        self._taken: set[str] = set() if beside is None else beside._taken
         self._folders: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
 
@@ -65,7 +67,7 @@ class FreePaths:
     def other(self, path: str, number: int) -> str:
         """A place for a file that is no note; `number` beyond 1 gives it another name."""
         *folders, name = path.split("/")
-        parts = [self._folder(part) for part in folders]
+        parts = self._placed(folders)
         if _ODD.search(name) or name.startswith(".") or len(name.encode()) > MAX_COMPONENT_BYTES:
             stem, dot, ending = name.rpartition(".")
             name = file_name(stem or ending)[: -len(_ENDING)] + dot + ending
@@ -81,16 +83,20 @@ class FreePaths:
     def _settled(self, path: str) -> str:
         """The path with what the vault cannot hold made safe, and nothing else changed."""
         *folders, name = path.split("/")
-        parts = [self._folder(part) for part in folders]
+        parts = self._placed(folders)
         stem = name.removesuffix(_ENDING)
         if not _is_safe(stem) or stem != stem.strip() or conflict_copy(name):
             name = file_name(stem)
         whole = "/".join([*parts, name])
         return whole if len(whole.encode()) <= MAX_PATH_BYTES else name
 
-    def _folder(self, name: str) -> str:
-        """A folder of the source; two that differ in case alone become one."""
-        return self._folders.setdefault(_folded(name), _safe_folder(name))
+    def _placed(self, folders: Sequence[str]) -> list[str]:
+        """Folders of the source; two in one place that differ in case alone become one."""
+        parts: list[str] = []
+        for name in folders:
+            key = _folded("/".join([*parts, name]))
+            parts.append(self._folders.setdefault(key, _safe_folder(name)))
+        return parts
 
 
 def _safe_folder(name: str) -> str:

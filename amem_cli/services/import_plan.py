@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from amem_cli.core.duplicates import tells_the_same
 from amem_cli.core.errors import Problem
 from amem_cli.core.filenames import conflict_copy, file_name, title_of
 from amem_cli.core.identity import new_id
@@ -15,11 +16,12 @@ from amem_cli.core.note_file import parse_note
 from amem_cli.services.import_names import SourceNames, VaultNames
 from amem_cli.services.import_origins import Origin, known_origins, origin_of
 from amem_cli.services.import_paths import FreePaths
+from amem_cli.services.known_text import GivenText, KnownTexts, given_text
 from amem_cli.services.vault_ports import VaultPorts
 
 MAX_NOTE_BYTES = 2 * 1024 * 1024 - 64 * 1024
 
-Decision = Literal["make", "there", "changed", "refused"]
+Decision = Literal["make", "there", "changed", "known", "refused"]
 
 
 @dataclass(slots=True)
@@ -31,6 +33,8 @@ class PlannedNote:
         names, aliases: what else it is called there.
         path: where it goes, or where it is already; empty where it is nowhere.
         reason: why it is not made.
+        given: its text, to compare.
+        same_text: path of the note that has its very text: of the vault, or an earlier one.
     """
 
     origin: Origin
@@ -44,6 +48,8 @@ class PlannedNote:
     path: str = ""
     id: str = ""
     reason: str = ""
+    given: GivenText | None = None
+    same_text: str = ""
 
     @property
     def shown(self) -> str:
@@ -73,15 +79,21 @@ class ImportPlan:
 
 
 def plan_import(
-    ports: VaultPorts, source: Source, folder: str | None, usual_folder: str
+    ports: VaultPorts,
+    source: Source,
+    folder: str | None,
+    usual_folder: str,
+    *,
+    unless_known: bool = False,
 ) -> ImportPlan:
     """Look at every note of a source; nothing is written.
 
     Args:
+        unless_known: make no note whose very text is here.
         folder: vault-relative folder for the notes, empty for the top; where it is None they go to
             `usual_folder`, and those that this program wrote out to where they were.
     """
-    return _Planner(ports, source, folder, usual_folder).plan()
+    return _Planner(ports, source, folder, usual_folder, unless_known).plan()
 
 
 def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
@@ -96,16 +108,24 @@ def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
 
 class _Planner:
     def __init__(
-        self, ports: VaultPorts, source: Source, folder: str | None, usual_folder: str
+        self,
+        ports: VaultPorts,
+        source: Source,
+        folder: str | None,
+        usual_folder: str,
+        unless_known: bool,
     ) -> None:
         self._ports = ports
         self._source = source
         self._origins = known_origins(ports.index)
         self._free = FreePaths(ports, usual_folder if folder is None else folder)
-        self._as_before = FreePaths(ports, "") if folder is None else self._free
+        self._as_before = FreePaths(ports, "", self._free) if folder is None else self._free
         self._problems: list[Problem] = []
         self._ids: set[str] = set()
         self._keys: set[str] = set()
+        self._unless_known = unless_known
+        self._texts: KnownTexts | None = None
+        self._id_at: dict[str, str] = {}
 
     def plan(self) -> ImportPlan:
         listed = list(self._listed())
@@ -153,7 +173,9 @@ class _Planner:
 
     def _planned(self, note: SourceNote) -> PlannedNote:
         name = note.path.rpartition("/")[2].removesuffix(".md")
-        given = parse_note(f"{name or 'note'}.md", note.raw if note.has_header else b"")
+        given = parse_note(
+            f"{name or 'note'}.md", note.raw if note.has_header else b"", self._ports.names
+        )
         title = note.title or (given.title if name or given.title != "note" else "")
         title = " ".join(title.split()) or title_of(note.raw[:20_000].decode("utf-8", "replace"))
         planned = PlannedNote(
@@ -169,6 +191,9 @@ class _Planner:
         reason = _unfit(note)
         if reason:
             planned.decision, planned.reason = "refused", reason
+        else:
+            body = given.body if note.has_header else note.raw.decode("utf-8", "replace")
+            planned.given = given_text(body, title, planned.aliases)
         return planned
 
     def _decide(self, planned: PlannedNote, note: SourceNote) -> None:
@@ -177,12 +202,33 @@ class _Planner:
         if planned.id and (planned.id in self._ids or self._is_taken(planned.id)):
             self._by_id(planned)
             return
+        if self._has_known_text(planned):
+            return
         if not planned.id and not note.exact:
             moment = local_moment(self._ports, note.created or self._ports.clock.now())
             planned.id = new_id(moment, self._is_taken)
         self._ids.add(planned.id)
         free = self._as_before if note.exact else self._free
         planned.path = free.take(note.path, planned.title)
+        if planned.given is not None:
+            self._known_texts.add(planned.given, planned.path)
+            self._id_at[planned.path] = planned.id
+
+    @property
+    def _known_texts(self) -> KnownTexts:
+        self._texts = self._texts or KnownTexts(self._ports)
+        return self._texts
+
+    def _has_known_text(self, planned: PlannedNote) -> bool:
+        """Whether it is left out, as its very text is here; links to it then lead there."""
+        planned.same_text = self._known_texts.path(planned.given) if planned.given else ""
+        if not planned.same_text or not self._unless_known:
+            return False
+        planned.decision, planned.path = "known", planned.same_text
+        planned.reason = f"its text is in {planned.same_text}"
+        there = self._ports.index.summary(planned.same_text)
+        planned.id = (there.id or "") if there else self._id_at.get(planned.same_text, "")
+        return True
 
     def _is_taken(self, note_id: str) -> bool:
         return note_id in self._ids or self._ports.index.id_taken(note_id)
@@ -193,10 +239,7 @@ class _Planner:
         known = self._origins.by_key.get((origin.source, origin.key))
         if known is None:
             same = self._origins.by_sha.get(origin.sha, ())
-            known = next(
-                (each for each in same if each.key == origin.key or each.key not in self._keys),
-                None,
-            )
+            known = next((each for each in same if self._is_renamed(each, planned)), None)
         if known is None:
             return False
         place = self._place_of(known)
@@ -209,6 +252,18 @@ class _Planner:
         else:
             planned.reason = f"is in the vault as {place}"
         return True
+
+    def _is_renamed(self, former: Origin, planned: PlannedNote) -> bool:
+        """Whether a note with the same bytes is this one, moved since or in a folder that was."""
+        key = planned.origin.key
+        if former.key == key:
+            return True
+        given = planned.given
+        if former.key in self._keys or given is None:
+            return False
+        # Files that one template made have the same bytes too, and each is a note.
+        is_moved = former.source == planned.origin.source and bool(given.key)
+        return tells_the_same(_stem(former.key), _stem(key), few=given.few and not is_moved)
 
     def _place_of(self, origin: Origin) -> str:
         """Where an imported note is now, or empty."""
@@ -229,6 +284,9 @@ class _Planner:
         if same:
             planned.path = same[0].path
             planned.reason = f"its id is that of {planned.path}"
+            if planned.given and planned.given.key != self._known_texts.key(same[0]):
+                planned.decision = "changed"
+                planned.reason += ", which has another text and stays as it is"
         else:
             planned.reason = f"a note with its id {planned.id} was removed from the vault"
 
@@ -250,6 +308,10 @@ def _unfit(note: SourceNote) -> str:
     if not note.raw.strip() and not note.path:
         return "has no text"
     return ""
+
+
+def _stem(key: str) -> str:
+    return key.rpartition("/")[2].rpartition(".")[0] or key
 
 
 def _texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:

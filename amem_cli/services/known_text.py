@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from amem_cli.core.duplicates import (
@@ -28,6 +32,13 @@ if TYPE_CHECKING:
 
 _PHRASES = 12
 _LOOKED_AT = 20
+# Letters that tell whether it is worth reading two notes to compare them.
+_BEGINNING = 200
+# Enough to see whether a text has but a few words.
+_FIRST_LETTERS = 4000
+_FIRST_PASSAGES = 8
+# Of notes that one template made and nobody filled in no more are compared with each text.
+_MOST_ALIKE = 50
 
 
 def known_text(
@@ -47,7 +58,7 @@ def known_text(
     key = text_key(given.body, (title, *given.aliases))
     if not key:
         return None
-    few = len(text_words(without_title(given.body, (title,)))) < LEAST_WORDS
+    few = _has_few_words(given.body, (title,))
     found: list[NoteSummary] = []
     for path in _sharing_words(ports, given.body):
         summary = ports.index.summary(path)
@@ -63,6 +74,86 @@ def known_text(
         if tells_the_same(title, summary.title, few=few):
             found.append(summary)
     return min(found, key=lambda each: (each.created or each.modified, each.path), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenText:
+    """What of a text that may be known is compared; no text itself.
+
+    Attributes:
+        key: empty for no text.
+        beginning: digest of its first letters.
+        few: it has but a few words, which say little.
+    """
+
+    title: str
+    key: str
+    beginning: bytes
+    few: bool
+
+
+def given_text(body: str, title: str, aliases: Sequence[str] = ()) -> GivenText:
+    """Read a text once, so that it need not be held.
+
+    Args:
+        body: without its header.
+    """
+    names = (title, *aliases)
+    key = text_key(body, names)
+    return GivenText(title, key, _beginning(body, names), _has_few_words(body, names))
+
+
+class KnownTexts:
+    """The texts of a vault, to compare many others with; every note is read once at most."""
+
+    def __init__(self, ports: VaultPorts) -> None:
+        self._ports = ports
+        self._unread: dict[bytes, list[NoteSummary]] = {}
+        self._read: dict[str, dict[str, str]] = {}
+        for summary in sorted(
+            ports.index.summaries(), key=lambda each: (each.created or each.modified, each.path)
+        ):
+            text = "".join(ports.index.passages(summary.path)[:_FIRST_PASSAGES])
+            beginning = _beginning(text, note_names(summary))
+            self._unread.setdefault(beginning, []).append(summary)
+
+    def path(self, given: GivenText) -> str:
+        """The note that holds this very text: the oldest, or the first that was added; or empty."""
+        if not given.key:
+            return ""
+        for summary in self._unread.pop(given.beginning, ()):
+            key = self.key(summary)
+            if key:
+                self._read.setdefault(key, {}).setdefault(summary.title, summary.path)
+        alike = self._read.get(given.key, {})
+        for title, path in islice(alike.items(), _MOST_ALIKE):
+            if tells_the_same(given.title, title, few=given.few):
+                return path
+        return alike.get(given.title, "")
+
+    def add(self, given: GivenText, path: str) -> None:
+        """Remember a text that is about to be in the vault; after it was looked for."""
+        if given.key:
+            self._read.setdefault(given.key, {}).setdefault(given.title, path)
+
+    def key(self, summary: NoteSummary) -> str:
+        """What `GivenText.key` is for a note of the vault; empty where it cannot be read."""
+        try:
+            content = self._ports.vault.read(summary.path)
+        except AmemError:
+            return ""
+        note = parse_note(summary.path, content.raw, self._ports.names)
+        return "" if content.cut else text_key(note.body, note_names(note))
+
+
+def _has_few_words(body: str, names: Sequence[str]) -> bool:
+    return len(text_words(without_title(body, names)[:_FIRST_LETTERS])) < LEAST_WORDS
+
+
+def _beginning(text: str, names: Sequence[str]) -> bytes:
+    text = unicodedata.normalize("NFC", text[: 4 * _FIRST_LETTERS])
+    letters = "".join(without_title(text, names)[:_FIRST_LETTERS].split())[:_BEGINNING]
+    return hashlib.sha256(letters.encode("utf-8", "replace")).digest()[:16]
 
 
 def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:

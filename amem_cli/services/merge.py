@@ -23,7 +23,12 @@ from amem_cli.core.note import Note
 from amem_cli.core.note_file import edit_header
 from amem_cli.core.resolution import is_linkable, name_key
 from amem_cli.services.merge_fields import unite_fields
-from amem_cli.services.merge_links import Mentions, Redirection, links_in_other_properties
+from amem_cli.services.merge_links import (
+    Mentions,
+    Redirection,
+    links_in_other_properties,
+    note_mentions,
+)
 from amem_cli.services.owned import is_shared
 from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import refresh, text_hash
@@ -68,7 +73,7 @@ def merge(
     `kept` from then on, wherever they stand. All is written as a whole or not at all.
 
     Args:
-        mentions: what `links_in_other_properties` found; None to look now.
+        mentions: what `links_in_other_properties` found, kept up to date here; None to look now.
         dry_run: write nothing.
 
     Raises:
@@ -87,6 +92,9 @@ def merge(
             return replace(merged, event="")
         ports.changes.apply(plan.writes, plan.events)
         refresh(ports, [write.path for write in plan.writes])
+        if mentions is not None:
+            changed = (write.path for write in plan.writes if write.after is not None)
+            note_mentions(ports, changed, mentions)
     return merged
 
 
@@ -154,7 +162,12 @@ class _Merge:
         body = text_of_body(draft.content.raw) or ""
         if redirection.in_text(body, self.kept.path) == body:
             return []
-        return [f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"]
+        told = f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"
+        named = self.ports.index.candidates(name_key(self.other.path))
+        rest = [path for path in named if path != self.other.path]
+        if rest and self.kept.path not in rest:
+            told += f", and the link will lead to {rest[0]}"
+        return [told]
 
     def _sources(self) -> list[str]:
         """Notes that may hold a link to the other."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from amem_cli.services.vault_ports import VaultPorts
 if TYPE_CHECKING:
     from amem_cli.core.wikilinks import WikiLink
 
-Mentions = Mapping[str, frozenset[str]]
+Mentions = dict[str, set[str]]
 
 
 def links_in_other_properties(ports: VaultPorts) -> Mentions:
@@ -31,10 +31,16 @@ def links_in_other_properties(ports: VaultPorts) -> Mentions:
 
     Reads every note; one such table serves for many merges.
     """
-    found: dict[str, set[str]] = {}
-    for state in ports.vault.scan():
+    found: Mentions = {}
+    note_mentions(ports, (state.path for state in ports.vault.scan()), found)
+    return found
+
+
+def note_mentions(ports: VaultPorts, paths: Iterable[str], found: Mentions) -> None:
+    """Add to such a table what these notes say, as after a merge."""
+    for path in paths:
         try:
-            raw = ports.vault.read(state.path).raw
+            raw = ports.vault.read(path).raw
             fences = find_fences(raw)
             if fences is None or b"[[" not in raw[fences.text_start : fences.text_end]:
                 continue
@@ -44,8 +50,7 @@ def links_in_other_properties(ports: VaultPorts) -> Mentions:
         for entry in header.entries:
             if entry.name != ports.names.links:
                 for link in find_links(header.text[entry.value.start : entry.value.end]):
-                    found.setdefault(name_key(link.target), set()).add(state.path)
-    return {name: frozenset(paths) for name, paths in found.items()}
+                    found.setdefault(name_key(link.target), set()).add(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,8 @@ class Reversal:
         """Leave a text that was edited since, where that was asked."""
         if not (self.keep_edits and event.cause):
             hint = "Change it back by hand."
+            if event.cause:
+                hint = "--keep-edits takes back the rest and leaves your edits."
             raise SettingsError(f"the text of {path} was edited since", hint=hint)
         self.kept.append(f"the text of {path} stays as you edited it")
 

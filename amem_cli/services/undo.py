@@ -22,6 +22,11 @@ _HINTS = {
     "release": "It only records what you edited.",
     "undo": "`amem rm` removes the note again.",
 }
+# How to do again what no `undo` of an `undo` does.
+_AGAIN = {
+    "merge": "`amem dedupe --merge` merges the notes again.",
+    "remove": "`amem rm` removes the note again.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +66,7 @@ def undo(
         if event.id in undone:
             raise SettingsError(
                 f"event {event.id} was taken back already",
-                hint=f"amem undo {undone[event.id]} brings it back.",
+                hint=_AGAIN.get(event.kind, f"amem undo {undone[event.id]} brings it back."),
             )
         caused = _consequences(ports, event)
         if event.kind == "process" and not caused and _all_consequences(ports, event):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.adapters.attachment_folder import VaultAttachments
+from amem_cli.adapters.export_folder import ExportFolder
 from amem_cli.adapters.record_files import JsonLines
+from amem_cli.services.export_markdown import export_markdown
 from amem_cli.services.export_notes import chosen, export_lines
 from amem_cli.services.import_notes import import_notes
 from amem_cli.services.query import Filters
@@ -65,6 +68,23 @@ def test_an_import_is_told_as_json_and_can_be_repeated(amem: Program, vault: Pat
     assert tree_hashes(vault) == after
 
 
+def test_texts_that_are_here_already_are_told_and_may_be_left_out(
+    amem: Program, vault: Path
+) -> None:
+    text = "The kiln has to cool for a whole day before anybody opens its door."
+    assert amem("add", text, "--title", "Kiln", "--no-llm").code == 0
+    (amem.folder / "lines.jsonl").write_text(json.dumps({"content": f"{text}\n\n", "id": "k"}))
+    left_out = amem("import", "lines.jsonl", "--unless-known", "--no-llm", "--json")
+    assert left_out.json["imported"] == []
+    assert left_out.json["duplicates"] == [
+        {"source": "lines.jsonl:1", "path": None, "same_text": "notes/Kiln.md"}
+    ]
+    told = amem("import", "lines.jsonl", "--no-llm")
+    assert "! lines.jsonl:1: the same text is in notes/Kiln.md" in told.out.splitlines()
+    assert told.out.splitlines()[-1].startswith("1 note imported (1 with a text that was there;")
+    assert len(amem("dedupe", "--exact", "--json").json["groups"]) == 1
+
+
 def test_what_was_imported_is_searched_linked_and_in_order(amem: Program, vault: Path) -> None:
     assert amem("import", str(DATA / "basic-memory"), "--no-llm").code == 0
     edges = amem("graph", "--format", "json").json["edges"]
@@ -110,7 +130,7 @@ def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault:
     )
     write_note(vault, "C.md", "---\nrating: 4.50\n---\n## One two\n[a](notes/A%20b.md) `[[C]]`\n")
     write_note(vault, "Secret.md", "---\nprivate: true\n---\nHidden.\n")
-    write_note(vault, "D.md", "To [[Secret|it]].")
+    write_note(vault, "D.md", "To [[Secret|it]] and [that](Secret.md#x).")
     (vault / "pictures").mkdir()
     (vault / "pictures/p.png").write_bytes(b"picture")
     assert amem("link", "D", "C", "--relation", "supports", "--reason", "It says so.").code == 0
@@ -127,7 +147,7 @@ def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault:
     assert (
         (plain / "D.md")
         .read_text()
-        .endswith("To it.\n\n## Related notes\n\n- [C](C.md) – supports: It says so.\n")
+        .endswith("To it and that.\n\n## Related notes\n\n- [C](C.md) – supports: It says so.\n")
     )
     assert not (plain / "Secret.md").exists()
     assert done.json["broken_links"] == 1
@@ -159,6 +179,49 @@ def test_plain_markdown_is_written_again_only_where_something_changed(
     assert third.json["removed"] == ["One.md"]
     assert sorted(third.json["kept"]) == ["Three.md", "Two.md"]
     assert (plain / "Three.md").read_text() == "Edited there.\n"
+
+
+def test_an_export_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    root, plain = tmp_path / "v", tmp_path / "plain"
+    for name in ("One", "Two"):
+        write_note(root, f"{name}.md", f"{name}.\n")
+    ports = open_vault(root)
+    synchronise(ports)
+
+    def interrupt(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    notes = chosen(ports, Filters(), private=False)[0]
+    with pytest.raises(KeyboardInterrupt):
+        export_markdown(ports, notes, ExportFolder(plain, vault=root), progress=interrupt)
+    write_note(root, "One.md", "One, changed.\n")
+    synchronise(ports)
+    notes = chosen(ports, Filters(), private=False)[0]
+    report = export_markdown(ports, notes, ExportFolder(plain, vault=root))
+    assert (report.kept, report.written) == ([], ["One.md", "Two.md"])
+
+
+def test_a_record_of_exports_that_names_places_outside_removes_nothing(
+    amem: Program, vault: Path
+) -> None:
+    write_note(vault, "One.md", "One.\n")
+    plain, outside = amem.folder / "plain", amem.folder / "outside.md"
+    plain.mkdir()
+    outside.write_bytes(b"mine")
+    sha = hashlib.sha256(b"mine").hexdigest()
+    files = {"../outside.md": sha, str(outside): sha, "": sha, ".git/x": sha, "a\0b": sha}
+    (plain / ".amem-export.json").write_text(json.dumps({"files": files}))
+    done = amem("export", "--format", "markdown", "--output", "plain", "--json")
+    assert (done.code, done.json["removed"]) == (0, [])
+    assert outside.read_bytes() == b"mine"
+
+
+def test_lines_are_not_written_over_a_note(amem: Program, vault: Path) -> None:
+    write_note(vault, "One.md", "One.\n")
+    refused = amem("export", "--output", str(vault / "One.md"))
+    assert refused.code == 2, refused.err
+    assert (vault / "One.md").read_text() == "One.\n"
+    assert amem("export", "--output", "One.md").code == 0
 
 
 def test_an_export_can_be_narrowed(amem: Program, vault: Path) -> None:

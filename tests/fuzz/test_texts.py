@@ -9,16 +9,25 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from amem_cli.core.basic_memory import permalink, relations_in
+from amem_cli.core.duplicates import same_name, same_series, text_key
 from amem_cli.core.filenames import file_name, title_of
 from amem_cli.core.full_text import indexable_text
+from amem_cli.core.link_redirect import redirected
+from amem_cli.core.link_targets import retarget_links
+from amem_cli.core.literal_values import texts_in
+from amem_cli.core.logseq import convert_page
+from amem_cli.core.merging import text_beyond
 from amem_cli.core.model_text import quote_as_data
 from amem_cli.core.note_file import parse_note
 from amem_cli.core.passages import split_passages
 from amem_cli.core.redaction import redacted
 from amem_cli.core.snippets import snippet
+from amem_cli.core.source_dates import created_in_name
 from amem_cli.core.tags import normalise_tag
 from amem_cli.core.wikilinks import find_hashtags, find_links, plain_text
 from amem_cli.core.words import sentences, words
+from amem_cli.core.zk_notebook import zk_tags
 from amem_cli.rendering.output import printable
 from tests.fuzz import record_oracles, strategies, text_oracles
 from tests.fuzz.growth import grows_in_proportion
@@ -117,6 +126,19 @@ READERS: dict[str, Callable[[str], object]] = {
     "redaction": lambda text: redacted(text, {"SOME_KEY": "12345678"}),
     "terminal": printable,
     "note": lambda text: parse_note("n.md", text.encode("utf-8", "replace")),
+    "Logseq page": lambda text: convert_page(f"x:: 1\n{text}", lambda _: "Page"),
+    "Logseq blocks": lambda text: convert_page(f"- a\n{text}\nid::", lambda _: None),
+    "Logseq list": lambda text: convert_page(f"tags:: {text}", lambda _: None),
+    "relations": lambda text: list(relations_in(f"[[{text}")),
+    "permalink": lambda text: permalink(b"---\n" + text.encode("utf-8", "replace") + b"\n---\n"),
+    "zk tags": zk_tags,
+    "stored list": lambda text: texts_in(f"[{text}"),
+    "other targets": lambda text: retarget_links(text, lambda _: "Other (one)"),
+    "redirected links": lambda text: redirected(text, lambda _: "Other (one)"),
+    "day in a name": created_in_name,
+    "same text": lambda text: text_key(text, ("Name",)),
+    "names alike": lambda text: (same_name(text, f"{text} 2"), same_series(text, f"{text} 3")),
+    "merged text": lambda text: text_beyond(text, f"{text}\n\nmore"),
     "header": lambda text: parse_note("n.md", f"---\n{text}\n---\n".encode("utf-8", "replace")),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from amem_cli.core.note_file import body_bytes, parse_note
 from amem_cli.core.resolution import resolve
 from amem_cli.core.wikilinks import find_links
 from amem_cli.services.import_notes import ImportReport, import_notes
+from amem_cli.services.sync import synchronise
 from amem_cli.services.vault_ports import VaultPorts
 from tests.vaults import open_vault, tree_hashes, write_note
 
@@ -102,8 +104,6 @@ def test_a_name_that_the_vault_has_gets_a_number_and_links_follow(
     ports: VaultPorts, root: Path
 ) -> None:
     write_note(root, "mine/Starter.md", "My own, see [[Starter]].\n")
-    from amem_cli.services.sync import synchronise
-
     synchronise(ports)
     report = bring_in(ports, DATA / "obsidian", folder="old")
     assert "old/Starter 2.md" in report.paths
@@ -252,8 +252,6 @@ def test_a_note_that_changed_in_its_source_is_told_of_and_not_doubled(
 def test_a_note_is_known_again_where_it_was_renamed_or_removed_here(
     ports: VaultPorts, root: Path, tmp_path: Path
 ) -> None:
-    from amem_cli.services.sync import synchronise
-
     source = tmp_path / "source"
     write_note(source, "One.md", "The first.\n")
     write_note(source, "Two.md", "The second.\n")
@@ -267,6 +265,136 @@ def test_a_note_is_known_again_where_it_was_renamed_or_removed_here(
         ("Elsewhere.md", "is in the vault as Elsewhere.md"),
         ("", "was imported as notes/Two.md, which is no longer there"),
     ]
+
+
+def test_notes_that_one_template_made_are_not_taken_for_one_that_was_renamed(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    day = "## Plans for today\n\n## What happened, and what I think of it now\n\n## Tomorrow\n"
+    write_note(tmp_path / "old", "2026-01-01.md", day)
+    write_note(tmp_path / "old", "Ideas.md", "")
+    bring_in(ports, tmp_path / "old")
+    write_note(tmp_path / "new", "2026-01-02.md", day)
+    write_note(tmp_path / "new", "Inbox.md", "")
+    write_note(tmp_path / "new", "See.md", "[[2026-01-02]] [[Inbox]]\n")
+    assert len(bring_in(ports, tmp_path / "new").made) == 3
+    assert links_of(ports, "notes/See.md") == ["notes/2026-01-02.md", "notes/Inbox.md"]
+
+
+def test_lines_of_this_program_and_of_others_never_get_one_place(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    lines = [{"content": "Ours.", "path": "notes/A.md"}, {"content": "Theirs.", "title": "A"}]
+    (tmp_path / "l.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    report = bring_in(ports, tmp_path / "l.jsonl")
+    assert report.refused == ()
+    assert report.paths == ("notes/A.md", "notes/A 2.md")
+    assert not (root / ".trash").exists()
+
+
+def test_a_folder_keeps_its_name_beside_one_elsewhere_that_differs_in_case(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    for path in ("notes/Notes/A.md", "notes/B.md", "Ideas/C.md", "ideas/D.md"):
+        write_note(tmp_path / "old", path, f"{path}\n")
+    assert bring_in(ports, tmp_path / "old", folder="").paths == (
+        "Ideas/C.md",
+        "Ideas/D.md",
+        "notes/B.md",
+        "notes/Notes/A.md",
+    )
+
+
+def test_a_picture_is_shown_where_the_vault_has_another_of_its_name(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    (root / "pic.png").write_bytes(b"ours")
+    source = tmp_path / "old"
+    write_note(source, "A.md", "![[pic.png]] ![[own.png]] ![p](pics/pic.png)\n")
+    (source / "pics").mkdir()
+    (source / "pics" / "pic.png").write_bytes(b"theirs")
+    (source / "pics" / "own.png").write_bytes(b"own")
+    bring_in(ports, source)
+    assert text_of(root, "notes/A.md").endswith(
+        "![[notes/pics/pic.png]] ![[own.png]] ![p](pics/pic.png)\n"
+    )
+
+
+def test_a_note_with_the_id_of_one_that_is_here_and_another_text_is_told_as_changed(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "A.md", "---\nid: a1\n---\nMine.\n")
+    write_note(root, "B.md", "---\nid: b1\ntags: [x]\n---\nOurs.\n")
+    synchronise(ports)
+    write_note(tmp_path / "old", "A.md", "---\nid: a1\n---\nMine, and longer.\n")
+    write_note(tmp_path / "old", "B.md", "---\nid: b1\n---\nOurs.\n")
+    report = bring_in(ports, tmp_path / "old")
+    assert [(note.path, note.decision) for note in report.there] == [
+        ("A.md", "changed"),
+        ("B.md", "there"),
+    ]
+
+
+def test_a_private_memory_stays_private(ports: VaultPorts, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(
+        json.dumps(
+            [
+                {"id": "1", "memory": "A secret.", "metadata": {"private": True}},
+                {"id": "2", "memory": "No secret.", "metadata": {"private": False}},
+            ]
+        ),
+        encoding="utf-8",
+    )
+    paths = bring_in(ports, tmp_path / "m.json", kind="mem0").paths
+    assert [parse_note(path, ports.vault.read(path).raw).private for path in paths] == [True, False]
+
+
+SAME = "Dough that rests in the cold overnight tastes better and is easier to shape.\n"
+
+
+def test_a_text_that_is_here_is_told_and_left_out_where_that_is_wanted(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "mine/Rest.md", f"---\nid: r1\n---\n# Rest\n\n{SAME}")
+    synchronise(ports)
+    source = tmp_path / "old"
+    write_note(source, "Cold dough.md", f"---\ntags: [x]\n---\r\n{SAME}\n")
+    write_note(
+        source,
+        "New.md",
+        "A text that nobody has written down anywhere before, see [[Cold dough]].\n",
+    )
+    write_note(
+        source,
+        "New 2.md",
+        "A text that nobody has written down anywhere before, see [[Cold dough]].\n",
+    )
+    left_out = bring_in(ports, source, unless_known=True, dry_run=True)
+    assert [(note.place, note.path) for note in left_out.there] == [
+        ("Cold dough.md", "mine/Rest.md"),
+        ("New.md", "notes/New 2.md"),
+    ]
+    report = bring_in(ports, source, folder="all")
+    assert [(note.path, note.same_text) for note in report.duplicates] == [
+        ("all/Cold dough.md", "mine/Rest.md"),
+        ("all/New.md", "all/New 2.md"),
+    ]
+    again = bring_in(ports, source, folder="all", unless_known=True)
+    assert (again.made, again.duplicates, again.skipped) == ((), (), 3)
+
+
+def test_links_to_a_note_that_is_left_out_lead_to_the_one_that_has_its_text(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "mine/Rest.md", SAME)
+    synchronise(ports)
+    source = tmp_path / "old"
+    write_note(source, "Cold dough.md", SAME)
+    write_note(source, "Bread.md", "See [[Cold dough#Why]] for it.\n")
+    report = bring_in(ports, source, unless_known=True)
+    assert report.paths == ("notes/Bread.md",)
+    assert links_of(ports, "notes/Bread.md") == ["mine/Rest.md"]
+    assert "[[Rest#Why|Cold dough > Why]]" in text_of(root, "notes/Bread.md")
 
 
 def test_what_is_imported_is_the_persons(ports: VaultPorts) -> None:
@@ -356,6 +484,26 @@ def test_a_database_with_views_and_triggers_runs_none_of_them(
     db.close()
     with pytest.raises(SettingsError, match="no table embedding_metadata"):
         bring_in(ports, tmp_path / "db")
+
+
+def test_a_database_with_text_that_is_none_gives_what_can_be_read(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    import apsw
+
+    place = tmp_path / "chroma.sqlite3"
+    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
+    with contextlib.closing(apsw.Connection(str(place))) as db:
+        db.execute(
+            "UPDATE embedding_metadata SET string_value = CAST(x'ff41' AS TEXT)"
+            " WHERE key IN ('chroma:document', 'content') AND id = 1"
+        )
+        db.execute("INSERT INTO embedding_metadata(id, key) VALUES(2, CAST(x'ff' AS TEXT))")
+    report = bring_in(ports, place)
+    assert (len(report.made), [problem.message for problem in report.refused]) == (
+        4,
+        ["no “content”"],
+    )
 
 
 def test_a_database_in_use_is_read_with_what_is_not_yet_in_its_main_file(

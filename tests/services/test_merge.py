@@ -20,6 +20,7 @@ from amem_cli.services.add import NewNote, add
 from amem_cli.services.check import check_index
 from amem_cli.services.edit import link
 from amem_cli.services.merge import Merged, merge
+from amem_cli.services.merge_links import links_in_other_properties
 from amem_cli.services.owned import owned_by_machine
 from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import embed_missing, refresh, synchronise
@@ -402,3 +403,28 @@ def test_history_tells_of_the_merge(tmp_path: Path) -> None:
     ]
     assert events[0].reason == "“Other” was merged into “Kept”"
     assert parse_note("Kept.md", (tmp_path / "Kept.md").read_bytes()).id == "20250101000000"
+
+
+def test_a_property_that_came_with_one_merge_follows_the_next(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    for name, header in {"A": "", "B": '---\nup: "[[D]]"\n---\n', "C": "", "D": ""}.items():
+        write_note(tmp_path, f"{name}.md", f"{header}Text.\n")
+    synchronise(ports)
+    mentions = links_in_other_properties(ports)
+    for kept, other in (("A", "B"), ("C", "D")):
+        pair = [ports.index.summary(f"{name}.md") for name in (kept, other)]
+        assert pair[0] is not None
+        assert pair[1] is not None
+        merge(ports, pair[0], pair[1], mentions=mentions)
+    assert 'up: "[[C]]"' in text(tmp_path, "A")
+
+
+def test_a_link_of_the_kept_text_that_comes_to_mean_a_third_note_is_told(tmp_path: Path) -> None:
+    ports = vault(tmp_path, Kept="See [[b/Other]].\n", **{"b/Other": OTHER, "c/Other": "Third.\n"})
+    (tmp_path / "Other.md").unlink()
+    synchronise(ports)
+    done = merged(ports, other="b/Other.md")
+    assert done.left == (
+        "Kept.md itself links to “Other”; its text stays as it is,"
+        " and the link will lead to c/Other.md",
+    )
