@@ -116,3 +116,14 @@ def test_another_process_finds_everything(memory: AgenticMemorySystem, tmp_path:
     command = [sys.executable, "-c", code, str(tmp_path / "vault")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == note_id
+
+
+def test_a_text_that_is_there_is_added_again_and_the_log_names_it(
+    memory: AgenticMemorySystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "The lamination of croissant dough needs butter at exactly fourteen degrees."
+    first, second = memory.add_note(text), memory.add_note(text)
+    assert first != second and len(memory.memories) == 2
+    said = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(said) == 1
+    assert "holds the same text as notes/" in said[0]

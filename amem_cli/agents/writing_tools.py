@@ -33,6 +33,7 @@ def _words(description: str) -> takes.Schema:
 def _add(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | Later:
     from amem_cli.core.identity import parse_moment
     from amem_cli.services.add import NewNote, add
+    from amem_cli.services.known_text import known_text
 
     try:
         created = parse_moment(given["created"]) if given["created"] else None
@@ -50,8 +51,23 @@ def _add(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | L
         folder=vault.workspace.settings.notes_dir,
     )
     call.step("writing the note")
-    path = add(vault.ports, new)
-    return _remembered(vault, path, call, {}, wait=given["wait"], new_text=True)
+    known = None
+    with vault.ports.changes.locked():
+        if given["unless_known"]:
+            known = known_text(vault.ports, new.content, title=new.title, hidden=vault.hidden())
+        path = known.path if known is not None else add(vault.ports, new)
+    if known is not None:
+        return {"known": True, **_as_it_is(vault, path)}
+    first = {"known": False}
+    return _remembered(vault, path, call, first, wait=given["wait"], new_text=True)
+
+
+def _as_it_is(vault: OpenVault, path: str) -> Document:
+    """A note for which nothing was done now."""
+    from amem_cli.services.evolve import waiting_outcome
+
+    waits = any(note.path == path for note in vault.index.pending())
+    return documents.outcome(waiting_outcome(vault.ports, path, (), pending=waits), vault.hidden())
 
 
 def _update(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | Later:
@@ -218,10 +234,15 @@ WRITING_TOOLS = (
                     bounds.SENTENCE_CHARACTERS,
                 ),
                 "created": takes.text("When it was, as 2026-03-02T15:00; now by default.", 50),
+                "unless_known": takes.flag(
+                    "Where a note holds this very text already, add nothing and give that note,"
+                    " with `known` true; false adds the note all the same.",
+                    default=True,
+                ),
                 "wait": _WAIT,
             },
         ),
-        gives.OUTCOME,
+        gives.ADDED,
         _add,
         writes=True,
     ),

@@ -12,10 +12,12 @@ from amem_cli.core.identity import parse_moment
 from amem_cli.library.links import check_links, set_links, wikilink
 from amem_cli.library.notes import MemoryNote, found_note, read_memory, timestamp
 from amem_cli.library.open_memory import OpenMemory
+from amem_cli.library.opening import log
 from amem_cli.library.prompt_lines import numbered_line, prompt_line
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.category import set_category, with_category
 from amem_cli.services.edit import FieldEdits, remove, update
+from amem_cli.services.known_text import known_text
 from amem_cli.services.query import Hit, search
 from amem_cli.services.sync import embed_missing
 
@@ -105,9 +107,12 @@ class AgenticMemorySystem(OpenMemory):
                 folder=workspace.settings.notes_dir,
             )
             with self._opened.writing:
+                known = known_text(workspace.ports, new.content, title=title)
                 path = add(workspace.ports, new)
                 summary = workspace.index.summary(path)
             assert summary is not None
+            if known is not None:
+                log.warning("%s holds the same text as %s", path, known.path)
             self._remember(workspace, path, new_text=True)
         return summary.key
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING
 
 from amem_cli.core.duplicates import (
@@ -31,7 +31,12 @@ _LOOKED_AT = 20
 
 
 def known_text(
-    ports: VaultPorts, content: str, *, title: str = "", besides: str = ""
+    ports: VaultPorts,
+    content: str,
+    *,
+    title: str = "",
+    besides: str = "",
+    hidden: Container[str] = (),
 ) -> NoteSummary | None:
     """The oldest note that holds this very text, as far as a reader sees.
 
@@ -41,6 +46,7 @@ def known_text(
         content: the text; a header in front of it does not count.
         title: of the note that it would be; made from the text where missing.
         besides: path of a note that is left out.
+        hidden: paths of notes that must not be told of.
     """
     given = parse_note("note.md", content.encode("utf-8", "replace"), ports.names)
     title = title or (given.title if given.title != "note" else title_of(given.body))
@@ -51,7 +57,7 @@ def known_text(
     found: list[NoteSummary] = []
     for path in _sharing_words(ports, given.body):
         summary = ports.index.summary(path)
-        if path == besides or summary is None:
+        if path == besides or path in hidden or summary is None:
             continue
         try:
             other = ports.vault.read(path)

@@ -131,6 +131,8 @@ def test_a_note_is_added_changed_taken_back_and_told_apart(amem: Program, vault:
     told = amem("history", "Clams").out
     assert "the agent mcp 0.1.0 added it" in told
     assert "you" not in told.split()
+    recorded = amem("history", "Clams", "--json").json
+    assert {each.get("client") for each in recorded} == {"mcp 0.1.0"}
 
 
 def test_a_text_that_somebody_edited_meanwhile_is_not_replaced(amem: Program, vault: Path) -> None:
@@ -146,6 +148,39 @@ def test_a_text_that_somebody_edited_meanwhile_is_not_replaced(amem: Program, va
         assert again["content"] == "The walrus sleeps now.\n\nAnd snores.\n"
         me.ok("update", note="walrus.md", content="Awake.", revision=again["revision"], wait=False)
         assert me.ok("read", note="walrus.md")["content"] == "Awake.\n"
+
+
+def test_a_text_that_a_note_holds_is_added_only_where_that_is_asked_for(
+    amem: Program, vault: Path
+) -> None:
+    text = "Clams live in the mud of the bay and filter the water for plankton all day."
+    with agent(amem) as me:
+        made = me.ok("add", content=text)
+        again = me.ok("add", content=f"{text}\n\n", title="Told twice")
+        assert (made["known"], again["known"]) == (False, True)
+        assert (again["id"], again["path"], again["title"], again["pending"]) == (
+            made["id"],
+            made["path"],
+            made["title"],
+            False,
+        )
+        assert (again["tags"], again["links"], again["evolved"]) == (made["tags"], [], [])
+        assert len(list((vault / "notes").iterdir())) == 1
+        third = me.ok("add", content=text, unless_known=False, wait=False)
+        assert third["known"] is False and third["path"] != made["path"]
+
+
+def test_what_a_private_note_holds_is_added_as_if_it_were_new(amem: Program, vault: Path) -> None:
+    text = "The treasure of the walrus lies below the third iceberg on the left side."
+    write_note(vault, "map.md", f"---\nprivate: true\ncreated: 2020-01-01\n---\n{text}\n")
+    with agent(amem) as me:
+        made = me.ok("add", content=text, wait=False)
+        assert (made["known"], made["path"].startswith("notes/")) == (False, True)
+        # Of two notes with the text the agent is told of the one that it sees.
+        again = me.ok("add", content=text, wait=False)
+        assert (again["known"], again["path"]) == (True, made["path"])
+    with agent(amem, "--include-private") as me:
+        assert me.ok("add", content=text)["path"] == "map.md"
 
 
 def test_what_is_changed_in_the_folder_is_seen_by_the_next_call(amem: Program, vault: Path) -> None:
