@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from amem_cli.services.show import LinkView, NoteView
     from amem_cli.services.standing import Standing
 
+_USAGE = ("retrieval_count", "last_accessed")
+
 
 def named(note: NoteSummary) -> dict[str, Any]:
     """What names a note."""
@@ -27,7 +29,9 @@ def named(note: NoteSummary) -> dict[str, Any]:
 
 def outline(note: NoteSummary, standing: Standing, hidden: frozenset[str]) -> dict[str, Any]:
     """A note in short, and which others say that it no longer holds."""
-    return _bounded(listed_document(note, standing), hidden)
+    document = _bounded(listed_document(note, standing), hidden)
+    # How often the user saw a note is not told.
+    return {name: document[name] for name in document if name not in _USAGE}
 
 
 def hit(found: Hit, hidden: frozenset[str]) -> dict[str, Any]:

@@ -77,7 +77,8 @@ class OpenVault:
         self._notify = notify
         self._opened: Workspace | None = None
         self._settings: object = None
-        self._thinking = threading.Lock()
+        # A thread that holds it may ask for it again.
+        self._thinking = threading.RLock()
 
     @property
     def workspace(self) -> Workspace:
@@ -115,6 +116,10 @@ class OpenVault:
             self.close()
         finally:
             self._thinking.release()
+
+    def kept_open(self) -> contextlib.AbstractContextManager[object]:
+        """Inside, the vault stays as it was opened; changed settings wait for the end of it."""
+        return self._thinking
 
     @contextlib.contextmanager
     def thinking(self, call: Call) -> Iterator[Workspace]:

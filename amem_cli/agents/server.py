@@ -8,7 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -146,6 +146,11 @@ class AgentServer:
         """Have a piece of work done in a lane; it is told when nobody waits for it any more."""
 
         def guarded() -> Document | Later | AmemError:
+            # The quick lane takes up changed settings, not below the work of the slow one.
+            with self._vault.kept_open() if lane is self._slow else nullcontext():
+                return tried()
+
+        def tried() -> Document | Later | AmemError:
             try:
                 return work()
             except AmemError as error:

@@ -122,6 +122,8 @@ def _appended(vault: OpenVault, path: str, more: str, revision: str) -> tuple[st
         raise UsageError(f"the text of {path} is not UTF-8", hint="Save it as UTF-8.") from None
     end = "\r\n" if "\r\n" in body else "\n"
     gap = "" if not body.strip() else end if body.endswith("\n") else 2 * end
+    if end != "\n":
+        more = more.replace("\r\n", "\n").rstrip("\n").replace("\n", end) + end
     return f"{body}{gap}{more}", revision or text_hash(raw)
 
 
@@ -180,13 +182,26 @@ def _undo(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
     from amem_cli.services.undo import undo
 
     hidden = vault.hidden()
+    untold = set(hidden)
     for event in vault.index.event(given["event"]):
         found = vault.index.find(event.note or event.path) if event.note or event.path else []
         if any(note.path in hidden for note in found):
             raise NotFoundError(f"no event {given['event']!r}", hint="history shows their ids.")
-    undone = undo(
-        vault.ports, given["event"], cascade=given["cascade"], keep_edits=given["keep_edits"]
-    )
+        if not found and event.path and not vault.policy.sees_private:
+            untold.add(event.path)
+    try:
+        undone = undo(
+            vault.ports, given["event"], cascade=given["cascade"], keep_edits=given["keep_edits"]
+        )
+    except AmemError as error:
+        if any(path in f"{error.message} {error.hint}" for path in untold):
+            raise NotFoundError(
+                "it cannot be taken back: what it changed is in a note that you are not shown",
+                hint="Leave it to the user: amem undo.",
+            ) from None
+        raise
+    # A note that came back may be one that is not shown.
+    hidden |= vault.hidden()
     return {
         "events": [
             {"event": each.id, "kind": each.kind, "path": each.path}
@@ -194,7 +209,9 @@ def _undo(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
             if each.path not in hidden
         ],
         "paths": [path for path in undone.paths if path not in hidden],
-        "kept": [bounds.cut(line) for line in undone.kept],
+        "kept": [
+            bounds.cut(line) for line in undone.kept if not any(path in line for path in hidden)
+        ],
     }
 
 

@@ -315,6 +315,31 @@ def test_what_an_agent_changed_is_committed_as_the_settings_say(
         assert me.ok("add", content="Mud is cold.", title="Mud")["path"] == "inbox/Mud.md"
 
 
+def test_settings_may_change_while_notes_are_being_organised(amem: Program, vault: Path) -> None:
+    config = vault / ".amem/config.toml"
+    before = config.read_text(encoding="utf-8")
+    with raw_server(amem) as server:
+        server.greet()
+        for number in range(1, 61):
+            if number % 2:
+                text = f"Seal {number} sleeps on ice floe {number} every day."
+                server.call(number, "add", content=text)
+            else:
+                server.call(number, "list")
+            config.write_text(f"{before}# {number}\n", encoding="utf-8")
+            time.sleep(0.02)
+        answers: dict[int, Any] = {}
+        while len(answers) < 60:
+            message = server.said()
+            if message.get("id") is not None and "method" not in message:
+                answers[message["id"]] = message["result"]
+        assert server.end() == 0
+    assert not [each["content"] for each in answers.values() if each.get("isError")]
+    assert not [
+        each for n, each in answers.items() if n % 2 and each["structuredContent"]["problems"]
+    ]
+
+
 def test_it_works_beside_a_watcher(amem: Program, vault: Path) -> None:
     with watching(amem, vault) as watcher, agent(amem) as me:
         made = me.ok("add", content="Clams live in mud.", title="Clams", wait=False)

@@ -183,6 +183,48 @@ def test_what_a_private_note_holds_is_added_as_if_it_were_new(amem: Program, vau
         assert me.ok("add", content=text)["path"] == "map.md"
 
 
+def test_what_is_added_keeps_the_line_ends_of_the_note(amem: Program, vault: Path) -> None:
+    (vault / "dos.md").write_bytes(b"One.\r\nTwo.\r\n")
+    with agent(amem) as me:
+        me.ok("update", note="dos", append="Three.\nFour.", wait=False)
+        assert (vault / "dos.md").read_bytes() == b"One.\r\nTwo.\r\n\r\nThree.\r\nFour.\r\n"
+
+
+@pytest.mark.parametrize("text", ["---\nprivate: true\n---\nMine.", "---\nid: '1'\n", "---\na: b"])
+def test_a_text_does_not_become_the_properties_of_a_note_without_any(
+    amem: Program, vault: Path, text: str
+) -> None:
+    before = tree_hashes(vault)
+    with agent(amem) as me:
+        revision = me.ok("read", note="walrus")["revision"]
+        refusal = me.refused("update", note="walrus", content=text, revision=revision)
+        assert "begins as front matter does" in refusal
+        assert tree_hashes(vault) == before
+        revision = me.ok("read", note="Arctic ice")["revision"]
+        me.ok("update", note="Arctic ice", content=text, revision=revision, wait=False)
+        assert me.ok("read", note="Arctic ice")["content"].strip() == text.strip()
+
+
+def test_how_often_the_user_saw_a_note_is_not_made_up(amem: Program, vault: Path) -> None:
+    with agent(amem) as me:
+        for found in (me.ok("read", note="walrus"), me.ok("list")["notes"][0]):
+            assert not {"retrieval_count", "last_accessed"} & set(found)
+
+
+def test_an_undo_names_no_private_note(amem: Program, vault: Path) -> None:
+    write_note(vault, "diary.md", "---\nprivate: true\nid: '20260101000000'\n---\nSecret.\n")
+    assert amem("rm", "diary").code == 0
+    with agent(amem) as me:
+        event = me.ok("history")["events"][-1]["event"]
+        write_note(vault, "diary.md", "---\nprivate: true\n---\nAnother.\n")
+        refusal = me.refused("undo", event=event)
+        assert "diary" not in refusal and "not shown" in refusal
+        (vault / "diary.md").unlink()
+        done = me.ok("undo", event=event)
+        assert (vault / "diary.md").exists()
+        assert "diary" not in json.dumps(done)
+
+
 def test_what_is_changed_in_the_folder_is_seen_by_the_next_call(amem: Program, vault: Path) -> None:
     with agent(amem) as me, agent(amem) as other:
         write_note(vault, "otter.md", "The otter cracks urchins.\n")
