@@ -44,6 +44,7 @@ class NoteTables(VectorTables, NameTables):
         handle = self._handle(note.path)
         if handle is not None:
             self._forget_words(handle)
+            self._keep_usage(handle, note.id or note.path)
             # What failed with another text says nothing of this one.
             self.rows(
                 "DELETE FROM attempts WHERE path = ?1 AND NOT EXISTS("
@@ -81,6 +82,12 @@ class NoteTables(VectorTables, NameTables):
         self._store_words(handle, record)
         self._store_passages(handle, record)
         self._store_problems(handle, record)
+
+    def _keep_usage(self, handle: int, key: str) -> None:
+        """A note that gets an id is counted by it from then on."""
+        row = self.rows("SELECT coalesce(id, path) FROM notes WHERE note = ?", (handle,)).fetchone()
+        if row is not None and row[0] != key:
+            self.rows("UPDATE OR IGNORE usage SET note = ? WHERE note = ?", (key, row[0]))
 
     def move(self, old: str, new: str) -> None:
         """A note has another path now; its usage stays."""

@@ -213,7 +213,7 @@ class AgenticMemorySystem(OpenMemory):
             found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
             lines = []
             for _, memory in found:
-                near = [found_note(workspace.index, each) for each in memory.links]
+                near = (_note_if_clear(workspace, each) for each in memory.links)
                 known = [each for each in near if each is not None][:k]
                 linked = [_read_if_there(workspace, each) for each in known]
                 lines += [prompt_line(each) for each in (memory, *linked) if each is not None]
@@ -286,6 +286,8 @@ def _check_lists(**values: object) -> None:
     for name, value in values.items():
         if isinstance(value, str):
             raise TypeError(f"{name} must be a list of texts, not one text")
+        if isinstance(value, Sequence) and not all(isinstance(each, str) for each in value):
+            raise TypeError(f"{name} must be a list of texts")
 
 
 def _leave_out(values: Mapping[str, object], call: str) -> None:
@@ -307,6 +309,14 @@ def _read_if_there(workspace: Workspace, summary: NoteSummary) -> MemoryNote | N
     try:
         return read_memory(workspace, summary)
     except AmemError:
+        return None
+
+
+def _note_if_clear(workspace: Workspace, memory_id: str) -> NoteSummary | None:
+    """The note with this id; None also where several bear it."""
+    try:
+        return found_note(workspace.index, memory_id)
+    except NotFoundError:
         return None
 
 

@@ -205,6 +205,14 @@ def test_a_text_does_not_become_the_properties_of_a_note_without_any(
         assert me.ok("read", note="Arctic ice")["content"].strip() == text.strip()
 
 
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_note_may_be_of_the_first_and_the_last_day(
+    amem: Program, vault: Path, moment: str
+) -> None:
+    answer = amem("add", "Long ago.", "--created", moment, "--no-wait", "--json")
+    assert answer.code == 0, answer.err
+
+
 def test_how_often_the_user_saw_a_note_is_not_made_up(amem: Program, vault: Path) -> None:
     with agent(amem) as me:
         for found in (me.ok("read", note="walrus"), me.ok("list")["notes"][0]):
