@@ -113,6 +113,7 @@ class OpenVault:
         if not self._thinking.acquire(blocking=False):
             return
         try:
+            self.commit()
             self.close()
         finally:
             self._thinking.release()

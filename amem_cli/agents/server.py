@@ -151,8 +151,10 @@ class AgentServer:
                 return tried()
 
         def tried() -> Document | Later | AmemError:
+            found: Document | Later | AmemError | None = None
             try:
-                return work()
+                found = work()
+                return found
             except AmemError as error:
                 return error
             except Stopped:
@@ -161,7 +163,8 @@ class AgentServer:
                 traceback.print_exc()
                 return AmemError("a fault in amem", hint="The server's log says more.")
             finally:
-                if writes:
+                # What is left for later is committed with it.
+                if writes and not isinstance(found, Later):
                     self._vault.commit()
 
         future = lane.submit(guarded)
