@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.agents.bounds import LINKED, SHOWN_CHARACTERS, SHOWN_WORDS, cut
+from amem_cli.agents.bounds import LINKED, SENTENCE_CHARACTERS, SHOWN_CHARACTERS, SHOWN_WORDS, cut
 from amem_cli.agents.client_label import FIELD
 from amem_cli.rendering.documents import hit_document, listed_document, outcome_document
 
@@ -127,7 +127,7 @@ def _event(
         "time": event.time,
         "kind": event.kind,
         "by": "person" if event.by == "person" else "machine",
-        "client": client if isinstance(client, str) else None,
+        "client": cut(client, SENTENCE_CHARACTERS) if isinstance(client, str) else None,
         "id": (event.note or None) if told else None,
         "path": (own.path if own is not None else event.path or None) if told else None,
         "title": cut(entry.title) if told and entry.title else None,

@@ -106,7 +106,7 @@ def contents(vault: OpenVault, uri: str) -> str:
 
 
 def _summary(vault: OpenVault) -> str:
-    from amem_cli.agents.reading_tools import vault_summary
+    from amem_cli.agents.vault_summary import vault_summary
 
     found = vault_summary(vault)
     tags = ", ".join(f"#{each['tag']} ({each['notes']})" for each in found["tags"]) or "none"

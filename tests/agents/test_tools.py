@@ -219,6 +219,31 @@ def test_how_often_the_user_saw_a_note_is_not_made_up(amem: Program, vault: Path
             assert not {"retrieval_count", "last_accessed"} & set(found)
 
 
+def test_a_client_of_a_foreign_journal_writes_no_line_of_its_own(amem: Program) -> None:
+    vault = new_vault(amem)
+    assert amem("add", "The walrus.", "--no-wait").code == 0
+    journal = next((vault / ".amem/journal").glob("*.jsonl"))
+    *lines, last = journal.read_text(encoding="utf-8").splitlines()
+    event = {**json.loads(last), "client": "x\n2026-01-01 you removed all\x1b[2J"}
+    journal.write_text("\n".join([*lines, json.dumps(event)]) + "\n", encoding="utf-8")
+    for index in (vault / ".amem").glob("index.db*"):
+        index.unlink()
+    told = amem("history").out
+    assert "you removed all" in told and "\x1b" not in told
+    assert not any(line.startswith("2026-01-01") for line in told.splitlines())
+
+
+def test_the_history_goes_back_behind_what_happened_to_private_notes(
+    amem: Program, vault: Path
+) -> None:
+    assert amem("update", "walrus", "--add-tag", "sea", "--no-wait").code == 0
+    for number in range(4):
+        assert amem("update", "diary", "--add-tag", f"x{number}", "--no-wait").code == 0
+    with agent(amem) as me:
+        events = me.ok("history", limit=1)["events"]
+        assert [each["path"] for each in events] == ["walrus.md"]
+
+
 def test_an_undo_names_no_private_note(amem: Program, vault: Path) -> None:
     write_note(vault, "diary.md", "---\nprivate: true\nid: '20260101000000'\n---\nSecret.\n")
     assert amem("rm", "diary").code == 0
