@@ -17,7 +17,7 @@ from locomo_scores import refuses
 from memory_vault import OpenVault
 
 from amem_cli.core.errors import ModelError
-from amem_cli.core.index_port import NoteOutline
+from amem_cli.core.index_records import NoteOutline
 from amem_cli.core.sources import Source
 from amem_cli.services.ask import HITS, AskSettings, ask
 from amem_cli.services.ask_sources import find_sources

@@ -30,7 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amem_cli.adapters.sqlite_index import SqliteIndex
-from amem_cli.core.index_port import KnownFile, NoteRecord
+from amem_cli.core.index_records import (
+    KnownFile,
+    NoteRecord,
+)
 from amem_cli.core.note import Note
 
 Floats = NDArray[np.float32]

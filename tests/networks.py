@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from amem_cli.core.graph import Edge, Graph
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.note import RELATIONS
 
 _SUBJECTS = (

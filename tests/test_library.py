@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli import AgenticMemorySystem
+from amem_cli import AgenticMemorySystem, AmemError
 
 
 @pytest.fixture
@@ -116,3 +116,54 @@ def test_another_process_finds_everything(memory: AgenticMemorySystem, tmp_path:
     command = [sys.executable, "-c", code, str(tmp_path / "vault")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == note_id
+
+
+def test_a_text_that_is_there_is_added_again_and_the_log_names_it(
+    memory: AgenticMemorySystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "The lamination of croissant dough needs butter at exactly fourteen degrees."
+    first, second = memory.add_note(text), memory.add_note(text)
+    assert first != second and len(memory.memories) == 2
+    said = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert len(said) == 1
+    assert "holds the same text as notes/" in said[0]
+
+
+def test_a_copy_with_the_id_of_its_original_is_a_memory_of_its_own(
+    memory: AgenticMemorySystem, tmp_path: Path
+) -> None:
+    first = memory.add_note("The walrus dives for clams in the bay.", title="Walrus")
+    memory.add_note("Seals watch how the walrus dives.", title="Seals", links=[first])
+    original = tmp_path / "vault/notes/Walrus.md"
+    (original.parent / "Walrus (conflict).md").write_bytes(original.read_bytes())
+    contents = {key: note.content for key, note in memory.memories.items()}
+    assert len(contents) == len(memory.memories) == 3
+    assert {"notes/Walrus.md", "notes/Walrus (conflict).md"} < set(contents)
+    assert "Seals watch" in memory.find_related_memories_raw("seals watch")
+
+
+def test_what_is_no_text_names_no_memory(memory: AgenticMemorySystem) -> None:
+    assert 5 not in memory.memories  # type: ignore[comparison-overlap]
+    assert memory.memories.get("nothing") is None
+    with pytest.raises(TypeError, match="keywords must be a list of texts"):
+        memory.add_note("One.", keywords=[1, 2])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("memory_id", ["notes/Walrus.md", "a/b", "a\nb", " a"])
+def test_an_id_that_would_name_another_note_is_refused(
+    memory: AgenticMemorySystem, memory_id: str
+) -> None:
+    with pytest.raises(AmemError, match="cannot be an id"):
+        memory.add_note("The walrus.", id=memory_id)
+    assert len(memory.memories) == 0
+
+
+def test_how_often_a_memory_was_read_outlasts_the_day_it_gets_an_id(
+    memory: AgenticMemorySystem, tmp_path: Path
+) -> None:
+    (tmp_path / "vault/w.md").write_text("The walrus dives.\n", encoding="utf-8")
+    assert memory.read("w.md") is not None and memory.read("w.md") is not None
+    assert memory.update("w.md", context="On walruses.")
+    note = memory.memories[next(iter(memory.memories))]
+    assert note.id != "w.md"
+    assert note.retrieval_count == 2

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from amem_cli.adapters.index_overruled import OverruledTable
-from amem_cli.core.index_port import DecidedLink
+from amem_cli.core.index_records import DecidedLink
 
 if TYPE_CHECKING:
     from amem_cli.core.journal import Event

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.index_notes import NoteTables
 from amem_cli.core.errors import EncoderError
-from amem_cli.core.index_port import PassageJob
+from amem_cli.core.index_records import PassageJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.index_decisions import DecisionTable
-from amem_cli.core.index_port import ModelUse, PendingNote
+from amem_cli.core.index_records import (
+    ModelUse,
+    PendingNote,
+)
 
 if TYPE_CHECKING:
     from amem_cli.core.journal import Event, LinkRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from amem_cli.adapters.index_connection import IndexConnection
-from amem_cli.core.index_port import NoteLink
+from amem_cli.core.index_records import NoteLink
 from amem_cli.core.resolution import RememberedNames, alias_key, name_key, resolve
 
 

@@ -9,7 +9,11 @@ from typing import Any, NamedTuple
 from amem_cli.adapters.index_names import NameTables
 from amem_cli.adapters.index_vectors import VectorTables
 from amem_cli.core.errors import Problem
-from amem_cli.core.index_port import KnownFile, NoteRecord, NoteSummary
+from amem_cli.core.index_records import (
+    KnownFile,
+    NoteRecord,
+    NoteSummary,
+)
 from amem_cli.core.resolution import name_key
 
 _SUMMARY = (
@@ -44,6 +48,7 @@ class NoteTables(VectorTables, NameTables):
         handle = self._handle(note.path)
         if handle is not None:
             self._forget_words(handle)
+            self._keep_usage(handle, note.id or note.path)
             # What failed with another text says nothing of this one.
             self.rows(
                 "DELETE FROM attempts WHERE path = ?1 AND NOT EXISTS("
@@ -81,6 +86,12 @@ class NoteTables(VectorTables, NameTables):
         self._store_words(handle, record)
         self._store_passages(handle, record)
         self._store_problems(handle, record)
+
+    def _keep_usage(self, handle: int, key: str) -> None:
+        """A note that gets an id is counted by it from then on."""
+        row = self.rows("SELECT coalesce(id, path) FROM notes WHERE note = ?", (handle,)).fetchone()
+        if row is not None and row[0] != key:
+            self.rows("UPDATE OR IGNORE usage SET note = ? WHERE note = ?", (key, row[0]))
 
     def move(self, old: str, new: str) -> None:
         """A note has another path now; its usage stays."""

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from amem_cli.adapters.index_names import NameTables
-from amem_cli.core.index_port import OVERRULING, Overruling
+from amem_cli.core.index_records import (
+    OVERRULING,
+    Overruling,
+)
 
 if TYPE_CHECKING:
     from amem_cli.core.journal import Event, LinkRecord

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.agents.bounds import LINKED, SHOWN_CHARACTERS, SHOWN_WORDS, cut
+from amem_cli.agents.bounds import LINKED, SENTENCE_CHARACTERS, SHOWN_CHARACTERS, SHOWN_WORDS, cut
 from amem_cli.agents.client_label import FIELD
 from amem_cli.rendering.documents import hit_document, listed_document, outcome_document
 
 if TYPE_CHECKING:
     from amem_cli.agents.open_vault import OpenVault
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.core.journal import Event
     from amem_cli.services.history import Entry
     from amem_cli.services.outcome import Outcome
     from amem_cli.services.query import Hit
     from amem_cli.services.show import LinkView, NoteView
     from amem_cli.services.standing import Standing
+
+_USAGE = ("retrieval_count", "last_accessed")
 
 
 def named(note: NoteSummary) -> dict[str, Any]:
@@ -27,7 +29,9 @@ def named(note: NoteSummary) -> dict[str, Any]:
 
 def outline(note: NoteSummary, standing: Standing, hidden: frozenset[str]) -> dict[str, Any]:
     """A note in short, and which others say that it no longer holds."""
-    return _bounded(listed_document(note, standing), hidden)
+    document = _bounded(listed_document(note, standing), hidden)
+    # How often the user saw a note is not told.
+    return {name: document[name] for name in document if name not in _USAGE}
 
 
 def hit(found: Hit, hidden: frozenset[str]) -> dict[str, Any]:
@@ -123,7 +127,7 @@ def _event(
         "time": event.time,
         "kind": event.kind,
         "by": "person" if event.by == "person" else "machine",
-        "client": client if isinstance(client, str) else None,
+        "client": cut(client, SENTENCE_CHARACTERS) if isinstance(client, str) else None,
         "id": (event.note or None) if told else None,
         "path": (own.path if own is not None else event.path or None) if told else None,
         "title": cut(entry.title) if told and entry.title else None,

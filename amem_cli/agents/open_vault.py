@@ -25,7 +25,11 @@ from amem_cli.wiring import Workspace
 
 if TYPE_CHECKING:
     from amem_cli.agents.lanes import Call
-    from amem_cli.core.index_port import MemoryIndex, NoteOutline, NoteSummary
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.index_records import (
+        NoteOutline,
+        NoteSummary,
+    )
     from amem_cli.core.ports import Encoder
     from amem_cli.services.vault_ports import VaultPorts
 
@@ -77,7 +81,8 @@ class OpenVault:
         self._notify = notify
         self._opened: Workspace | None = None
         self._settings: object = None
-        self._thinking = threading.Lock()
+        # A thread that holds it may ask for it again.
+        self._thinking = threading.RLock()
 
     @property
     def workspace(self) -> Workspace:
@@ -112,9 +117,14 @@ class OpenVault:
         if not self._thinking.acquire(blocking=False):
             return
         try:
+            self.commit()
             self.close()
         finally:
             self._thinking.release()
+
+    def kept_open(self) -> contextlib.AbstractContextManager[object]:
+        """Inside, the vault stays as it was opened; changed settings wait for the end of it."""
+        return self._thinking
 
     @contextlib.contextmanager
     def thinking(self, call: Call) -> Iterator[Workspace]:

@@ -176,38 +176,20 @@ def _history(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document
     from amem_cli.services.history import history
 
     key = vault.named(given["note"]).key if given["note"] else ""
-    entries = history(vault.index, key, limit=2 * given["limit"])
-    return {"events": documents.events(vault, entries, given["limit"])}
+    looked_at = 2 * given["limit"]
+    while True:
+        entries = history(vault.index, key, limit=looked_at)
+        events = documents.events(vault, entries, given["limit"])
+        # Many of the newest may be of notes that are not shown.
+        if len(events) == given["limit"] or len(entries) < looked_at:
+            return {"events": events}
+        looked_at *= 4
 
 
 def _stats(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
+    from amem_cli.agents.vault_summary import vault_summary
+
     return vault_summary(vault)
-
-
-def vault_summary(vault: OpenVault) -> Document:
-    """Figures of the notes that agents are shown, the tags and the newest notes."""
-    from amem_cli.core.graph import Graph
-    from amem_cli.services.stats import vault_graph
-
-    hidden, whole = vault.hidden(), vault_graph(vault.index)
-    graph = Graph(
-        {path: note for path, note in whole.nodes.items() if path not in hidden},
-        tuple(e for e in whole.edges if not {e.source, e.target} & hidden),
-        tuple(link for link in whole.broken if link.source not in hidden),
-    )
-    tags = vault.index.tag_counts(public=not vault.policy.sees_private)
-    most_used = sorted(tags.items(), key=lambda item: (-item[1], item[0]))[: bounds.WORDS]
-    newest = sorted(graph.nodes.values(), key=lambda note: note.created or note.modified)[-10:]
-    return {
-        "notes": len(graph.nodes),
-        "links": len({(edge.source, edge.target) for edge in graph.edges}),
-        "machine_links": sum(edge.by == "machine" for edge in graph.edges),
-        "broken_links": len(graph.broken),
-        "orphans": len(graph.orphans()),
-        "pending": sum(note.path not in hidden for note in vault.index.pending()),
-        "tags": [{"tag": bounds.cut(tag), "notes": count} for tag, count in most_used],
-        "newest": [{**documents.named(note), "created": note.created} for note in reversed(newest)],
-    }
 
 
 READING_TOOLS = (

@@ -13,7 +13,7 @@ from amem_cli.core.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.agents.open_vault import OpenVault
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
 
 VAULT = "amem://vault"
 NOTES = "amem://note/"
@@ -106,7 +106,7 @@ def contents(vault: OpenVault, uri: str) -> str:
 
 
 def _summary(vault: OpenVault) -> str:
-    from amem_cli.agents.reading_tools import vault_summary
+    from amem_cli.agents.vault_summary import vault_summary
 
     found = vault_summary(vault)
     tags = ", ".join(f"#{each['tag']} ({each['notes']})" for each in found["tags"]) or "none"

@@ -183,6 +183,10 @@ OUTCOME = {
     "pending": told(FLAG, "saved and searchable, but the memory process is still to come"),
     "problems": TEXTS,
 }
+ADDED = {
+    "known": told(FLAG, "nothing was added: this note held the very text already"),
+    **OUTCOME,
+}
 UPDATED = {"changed": TEXTS, "revision": TEXT, **OUTCOME}
 EVOLVED = {"notes": listed(record(OUTCOME)), "left": COUNT, "stopped": TEXT_OR_NULL}
 UNDONE = {

@@ -8,7 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -146,8 +146,15 @@ class AgentServer:
         """Have a piece of work done in a lane; it is told when nobody waits for it any more."""
 
         def guarded() -> Document | Later | AmemError:
+            # The quick lane takes up changed settings, not below the work of the slow one.
+            with self._vault.kept_open() if lane is self._slow else nullcontext():
+                return tried()
+
+        def tried() -> Document | Later | AmemError:
+            found: Document | Later | AmemError | None = None
             try:
-                return work()
+                found = work()
+                return found
             except AmemError as error:
                 return error
             except Stopped:
@@ -156,7 +163,8 @@ class AgentServer:
                 traceback.print_exc()
                 return AmemError("a fault in amem", hint="The server's log says more.")
             finally:
-                if writes:
+                # What is left for later is committed with it.
+                if writes and not isinstance(found, Later):
                     self._vault.commit()
 
         future = lane.submit(guarded)

@@ -33,6 +33,7 @@ def _words(description: str) -> takes.Schema:
 def _add(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | Later:
     from amem_cli.core.identity import parse_moment
     from amem_cli.services.add import NewNote, add
+    from amem_cli.services.known_text import known_text
 
     try:
         created = parse_moment(given["created"]) if given["created"] else None
@@ -50,8 +51,23 @@ def _add(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | L
         folder=vault.workspace.settings.notes_dir,
     )
     call.step("writing the note")
-    path = add(vault.ports, new)
-    return _remembered(vault, path, call, {}, wait=given["wait"], new_text=True)
+    known = None
+    with vault.ports.changes.locked():
+        if given["unless_known"]:
+            known = known_text(vault.ports, new.content, title=new.title, hidden=vault.hidden())
+        path = known.path if known is not None else add(vault.ports, new)
+    if known is not None:
+        return {"known": True, **_as_it_is(vault, path)}
+    first = {"known": False}
+    return _remembered(vault, path, call, first, wait=given["wait"], new_text=True)
+
+
+def _as_it_is(vault: OpenVault, path: str) -> Document:
+    """A note for which nothing was done now."""
+    from amem_cli.services.evolve import waiting_outcome
+
+    waits = any(note.path == path for note in vault.index.pending())
+    return documents.outcome(waiting_outcome(vault.ports, path, (), pending=waits), vault.hidden())
 
 
 def _update(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | Later:
@@ -106,6 +122,8 @@ def _appended(vault: OpenVault, path: str, more: str, revision: str) -> tuple[st
         raise UsageError(f"the text of {path} is not UTF-8", hint="Save it as UTF-8.") from None
     end = "\r\n" if "\r\n" in body else "\n"
     gap = "" if not body.strip() else end if body.endswith("\n") else 2 * end
+    if end != "\n":
+        more = more.replace("\r\n", "\n").rstrip("\n").replace("\n", end) + end
     return f"{body}{gap}{more}", revision or text_hash(raw)
 
 
@@ -164,13 +182,26 @@ def _undo(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
     from amem_cli.services.undo import undo
 
     hidden = vault.hidden()
+    untold = set(hidden)
     for event in vault.index.event(given["event"]):
         found = vault.index.find(event.note or event.path) if event.note or event.path else []
         if any(note.path in hidden for note in found):
             raise NotFoundError(f"no event {given['event']!r}", hint="history shows their ids.")
-    undone = undo(
-        vault.ports, given["event"], cascade=given["cascade"], keep_edits=given["keep_edits"]
-    )
+        if not found and event.path and not vault.policy.sees_private:
+            untold.add(event.path)
+    try:
+        undone = undo(
+            vault.ports, given["event"], cascade=given["cascade"], keep_edits=given["keep_edits"]
+        )
+    except AmemError as error:
+        if any(path in f"{error.message} {error.hint}" for path in untold):
+            raise NotFoundError(
+                "it cannot be taken back: what it changed is in a note that you are not shown",
+                hint="Leave it to the user: amem undo.",
+            ) from None
+        raise
+    # A note that came back may be one that is not shown.
+    hidden |= vault.hidden()
     return {
         "events": [
             {"event": each.id, "kind": each.kind, "path": each.path}
@@ -178,7 +209,9 @@ def _undo(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
             if each.path not in hidden
         ],
         "paths": [path for path in undone.paths if path not in hidden],
-        "kept": [bounds.cut(line) for line in undone.kept],
+        "kept": [
+            bounds.cut(line) for line in undone.kept if not any(path in line for path in hidden)
+        ],
     }
 
 
@@ -218,10 +251,15 @@ WRITING_TOOLS = (
                     bounds.SENTENCE_CHARACTERS,
                 ),
                 "created": takes.text("When it was, as 2026-03-02T15:00; now by default.", 50),
+                "unless_known": takes.flag(
+                    "Where a note holds this very text already, add nothing and give that note,"
+                    " with `known` true; false adds the note all the same.",
+                    default=True,
+                ),
                 "wait": _WAIT,
             },
         ),
-        gives.OUTCOME,
+        gives.ADDED,
         _add,
         writes=True,
     ),

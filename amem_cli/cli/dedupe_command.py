@@ -12,7 +12,7 @@ from amem_cli.cli.session import Session, session_of
 from amem_cli.core.errors import AmemError, UsageError
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.services.dedupe import Duplicates, Group
     from amem_cli.services.merge import Merged
     from amem_cli.services.merge_links import Mentions

@@ -13,7 +13,7 @@ from amem_cli.rendering.output import on_one_line
 
 if TYPE_CHECKING:
     from amem_cli.cli.session import Session
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.wiring import Workspace
 
 NoteArgument = Annotated[

@@ -14,7 +14,7 @@ from amem_cli.core.merging import without_title
 from amem_cli.core.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.core.note import Note
 
 # Fewer words than these say too little for two notes with different names to be one.

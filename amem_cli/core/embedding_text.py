@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from amem_cli.core.wikilinks import plain_text
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.core.note import Note
 
 

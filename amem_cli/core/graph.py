@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 from amem_cli.core.resolution import NoteNames, is_attachment, resolve
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import LinkKind, NoteLink, NoteSummary
+    from amem_cli.core.index_records import (
+        LinkKind,
+        NoteLink,
+        NoteSummary,
+    )
     from amem_cli.core.journal import LinkRecord
 
 

@@ -11,7 +11,7 @@ from amem_cli.core.words import is_stopword, words
 
 if TYPE_CHECKING:
     from amem_cli.core.graph import Graph
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
 
 # A tag names a cluster that half of its notes carry, and this many times as often as the others.
 _SHARE_OF_A_TAG = 0.5

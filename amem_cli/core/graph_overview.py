@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.graph_clusters import Cluster, cluster_of, clusters
 from amem_cli.core.identity import parse_moment
-from amem_cli.core.index_port import OVERRULING
+from amem_cli.core.index_records import OVERRULING
 
 if TYPE_CHECKING:
     from amem_cli.core.graph import Edge, Graph

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.note import LIST_FIELDS
 from amem_cli.core.ownership import ownership, undone_events

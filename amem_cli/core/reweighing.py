@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from amem_cli.core.index_port import OVERRULING
+from amem_cli.core.index_records import OVERRULING
 from amem_cli.core.journal import LinkRecord
 from amem_cli.core.link_choice import USUAL_MINIMUM
 from amem_cli.core.note import RELATIONS, MemoryLink, Relation

@@ -12,7 +12,7 @@ from amem_cli.library.notes import found_note, links_out
 from amem_cli.services.edit import link, unlink
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.wiring import Workspace
 
 _NOT_IN_A_NAME = str.maketrans("", "", "[]|\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,8 @@ from amem_cli.services.category import category_of
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from amem_cli.core.index_port import MemoryIndex, NoteSummary
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.core.note import Note
     from amem_cli.wiring import Workspace
 
@@ -51,12 +53,15 @@ class MemoryNote:
     category: str = UNCATEGORIZED
 
 
-def found_note(index: MemoryIndex, memory_id: str) -> NoteSummary | None:
+def found_note(index: MemoryIndex, memory_id: object) -> NoteSummary | None:
     """The note with this id or path; a title is no id here, nor is the beginning of one.
 
     Raises:
         NotFoundError: several notes carry this id.
     """
+    if not isinstance(memory_id, str):
+        # As in a dictionary, which holds no such key.
+        return None
     found = [each for each in index.find(memory_id) if memory_id in (each.id, each.path)]
     if len(found) > 1:
         paths = ", ".join(each.path for each in found[:4])
@@ -119,7 +124,7 @@ def timestamp(iso: str) -> str:
 
 
 class Memories(Mapping[str, MemoryNote]):
-    """All memories of a vault by id; each is read when it is asked for.
+    """All memories of a vault by id, those that share one by path; each is read when asked for.
 
     Args:
         opened: opens the vault for one call, in step with its folder where that is asked.
@@ -141,8 +146,10 @@ class Memories(Mapping[str, MemoryNote]):
 
     def __iter__(self) -> Iterator[str]:
         with self._opened(True) as workspace:
-            keys = [summary.key for summary in workspace.index.summaries()]
-        return iter(keys)
+            known = [(summary.key, summary.path) for summary in workspace.index.summaries()]
+        # A copy that some other program made bears the id of its original.
+        count = Counter(key for key, _ in known)
+        return iter([key if count[key] == 1 else path for key, path in known])
 
     def __len__(self) -> int:
         with self._opened(True) as workspace:

@@ -12,17 +12,19 @@ from amem_cli.core.identity import parse_moment
 from amem_cli.library.links import check_links, set_links, wikilink
 from amem_cli.library.notes import MemoryNote, found_note, read_memory, timestamp
 from amem_cli.library.open_memory import OpenMemory
+from amem_cli.library.opening import log
 from amem_cli.library.prompt_lines import numbered_line, prompt_line
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.category import set_category, with_category
 from amem_cli.services.edit import FieldEdits, remove, update
+from amem_cli.services.known_text import known_text
 from amem_cli.services.query import Hit, search
 from amem_cli.services.sync import embed_missing
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.wiring import Workspace
 
 _LISTS = ("keywords", "tags", "links")
@@ -105,9 +107,12 @@ class AgenticMemorySystem(OpenMemory):
                 folder=workspace.settings.notes_dir,
             )
             with self._opened.writing:
+                known = known_text(workspace.ports, new.content, title=title)
                 path = add(workspace.ports, new)
                 summary = workspace.index.summary(path)
             assert summary is not None
+            if known is not None:
+                log.warning("%s holds the same text as %s", path, known.path)
             self._remember(workspace, path, new_text=True)
         return summary.key
 
@@ -208,7 +213,7 @@ class AgenticMemorySystem(OpenMemory):
             found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
             lines = []
             for _, memory in found:
-                near = [found_note(workspace.index, each) for each in memory.links]
+                near = (_note_if_clear(workspace, each) for each in memory.links)
                 known = [each for each in near if each is not None][:k]
                 linked = [_read_if_there(workspace, each) for each in known]
                 lines += [prompt_line(each) for each in (memory, *linked) if each is not None]
@@ -281,6 +286,8 @@ def _check_lists(**values: object) -> None:
     for name, value in values.items():
         if isinstance(value, str):
             raise TypeError(f"{name} must be a list of texts, not one text")
+        if isinstance(value, Sequence) and not all(isinstance(each, str) for each in value):
+            raise TypeError(f"{name} must be a list of texts")
 
 
 def _leave_out(values: Mapping[str, object], call: str) -> None:
@@ -302,6 +309,14 @@ def _read_if_there(workspace: Workspace, summary: NoteSummary) -> MemoryNote | N
     try:
         return read_memory(workspace, summary)
     except AmemError:
+        return None
+
+
+def _note_if_clear(workspace: Workspace, memory_id: str) -> NoteSummary | None:
+    """The note with this id; None also where several bear it."""
+    try:
+        return found_note(workspace.index, memory_id)
+    except NotFoundError:
         return None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from amem_cli.core.graph import Graph
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.services.outcome import Outcome
     from amem_cli.services.query import Hit
     from amem_cli.services.show import NoteView

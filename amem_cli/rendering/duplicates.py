@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.rendering.console import Styled
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.rendering.console import Console
     from amem_cli.services.dedupe import ConflictFile, Duplicate, Duplicates, Group
     from amem_cli.services.merge import Merged

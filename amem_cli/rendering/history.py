@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.journal import Event, to_record
 from amem_cli.rendering.console import Styled
+from amem_cli.rendering.output import on_one_line
 from amem_cli.rendering.text import change_lines, link_words
 from amem_cli.services.history import Entry
 
@@ -76,7 +77,7 @@ def _author(event: Event) -> str:
     if event.by != "person":
         return "amem"
     client = event.extra.get("client")
-    return f"the agent {client}" if isinstance(client, str) and client else "you"
+    return f"the agent {on_one_line(client)}" if isinstance(client, str) and client else "you"
 
 
 def _deed(event: Event, note: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amem_cli.rendering.console import Styled
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.core.journal import Change, LinkRecord
     from amem_cli.core.reweighing import LinkChange
     from amem_cli.rendering.console import Console

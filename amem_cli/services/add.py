@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -61,6 +62,10 @@ def add(ports: VaultPorts, new: NewNote) -> str:
     fields = _person_fields(new, given)
     with ports.changes.locked():
         note_id = new.id or given.id or ""
+        if new.id and (not new.id.isprintable() or new.id != new.id.strip() or _is_path(new.id)):
+            raise UsageError(
+                f"{new.id[:80]!r} cannot be an id", hint="Use letters, digits, -, _ and dots."
+            )
         if note_id and ports.index.id_taken(note_id):
             raise UsageError(f"a note with the id {note_id} exists already")
         note_id = note_id or new_id(moment, ports.index.id_taken)
@@ -120,11 +125,19 @@ def text_bytes(content: str) -> bytes:
     return raw if raw.endswith(b"\n") else raw + b"\n"
 
 
+def _is_path(text: str) -> bool:
+    """Whether an id would be taken for the path of a note."""
+    return text.lower().endswith(".md") or "/" in text
+
+
 def _local(ports: VaultPorts, moment: datetime) -> datetime:
     """The moment on the user's own clock, as Obsidian's date properties are: without an offset."""
     if moment.tzinfo is None:
         return moment
-    return moment.astimezone(ports.clock.now().tzinfo).replace(tzinfo=None)
+    # On the first and the last day there is its own clock will do.
+    with suppress(OverflowError):
+        moment = moment.astimezone(ports.clock.now().tzinfo)
+    return moment.replace(tzinfo=None)
 
 
 def _given_moment(given: Note) -> datetime | None:

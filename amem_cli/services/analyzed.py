@@ -17,7 +17,8 @@ from amem_cli.core.analysis import (
     suggest_tags,
 )
 from amem_cli.core.embedding_text import embedded_text
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
+from amem_cli.core.index_port import MemoryIndex
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.note import Metadata, Note
 from amem_cli.core.ownership import ownership
 from amem_cli.core.passages import split_passages

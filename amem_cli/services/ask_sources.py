@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from amem_cli.core.index_port import OVERRULING, MemoryIndex, NoteSummary
+from amem_cli.core.index_port import MemoryIndex
+from amem_cli.core.index_records import (
+    OVERRULING,
+    NoteSummary,
+)
 from amem_cli.core.ports import Encoder
 from amem_cli.core.resolution import resolve
 from amem_cli.core.sources import Excerpt, Source, Tie, chosen_excerpts, labelled

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from amem_cli.core.errors import AmemError
-from amem_cli.core.index_port import PendingNote
+from amem_cli.core.index_records import PendingNote
 from amem_cli.core.watch_port import News, NewsKind
 from amem_cli.services.evolve import MemoryProcess, waiting_outcome
 from amem_cli.services.outcome import Outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amem_cli.core.errors import HeaderRefused
 from amem_cli.core.header import find_fences, read_header
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.note_file import compose_note, edit_header
 from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import refresh

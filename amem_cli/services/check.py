@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from amem_cli.core.errors import AmemError, Problem
-from amem_cli.core.index_port import NoteRecord
+from amem_cli.core.index_records import NoteRecord
 from amem_cli.services.sync import note_record
 from amem_cli.services.vault_ports import VaultPorts
 

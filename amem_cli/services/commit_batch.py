@@ -64,10 +64,18 @@ class CommitBatch:
 
 
 def is_machine_change(event: Event) -> bool:
-    """True where the event is of the machine's doing, or a person's verdict on such a change."""
+    """True for what the machine or an agent did, or a person's verdict on that."""
     if event.kind in _ACCOUNTS:
         return False
-    return event.by == "machine" or event.kind not in _PERSONAL
+    return bool(_agent(event)) or event.by == "machine" or event.kind not in _PERSONAL
+
+
+def _agent(event: Event) -> str:
+    """The agent whose own change this is; empty where it is none's."""
+    client = event.extra.get("client")
+    if event.by != "person" or not isinstance(client, str):
+        return ""
+    return one_line(client, TITLE_CHARACTERS)
 
 
 def commit(batch: CommitBatch, repository: Repository, beside: Sequence[str]) -> list[str]:
@@ -170,13 +178,15 @@ def _lines(event: Event, titles: Mapping[str, str]) -> list[str]:
     fields = ", ".join(
         change.field for change in event.changes if change.field not in ("id", "created")
     )
+    by = f" by {_agent(event)}" if _agent(event) else ""
     told = {
-        "add": f"{note} added",
+        "add": f"{note} added{by}",
+        "edit": f"{note}: {fields or 'text'} changed{by}",
         "process": "",
         "construct": f"{note}: {fields} written",
         "link": f"{note}: links changed{because}{reason}",
         "evolve": f"{note}: {fields} evolved{because}{reason}",
-        "remove": f"{note} moved to the trash",
+        "remove": f"{note} moved to the trash{by}",
         "merge": f"{note} moved to the trash: {event.reason}",
         "reject": f"{note}: a proposal was turned down{because}{reason}",
         "undo": f"{note}: {event.reason or 'a change was taken back'}",
@@ -195,6 +205,9 @@ def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
         return _about(runs[0], titles, lambda title: f"amem: {title} {done}")
     if runs:
         return f"amem: {_count(len(runs), 'note')} read, {done}"
+    agents = [event for event in events if _agent(event)]
+    if agents and not undone:
+        return _of_agent(agents, titles)
     if len(removed) == 1:
         return _about(removed[0], titles, lambda title: f"amem: {title} removed, {done}")
     if undone:
@@ -204,6 +217,15 @@ def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
             return f"amem: {changes} taken back in {len(paths)} notes"
         return _about(undone[0], titles, lambda title: f"amem: {changes} taken back in {title}")
     return f"amem: {done}"
+
+
+def _of_agent(events: Sequence[Event], titles: Mapping[str, str]) -> str:
+    """What an agent did itself, without the memory process."""
+    by, paths = _agent(events[0]), {event.path for event in events}
+    if len(paths) > 1:
+        return f"amem: {_count(len(paths), 'note')} changed by {by}"
+    deed = {"add": "added", "remove": "removed"}.get(events[0].kind, "changed")
+    return _about(events[0], titles, lambda title: f"amem: {title} {deed} by {by}")
 
 
 def _about(event: Event, titles: Mapping[str, str], written: Callable[[str], str]) -> str:

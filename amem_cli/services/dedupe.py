@@ -20,7 +20,7 @@ from amem_cli.core.duplicates import (
 )
 from amem_cli.core.errors import AmemError, Problem
 from amem_cli.core.filenames import conflict_copy, without_conflict_mark
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.merging import text_beyond, without_title
 from amem_cli.core.note_file import parse_note
 from amem_cli.services.near_pairs import near_pairs

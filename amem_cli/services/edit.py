@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.errors import AmemError, UsageError, WriteConflict
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.note import RELATIONS, Note, Relation
 from amem_cli.core.resolution import resolve, shortest_target

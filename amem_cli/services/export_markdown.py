@@ -8,7 +8,8 @@ from posixpath import dirname, relpath
 
 from amem_cli.core.errors import Problem
 from amem_cli.core.export_port import PlainFolder
-from amem_cli.core.index_port import NoteSummary, Progress
+from amem_cli.core.index_port import Progress
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import LinkRecord
 from amem_cli.core.link_targets import heading_anchor, markdown_link, rewrite_links
 from amem_cli.core.note_file import body_bytes, parse_note

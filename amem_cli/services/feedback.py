@@ -11,7 +11,11 @@ from amem_cli.core.link_examples import LinkExample
 from amem_cli.core.link_feedback import minimum_strength
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import DecidedLink, MemoryIndex, NoteSummary
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.index_records import (
+        DecidedLink,
+        NoteSummary,
+    )
     from amem_cli.core.note import Note
     from amem_cli.core.ports import Vectors
 

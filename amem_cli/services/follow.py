@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from amem_cli.core.errors import AmemError
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.resolution import is_linkable, resolve, shortest_target
 from amem_cli.core.reversal import is_worded, meant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from amem_cli.core.note_file import parse_note
 from amem_cli.services.dedupe import THRESHOLD, Duplicate
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.services.vault_ports import VaultPorts
 
 _PHRASES = 12
@@ -42,7 +42,12 @@ _MOST_ALIKE = 50
 
 
 def known_text(
-    ports: VaultPorts, content: str, *, title: str = "", besides: str = ""
+    ports: VaultPorts,
+    content: str,
+    *,
+    title: str = "",
+    besides: str = "",
+    hidden: Container[str] = (),
 ) -> NoteSummary | None:
     """The oldest note that holds this very text, as far as a reader sees.
 
@@ -52,6 +57,7 @@ def known_text(
         content: the text; a header in front of it does not count.
         title: of the note that it would be; made from the text where missing.
         besides: path of a note that is left out.
+        hidden: paths of notes that must not be told of.
     """
     given = parse_note("note.md", content.encode("utf-8", "replace"), ports.names)
     title = title or (given.title if given.title != "note" else title_of(given.body))
@@ -62,7 +68,7 @@ def known_text(
     found: list[NoteSummary] = []
     for path in _sharing_words(ports, given.body):
         summary = ports.index.summary(path)
-        if path == besides or summary is None:
+        if path == besides or path in hidden or summary is None:
             continue
         try:
             other = ports.vault.read(path)

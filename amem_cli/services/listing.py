@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import MemoryIndex, NoteSummary
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.services.query import Filters
 
     Usage = Mapping[str, tuple[int, str]]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from amem_cli.core.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import MemoryIndex, NoteSummary
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.index_records import NoteSummary
 
 
 def note_named(index: MemoryIndex, name: str) -> NoteSummary:

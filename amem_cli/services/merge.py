@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from amem_cli.core.changes import NoteWrite
 from amem_cli.core.duplicates import day_of, file_title, note_names
 from amem_cli.core.errors import AmemError, SettingsError, UsageError
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import Event
 from amem_cli.core.link_redirect import redirected
 from amem_cli.core.merging import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.errors import AmemError, SettingsError
 from amem_cli.core.header import find_fences, read_header
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.link_redirect import destination, redirected
 from amem_cli.core.merging import redirected_properties, text_of_body

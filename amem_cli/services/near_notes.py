@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amem_cli.core.full_text import search_terms
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
+from amem_cli.core.index_port import MemoryIndex
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.keyphrases import candidate_phrases
 from amem_cli.core.link_evidence import LinkCandidate
 from amem_cli.services.query import linked_paths

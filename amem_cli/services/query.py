@@ -14,7 +14,11 @@ from unicodedata import normalize
 from amem_cli.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import MemoryIndex, NoteOutline, NoteSummary
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.index_records import (
+        NoteOutline,
+        NoteSummary,
+    )
     from amem_cli.core.ports import Encoder, Reranker, Vectors
 
 Mode = Literal["hybrid", "semantic", "keyword"]

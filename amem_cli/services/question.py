@@ -25,7 +25,8 @@ from amem_cli.core.ranking import (
 )
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import MemoryIndex, NoteLink
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.index_records import NoteLink
     from amem_cli.core.ports import Vectors
 
 MAX_CORRECTED = 8

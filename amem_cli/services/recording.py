@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from amem_cli.core.changes import NoteWrite, event_id
-from amem_cli.core.errors import HeaderRefused, SettingsError
+from amem_cli.core.errors import HeaderRefused, SettingsError, UsageError
 from amem_cli.core.identity import created_text, new_id
 from amem_cli.core.journal import Change, Event, splice_between
 from amem_cli.core.note import LIST_FIELDS, OWNED_FIELDS, Note
@@ -92,11 +92,19 @@ class NoteDraft:
         return True
 
     def replace_body(self, body: bytes, event: Event) -> bool:
-        """Put another text below the front matter; False where it is the same."""
+        """Put another text below the front matter; False where it is the same.
+
+        Raises:
+            UsageError: there is no front matter, and the text begins as some does.
+        """
         old = body_bytes(self.raw)
         if body == old:
             return False
         raw = self.raw[: len(self.raw) - len(old)] + body
+        if body_bytes(raw) != body or parse_note(self.path, raw, self.ports.names).refused:
+            raise UsageError(
+                "the text begins as front matter does", hint="Give the text without properties."
+            )
         splice = splice_between(self.raw, raw, _sha(self.raw), _sha(raw))
         self.raw = raw
         self.events.append(replace(event, note=self.note.id or "", path=self.path, splice=splice))

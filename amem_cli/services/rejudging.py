@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from amem_cli.core.index_port import MemoryIndex, NoteSummary
+from amem_cli.core.index_port import MemoryIndex
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.link_choice import link_suggestions
 from amem_cli.core.link_evidence import LinkCandidate

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from amem_cli.core.errors import AmemError, NotFoundError, Problem, UsageError
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.model_text import clean_line
 from amem_cli.core.note import Note

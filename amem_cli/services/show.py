@@ -11,7 +11,7 @@ from amem_cli.services.lookup import note_named
 from amem_cli.services.standing import Standing, standings
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
     from amem_cli.core.journal import LinkRecord
     from amem_cli.core.note import Note
     from amem_cli.services.vault_ports import VaultPorts

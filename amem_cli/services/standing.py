@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 from amem_cli.core.ranking import current_first
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import MemoryIndex, NoteSummary, Overruling
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.index_records import (
+        NoteSummary,
+        Overruling,
+    )
     from amem_cli.services.query import Hit
 
 # Newer notes that are looked at for one search; a history of versions may be longer.

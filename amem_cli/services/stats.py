@@ -10,7 +10,8 @@ from amem_cli.services.feedback import LinkFeedback, decisions
 from amem_cli.services.growth import Period, growth
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import MemoryIndex, ModelUse
+    from amem_cli.core.index_port import MemoryIndex
+    from amem_cli.core.index_records import ModelUse
     from amem_cli.services.growth import Span
     from amem_cli.services.vault_ports import VaultPorts
 

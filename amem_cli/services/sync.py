@@ -9,7 +9,12 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from amem_cli.core.errors import AmemError, Problem
-from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord, Progress
+from amem_cli.core.index_port import Progress
+from amem_cli.core.index_records import (
+    KnownFile,
+    NoteLink,
+    NoteRecord,
+)
 
 # What reads a note's text is loaded with the first note that changed; most commands meet none.
 if TYPE_CHECKING:

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.analysis import USUAL_MINIMUM, LinkCandidate, link_suggestions, superseded
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
-from amem_cli.core.index_port import OVERRULING, MemoryIndex, NoteSummary
+from amem_cli.core.index_port import MemoryIndex
+from amem_cli.core.index_records import (
+    OVERRULING,
+    NoteSummary,
+)
 from amem_cli.core.joint_question import JOINT_PROMPT
 from amem_cli.core.linking import LINKING_PROMPT, Evolution
 from amem_cli.core.model_trust import PLAUSIBLE

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from amem_cli.core.dirty_paths import DirtyPaths, Look
 from amem_cli.core.errors import AmemError, SettingsError
-from amem_cli.core.index_port import PendingNote
+from amem_cli.core.index_records import PendingNote
 from amem_cli.core.ports import Encoder
 from amem_cli.core.vault_port import EveryPath
 from amem_cli.core.watch_port import Hints, News, NewsKind

@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.core.errors import EncoderError, Problem
 from amem_cli.core.full_text import search_terms
-from amem_cli.core.index_port import KnownFile, NoteLink, NoteRecord
+from amem_cli.core.index_records import (
+    KnownFile,
+    NoteLink,
+    NoteRecord,
+)
 from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.note import Note
 

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from amem_cli.adapters.bit_codes import count_by_table, sign_codes, sign_differences
 from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.core.errors import EncoderError
-from amem_cli.core.index_port import KnownFile, NoteRecord
+from amem_cli.core.index_records import (
+    KnownFile,
+    NoteRecord,
+)
 from amem_cli.core.note import Note
 
 COUNT = 5000

@@ -310,9 +310,42 @@ def test_what_an_agent_changed_is_committed_as_the_settings_say(
     with agent(amem) as me:
         assert not me.ok("add", content="Clams live in mud.", title="Clams")["pending"]
         assert "Clams" in repository.git("log", "--format=%B")
+        message = repository.git("log", "-1", "--format=%B")
+        assert "“Clams” described" in message and "“Clams” added by mcp 0.1.0" in message
+        me.ok("update", note="Clams", append="And sand.", wait=False)
+        assert "amem: “Clams” changed by mcp 0.1.0" in repository.git("log", "-1", "--format=%s")
+        me.ok("add", content="Sand is warm.", title="Sand", wait=False)
+        assert "amem: “Sand” added by mcp 0.1.0" in repository.git("log", "-1", "--format=%s")
+        assert "notes" not in repository.git("status", "--short")
+        assert repository.git("rev-list", "--count", "HEAD").strip() == "3"
         # What the settings say now is taken up without a new start.
         assert amem("config", "set", "notes_dir", "inbox").code == 0
         assert me.ok("add", content="Mud is cold.", title="Mud")["path"] == "inbox/Mud.md"
+
+
+def test_settings_may_change_while_notes_are_being_organised(amem: Program, vault: Path) -> None:
+    config = vault / ".amem/config.toml"
+    before = config.read_text(encoding="utf-8")
+    with raw_server(amem) as server:
+        server.greet()
+        for number in range(1, 61):
+            if number % 2:
+                text = f"Seal {number} sleeps on ice floe {number} every day."
+                server.call(number, "add", content=text)
+            else:
+                server.call(number, "list")
+            config.write_text(f"{before}# {number}\n", encoding="utf-8")
+            time.sleep(0.02)
+        answers: dict[int, Any] = {}
+        while len(answers) < 60:
+            message = server.said()
+            if message.get("id") is not None and "method" not in message:
+                answers[message["id"]] = message["result"]
+        assert server.end() == 0
+    assert not [each["content"] for each in answers.values() if each.get("isError")]
+    assert not [
+        each for n, each in answers.items() if n % 2 and each["structuredContent"]["problems"]
+    ]
 
 
 def test_it_works_beside_a_watcher(amem: Program, vault: Path) -> None:

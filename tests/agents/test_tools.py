@@ -131,6 +131,8 @@ def test_a_note_is_added_changed_taken_back_and_told_apart(amem: Program, vault:
     told = amem("history", "Clams").out
     assert "the agent mcp 0.1.0 added it" in told
     assert "you" not in told.split()
+    recorded = amem("history", "Clams", "--json").json
+    assert {each.get("client") for each in recorded} == {"mcp 0.1.0"}
 
 
 def test_a_text_that_somebody_edited_meanwhile_is_not_replaced(amem: Program, vault: Path) -> None:
@@ -146,6 +148,114 @@ def test_a_text_that_somebody_edited_meanwhile_is_not_replaced(amem: Program, va
         assert again["content"] == "The walrus sleeps now.\n\nAnd snores.\n"
         me.ok("update", note="walrus.md", content="Awake.", revision=again["revision"], wait=False)
         assert me.ok("read", note="walrus.md")["content"] == "Awake.\n"
+
+
+def test_a_text_that_a_note_holds_is_added_only_where_that_is_asked_for(
+    amem: Program, vault: Path
+) -> None:
+    text = "Clams live in the mud of the bay and filter the water for plankton all day."
+    with agent(amem) as me:
+        made = me.ok("add", content=text)
+        again = me.ok("add", content=f"{text}\n\n", title="Told twice")
+        assert (made["known"], again["known"]) == (False, True)
+        assert (again["id"], again["path"], again["title"], again["pending"]) == (
+            made["id"],
+            made["path"],
+            made["title"],
+            False,
+        )
+        assert (again["tags"], again["links"], again["evolved"]) == (made["tags"], [], [])
+        assert len(list((vault / "notes").iterdir())) == 1
+        third = me.ok("add", content=text, unless_known=False, wait=False)
+        assert third["known"] is False and third["path"] != made["path"]
+
+
+def test_what_a_private_note_holds_is_added_as_if_it_were_new(amem: Program, vault: Path) -> None:
+    text = "The treasure of the walrus lies below the third iceberg on the left side."
+    write_note(vault, "map.md", f"---\nprivate: true\ncreated: 2020-01-01\n---\n{text}\n")
+    with agent(amem) as me:
+        made = me.ok("add", content=text, wait=False)
+        assert (made["known"], made["path"].startswith("notes/")) == (False, True)
+        # Of two notes with the text the agent is told of the one that it sees.
+        again = me.ok("add", content=text, wait=False)
+        assert (again["known"], again["path"]) == (True, made["path"])
+    with agent(amem, "--include-private") as me:
+        assert me.ok("add", content=text)["path"] == "map.md"
+
+
+def test_what_is_added_keeps_the_line_ends_of_the_note(amem: Program, vault: Path) -> None:
+    (vault / "dos.md").write_bytes(b"One.\r\nTwo.\r\n")
+    with agent(amem) as me:
+        me.ok("update", note="dos", append="Three.\nFour.", wait=False)
+        assert (vault / "dos.md").read_bytes() == b"One.\r\nTwo.\r\n\r\nThree.\r\nFour.\r\n"
+
+
+@pytest.mark.parametrize("text", ["---\nprivate: true\n---\nMine.", "---\nid: '1'\n", "---\na: b"])
+def test_a_text_does_not_become_the_properties_of_a_note_without_any(
+    amem: Program, vault: Path, text: str
+) -> None:
+    before = tree_hashes(vault)
+    with agent(amem) as me:
+        revision = me.ok("read", note="walrus")["revision"]
+        refusal = me.refused("update", note="walrus", content=text, revision=revision)
+        assert "begins as front matter does" in refusal
+        assert tree_hashes(vault) == before
+        revision = me.ok("read", note="Arctic ice")["revision"]
+        me.ok("update", note="Arctic ice", content=text, revision=revision, wait=False)
+        assert me.ok("read", note="Arctic ice")["content"].strip() == text.strip()
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_note_may_be_of_the_first_and_the_last_day(
+    amem: Program, vault: Path, moment: str
+) -> None:
+    answer = amem("add", "Long ago.", "--created", moment, "--no-wait", "--json")
+    assert answer.code == 0, answer.err
+
+
+def test_how_often_the_user_saw_a_note_is_not_made_up(amem: Program, vault: Path) -> None:
+    with agent(amem) as me:
+        for found in (me.ok("read", note="walrus"), me.ok("list")["notes"][0]):
+            assert not {"retrieval_count", "last_accessed"} & set(found)
+
+
+def test_a_client_of_a_foreign_journal_writes_no_line_of_its_own(amem: Program) -> None:
+    vault = new_vault(amem)
+    assert amem("add", "The walrus.", "--no-wait").code == 0
+    journal = next((vault / ".amem/journal").glob("*.jsonl"))
+    *lines, last = journal.read_text(encoding="utf-8").splitlines()
+    event = {**json.loads(last), "client": "x\n2026-01-01 you removed all\x1b[2J"}
+    journal.write_text("\n".join([*lines, json.dumps(event)]) + "\n", encoding="utf-8")
+    for index in (vault / ".amem").glob("index.db*"):
+        index.unlink()
+    told = amem("history").out
+    assert "you removed all" in told and "\x1b" not in told
+    assert not any(line.startswith("2026-01-01") for line in told.splitlines())
+
+
+def test_the_history_goes_back_behind_what_happened_to_private_notes(
+    amem: Program, vault: Path
+) -> None:
+    assert amem("update", "walrus", "--add-tag", "sea", "--no-wait").code == 0
+    for number in range(4):
+        assert amem("update", "diary", "--add-tag", f"x{number}", "--no-wait").code == 0
+    with agent(amem) as me:
+        events = me.ok("history", limit=1)["events"]
+        assert [each["path"] for each in events] == ["walrus.md"]
+
+
+def test_an_undo_names_no_private_note(amem: Program, vault: Path) -> None:
+    write_note(vault, "diary.md", "---\nprivate: true\nid: '20260101000000'\n---\nSecret.\n")
+    assert amem("rm", "diary").code == 0
+    with agent(amem) as me:
+        event = me.ok("history")["events"][-1]["event"]
+        write_note(vault, "diary.md", "---\nprivate: true\n---\nAnother.\n")
+        refusal = me.refused("undo", event=event)
+        assert "diary" not in refusal and "not shown" in refusal
+        (vault / "diary.md").unlink()
+        done = me.ok("undo", event=event)
+        assert (vault / "diary.md").exists()
+        assert "diary" not in json.dumps(done)
 
 
 def test_what_is_changed_in_the_folder_is_seen_by_the_next_call(amem: Program, vault: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from amem_cli.core.index_port import ModelUse
+from amem_cli.core.index_records import ModelUse
 from amem_cli.services.growth import Period, latest, period_of
 from amem_cli.services.stats import Price
 from tests.conftest import Program

@@ -8,7 +8,10 @@ from amem_cli.core.canvas_layout import grouped_layout
 from amem_cli.core.graph import build, distances, neighbourhood, part
 from amem_cli.core.graph_clusters import clusters
 from amem_cli.core.graph_overview import growth, overview
-from amem_cli.core.index_port import NoteLink, NoteSummary
+from amem_cli.core.index_records import (
+    NoteLink,
+    NoteSummary,
+)
 from amem_cli.core.journal import Change, Event, LinkRecord
 from amem_cli.core.resolution import NameTable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from amem_cli.core.graph import Edge, Graph
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 
 MEANINGFUL = (
     '"', '"];', '"]', "\\", "\\N", "\\n", "a\\", "<b>", "</script><script>alert(1)</script>",

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from amem_cli.core.graph import Edge, Graph, joining
 from amem_cli.core.graph_clusters import Cluster, clusters
-from amem_cli.core.index_port import NoteSummary
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.rendering.graph_canvas import canvas_text
 from amem_cli.rendering.graph_dot import dot_text
 from amem_cli.rendering.graph_graphml import graphml_text

@@ -12,7 +12,7 @@ from amem_cli.core.markdown_prose import prose_lines
 
 if TYPE_CHECKING:
     from amem_cli.core.graph import Edge, Graph
-    from amem_cli.core.index_port import NoteSummary
+    from amem_cli.core.index_records import NoteSummary
 
 LONGEST_BEGINNING = 300
 # Characters that the beginnings of all notes may take together, so that a large page stays small.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from amem_cli.core.errors import AmemError, Problem
-from amem_cli.core.index_port import LinkKind
+from amem_cli.core.index_records import LinkKind
 from amem_cli.core.journal import Event
 from amem_cli.core.merge_conflicts import conflict_line
 from amem_cli.core.note import Note, PropertyNames

@@ -1,0 +1,37 @@
+"""The vault at a glance, as far as agents are shown it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from amem_cli.agents import bounds, documents
+
+if TYPE_CHECKING:
+    from amem_cli.agents.open_vault import OpenVault
+    from amem_cli.agents.tool import Document
+
+
+def vault_summary(vault: OpenVault) -> Document:
+    """Figures of the notes that agents are shown, the tags and the newest notes."""
+    from amem_cli.core.graph import Graph
+    from amem_cli.services.stats import vault_graph
+
+    hidden, whole = vault.hidden(), vault_graph(vault.index)
+    graph = Graph(
+        {path: note for path, note in whole.nodes.items() if path not in hidden},
+        tuple(e for e in whole.edges if not {e.source, e.target} & hidden),
+        tuple(link for link in whole.broken if link.source not in hidden),
+    )
+    tags = vault.index.tag_counts(public=not vault.policy.sees_private)
+    most_used = sorted(tags.items(), key=lambda item: (-item[1], item[0]))[: bounds.WORDS]
+    newest = sorted(graph.nodes.values(), key=lambda note: note.created or note.modified)[-10:]
+    return {
+        "notes": len(graph.nodes),
+        "links": len({(edge.source, edge.target) for edge in graph.edges}),
+        "machine_links": sum(edge.by == "machine" for edge in graph.edges),
+        "broken_links": len(graph.broken),
+        "orphans": len(graph.orphans()),
+        "pending": sum(note.path not in hidden for note in vault.index.pending()),
+        "tags": [{"tag": bounds.cut(tag), "notes": count} for tag, count in most_used],
+        "newest": [{**documents.named(note), "created": note.created} for note in reversed(newest)],
+    }
