@@ -49,6 +49,9 @@ def graph(
     private: Annotated[
         bool, typer.Option(help="Write private notes into files for others, too.")
     ] = True,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a canvas that is there already.")
+    ] = False,
 ) -> None:
     """The network of notes: hubs, clusters, orphans, broken links, or a note's neighbourhood.
 
@@ -69,6 +72,12 @@ def graph(
     session = session_of(context)
     wanted = wanted_form(session, form, output, as_map=as_map)
     options = MapOptions.checked(colour, theme, dpi)
+    if wanted == "canvas" and output is not None and output.exists() and not force:
+        # Somebody may have arranged it by hand since.
+        raise UsageError(
+            f"{output} is there already",
+            hint="--force replaces it, with what was arranged in it by hand.",
+        )
     if as_map and note is not None:
         raise UsageError("a map shows all notes", hint="amem graph NOTE shows what is around one.")
     with session.workspace() as workspace:

@@ -105,10 +105,10 @@ def _reduced(vectors: Vectors) -> Vectors:
 
 def _plane(vectors: Vectors) -> Vectors:
     """Shape (notes, 2)."""
-    reduced = _reduced(vectors) if len(vectors) >= _FEWEST_FOR_NEIGHBOURS else vectors
     # So few notes have no neighbourhoods, and neither have texts that are all the same.
-    if len(vectors) < _FEWEST_FOR_NEIGHBOURS or not float(reduced.std()) > 0:
+    if len(vectors) < _FEWEST_FOR_NEIGHBOURS or bool((vectors == vectors[0]).all()):
         return _circle(len(vectors))
+    reduced = _reduced(vectors)
     from sklearn.manifold import TSNE
 
     perplexity = min(_PERPLEXITY, (len(vectors) - 1) / 3)

@@ -153,6 +153,19 @@ def test_the_suffix_of_the_file_says_what_is_written(amem: Program, vault: Path)
     assert told == {"path": "g.dot", "format": "dot", "notes": 17}
 
 
+def test_a_canvas_that_was_arranged_by_hand_is_not_replaced_unasked(
+    amem: Program, vault: Path
+) -> None:
+    drawn = vault / "mine.canvas"
+    drawn.write_text('{"nodes": [], "edges": []}')
+    refused = amem("graph", "--output", str(drawn))
+    assert refused.code == 2
+    assert "is there already" in refused.err
+    assert drawn.read_text() == '{"nodes": [], "edges": []}'
+    assert amem("graph", "--output", str(drawn), "--force").code == 0
+    assert len(json.loads(drawn.read_text())["nodes"]) >= 17
+
+
 def test_a_neighbourhood_keeps_the_shape_of_the_whole_graph(amem: Program, vault: Path) -> None:
     whole = amem("graph", "--json").json
     assert set(whole) == {"nodes", "edges"}
