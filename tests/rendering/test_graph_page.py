@@ -14,7 +14,7 @@ import pytest
 
 from amem_cli.core.graph import Edge, Graph
 from amem_cli.core.graph_clusters import clusters
-from amem_cli.rendering.graph_page import graph_page, without_private
+from amem_cli.rendering.graph_page import graph_page
 from amem_cli.rendering.graph_page.page import LIBRARIES, SCRIPTS
 from tests.conftest import Program
 from tests.networks import made_up_network, made_up_note
@@ -173,16 +173,6 @@ def test_a_page_of_five_thousand_notes_stays_small() -> None:
     )
     bare = graph_page(Graph({}, (), ()), vault_name="Notes", clusters=[])
     assert len(page.encode()) - len(bare.encode()) < 5_000_000
-
-
-def test_private_notes_can_be_left_out() -> None:
-    open_note, secret = made_up_note("a.md", "Open"), made_up_note("b.md", "Secret", private=True)
-    edge = Edge("a.md", "b.md", "property", "machine", "related", 0.8, "both speak of the secret")
-    network = Graph({"a.md": open_note, "b.md": secret}, (edge,), ())
-    shown = without_private(network)
-    page = graph_page(shown, vault_name="Notes", clusters=[("pair", ["a.md", "b.md"])])
-    assert "Secret" not in page and "both speak" not in page
-    assert [row[1] for row in content(page)["notes"]] == ["Open"]
 
 
 def test_clusters_of_one_name_are_told_apart_by_their_hubs() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.core.markdown_prose import prose_lines
@@ -66,19 +65,6 @@ def page_content(
         ],
         "links": [_link_row(edge, numbers, relations) for edge in network.edges],
     }
-
-
-def without_private(network: Graph) -> Graph:
-    """The network as it is without private notes and their links."""
-    nodes = {path: note for path, note in network.nodes.items() if not note.private}
-    return replace(
-        network,
-        nodes=nodes,
-        edges=tuple(
-            edge for edge in network.edges if edge.source in nodes and edge.target in nodes
-        ),
-        broken=tuple(link for link in network.broken if link.source in nodes),
-    )
 
 
 def _note_row(note: NoteSummary, cluster: int) -> list[Any]:
