@@ -6,11 +6,14 @@ import errno
 import os
 import re
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from amem_cli.adapters.open_folder import OpenFolder
+from amem_cli.adapters.open_writers import wait_for_writers
 from amem_cli.core.errors import SettingsError, WriteConflict
 
 TEMPORARY_PREFIX = ".amem-"
@@ -18,6 +21,7 @@ TEMPORARY_SUFFIX = ".tmp"
 ABANDONED_NS = 3600 * 10**9
 # An editor would have to save once in each of these instants.
 _PUT_BACK_TRIES = 100
+_LONGEST_SAVE_S = 0.2
 
 _WRITER = re.compile(r"\.amem-([0-9a-f]{8})-([0-9a-f]{1,12})-[0-9a-f]+\.tmp")
 
@@ -51,13 +55,16 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
     """Put `content` in place of a regular file that still has the hash `expected`.
 
     The new file is exchanged with the old one, and what came out is compared again, so that a save
-    that happens between the check and the exchange is put back and not lost.
+    that happens between the check and the exchange is put back and not lost. A copy of it stays in
+    a temporary file, since an editor may have read what was there meanwhile and save that.
 
     Raises:
-        WriteConflict: the file is gone or is not the one expected; it is as it was found.
+        WriteConflict: the file is gone, is not the one expected or is being written; it is as it
+            was found.
         SettingsError: the file cannot be written (permission, link, disk).
     """
     temporary = ""
+    known = {expected, sha256(content)}
     try:
         # A link or a pipe is told as what it is, and is not opened.
         _refuse_odd_file(name, folder.lstat(name))
@@ -66,9 +73,13 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
             _refuse_odd_file(name, os.fstat(source))
             _require(name, stream.read(), expected)
             temporary = _write_temporary(folder, content, like=source)
-        _require(name, _read(folder, name), expected)
+        _require(name, _read_settled(folder, name), expected)
         if folder.exchange(temporary, name):
-            _confirm_exchange(folder, temporary, name, expected, sha256(content))
+            try:
+                _require(name, _read_settled(folder, temporary), expected)
+            except BaseException:
+                known |= _put_back(folder, temporary, name, placed=sha256(content))
+                raise
         else:
             folder.replace(temporary, name)
         folder.sync()
@@ -77,7 +88,7 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
     except OSError as error:
         raise write_failure(name, error) from error
     finally:
-        _discard(folder, temporary, {expected, sha256(content)})
+        _discard(folder, temporary, known)
 
 
 def create_in(folder: OpenFolder, name: str, content: bytes) -> None:
@@ -139,29 +150,39 @@ def _opened(path: Path) -> OpenFolder:
         raise write_failure(path.name, error) from error
 
 
-def _confirm_exchange(
-    folder: OpenFolder, came_out: str, name: str, expected: str, placed: str
-) -> None:
-    """Put back what came out of an exchange where it is not what was expected.
+def _put_back(folder: OpenFolder, came_out: str, name: str, *, placed: str) -> set[str]:
+    """Put back what came out of an exchange, and keep a copy of it.
 
     Where somebody saves again before it is back, that newer save is what is put in its place.
+
+    Returns:
+        Hashes of what there is a copy of now.
     """
-    try:
-        _require(name, _read(folder, came_out), expected)
-    except BaseException:
-        for _ in range(_PUT_BACK_TRIES):
-            back = _hash_of(folder, came_out)
-            folder.exchange(came_out, name)
-            if _hash_of(folder, came_out) in (placed, None):
-                break
-            placed = back or ""
-        raise
+    kept: set[str] = set()
+    for _ in range(_PUT_BACK_TRIES):
+        back = ""
+        with (
+            suppress(OSError, SettingsError, WriteConflict),
+            _opened_settled(folder, came_out) as save,
+        ):
+            raw = save.read()
+            back = sha256(raw)
+            if back not in kept:
+                _write_temporary(folder, raw, like=save.fileno(), durable=False)
+                kept.add(back)
+        folder.exchange(came_out, name)
+        if _hash_of(folder, came_out) in (placed, None):
+            break
+        placed = back
+    return kept
 
 
 def _hash_of(folder: OpenFolder, name: str) -> str | None:
-    """None for what cannot be read."""
+    """None for what cannot be read, nothing that is a hash for what is still being written."""
     try:
-        return sha256(_read(folder, name))
+        return sha256(_read_settled(folder, name))
+    except WriteConflict:
+        return "being written"
     except (OSError, SettingsError):
         return None
 
@@ -169,20 +190,21 @@ def _hash_of(folder: OpenFolder, name: str) -> str | None:
 def _discard(folder: OpenFolder, temporary: str, known: set[str]) -> None:
     """Delete a temporary file, unless it came to hold a save of somebody else's.
 
-    That happens where an editor saves twice around a failed exchange; the older save is left then,
-    and a later scan moves it to the trash.
+    What is left then a later scan moves to the trash.
     """
-    if temporary:
-        with suppress(OSError, SettingsError):
-            if sha256(_read(folder, temporary)) in known:
-                folder.unlink(temporary)
+    if temporary and _hash_of(folder, temporary) in known:
+        with suppress(OSError):
+            folder.unlink(temporary)
 
 
-def _write_temporary(folder: OpenFolder, content: bytes, *, like: int | None = None) -> str:
-    """Write a file durably under a name that no scan takes for a note's; returns the name.
+def _write_temporary(
+    folder: OpenFolder, content: bytes, *, like: int | None = None, durable: bool = True
+) -> str:
+    """Write a file under a name that no scan takes for a note's; returns the name.
 
     Args:
         like: handle of the file whose mode, owner and attributes the new one gets.
+        durable: wait until the disk has it.
     """
     import secrets
 
@@ -196,7 +218,8 @@ def _write_temporary(folder: OpenFolder, content: bytes, *, like: int | None = N
             stream.flush()
             if like is not None:
                 _take_attributes(handle, like)
-            os.fsync(handle)
+            if durable:
+                os.fsync(handle)
     except BaseException:
         with suppress(OSError):
             folder.unlink(name)
@@ -222,10 +245,19 @@ def _take_attributes(new: int, old: int) -> None:
     os.fchmod(new, stat.S_IMODE(before.st_mode))
 
 
-def _read(folder: OpenFolder, name: str) -> bytes:
+@contextmanager
+def _opened_settled(folder: OpenFolder, name: str) -> Iterator[BinaryIO]:
+    """A regular file to be read, once nobody writes in it any more."""
     handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as stream:
         _refuse_odd_file(name, os.fstat(handle))
+        if not wait_for_writers(handle, _LONGEST_SAVE_S):
+            raise WriteConflict(f"{name} is being written by another program")
+        yield stream
+
+
+def _read_settled(folder: OpenFolder, name: str) -> bytes:
+    with _opened_settled(folder, name) as stream:
         return stream.read()
 
 

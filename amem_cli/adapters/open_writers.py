@@ -1,0 +1,56 @@
+"""Whether another program has a file open to write in it: a save in place takes several steps."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import sys
+import time
+from contextlib import suppress
+
+_FIRST_PAUSE_S = 0.0005
+
+
+def wait_for_writers(handle: int, seconds: float) -> bool:
+    """Wait until nobody has a file open for writing.
+
+    Asks for a read lease (Linux's `F_SETLEASE`), which is refused as long as there is a writer, and
+    gives it back at once. Where there are no leases, or not for this user, nobody is waited for.
+
+    Args:
+        handle: of the file, opened for reading only.
+        seconds: how long at most.
+
+    Returns:
+        False where somebody is still writing.
+    """
+    until = time.monotonic() + seconds
+    pause = _FIRST_PAUSE_S
+    while is_being_written(handle):
+        if time.monotonic() > until:
+            return False
+        time.sleep(pause)
+        pause *= 2
+    return True
+
+
+def is_being_written(handle: int) -> bool:
+    """Whether a read lease is refused for a file opened for reading only.
+
+    A file system over a network may refuse leases on any file: ask for one on a file that nobody
+    else knows to learn whether the answer means anything.
+    """
+    if sys.platform != "linux":
+        return False
+    import fcntl
+
+    try:
+        # Whoever opens the file while the lease is held makes the system send a signal. The usual
+        # one, SIGIO, would end this process; this one is ignored unless somebody asked for it.
+        fcntl.fcntl(handle, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    with suppress(OSError):
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return False
