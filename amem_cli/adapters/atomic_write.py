@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from amem_cli.adapters.open_folder import OpenFolder
-from amem_cli.adapters.open_writers import wait_for_writers
+from amem_cli.adapters.open_writers import is_being_written, wait_for_writers
 from amem_cli.core.errors import SettingsError, WriteConflict
 
 TEMPORARY_PREFIX = ".amem-"
@@ -64,6 +64,7 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
         SettingsError: the file cannot be written (permission, link, disk).
     """
     temporary = ""
+    patience_s = 0.0
     known = {expected, sha256(content)}
     try:
         # A link or a pipe is told as what it is, and is not opened.
@@ -73,12 +74,14 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
             _refuse_odd_file(name, os.fstat(source))
             _require(name, stream.read(), expected)
             temporary = _write_temporary(folder, content, like=source)
-        _require(name, _read_settled(folder, name), expected)
+        patience_s = _patience(folder, temporary)
+        _require(name, _read_settled(folder, name, patience_s), expected)
         if folder.exchange(temporary, name):
             try:
-                _require(name, _read_settled(folder, temporary), expected)
+                _require(name, _read_settled(folder, temporary, patience_s), expected)
             except BaseException:
-                known |= _put_back(folder, temporary, name, placed=sha256(content))
+                placed = sha256(content)
+                known |= _put_back(folder, temporary, name, placed=placed, patience_s=patience_s)
                 raise
         else:
             folder.replace(temporary, name)
@@ -88,7 +91,7 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
     except OSError as error:
         raise write_failure(name, error) from error
     finally:
-        _discard(folder, temporary, known)
+        _discard(folder, temporary, known, patience_s)
 
 
 def create_in(folder: OpenFolder, name: str, content: bytes) -> None:
@@ -150,7 +153,9 @@ def _opened(path: Path) -> OpenFolder:
         raise write_failure(path.name, error) from error
 
 
-def _put_back(folder: OpenFolder, came_out: str, name: str, *, placed: str) -> set[str]:
+def _put_back(
+    folder: OpenFolder, came_out: str, name: str, *, placed: str, patience_s: float
+) -> set[str]:
     """Put back what came out of an exchange, and keep a copy of it.
 
     Where somebody saves again before it is back, that newer save is what is put in its place.
@@ -163,7 +168,7 @@ def _put_back(folder: OpenFolder, came_out: str, name: str, *, placed: str) -> s
         back = ""
         with (
             suppress(OSError, SettingsError, WriteConflict),
-            _opened_settled(folder, came_out) as save,
+            _opened_settled(folder, came_out, patience_s) as save,
         ):
             raw = save.read()
             back = sha256(raw)
@@ -171,28 +176,28 @@ def _put_back(folder: OpenFolder, came_out: str, name: str, *, placed: str) -> s
                 _write_temporary(folder, raw, like=save.fileno(), durable=False)
                 kept.add(back)
         folder.exchange(came_out, name)
-        if _hash_of(folder, came_out) in (placed, None):
+        if _hash_of(folder, came_out, patience_s) in (placed, None):
             break
         placed = back
     return kept
 
 
-def _hash_of(folder: OpenFolder, name: str) -> str | None:
+def _hash_of(folder: OpenFolder, name: str, patience_s: float) -> str | None:
     """None for what cannot be read, nothing that is a hash for what is still being written."""
     try:
-        return sha256(_read_settled(folder, name))
+        return sha256(_read_settled(folder, name, patience_s))
     except WriteConflict:
         return "being written"
     except (OSError, SettingsError):
         return None
 
 
-def _discard(folder: OpenFolder, temporary: str, known: set[str]) -> None:
+def _discard(folder: OpenFolder, temporary: str, known: set[str], patience_s: float) -> None:
     """Delete a temporary file, unless it came to hold a save of somebody else's.
 
     What is left then a later scan moves to the trash.
     """
-    if temporary and _hash_of(folder, temporary) in known:
+    if temporary and _hash_of(folder, temporary, patience_s) in known:
         with suppress(OSError):
             folder.unlink(temporary)
 
@@ -245,19 +250,32 @@ def _take_attributes(new: int, old: int) -> None:
     os.fchmod(new, stat.S_IMODE(before.st_mode))
 
 
+def _patience(folder: OpenFolder, own: str) -> float:
+    """How many seconds to wait for somebody who writes; none where nothing tells of writers.
+
+    Args:
+        own: a file that nobody else knows.
+    """
+    handle = folder.open(own, os.O_RDONLY)
+    try:
+        return 0.0 if is_being_written(handle) else _LONGEST_SAVE_S
+    finally:
+        os.close(handle)
+
+
 @contextmanager
-def _opened_settled(folder: OpenFolder, name: str) -> Iterator[BinaryIO]:
+def _opened_settled(folder: OpenFolder, name: str, patience_s: float) -> Iterator[BinaryIO]:
     """A regular file to be read, once nobody writes in it any more."""
     handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as stream:
         _refuse_odd_file(name, os.fstat(handle))
-        if not wait_for_writers(handle, _LONGEST_SAVE_S):
+        if patience_s and not wait_for_writers(handle, patience_s):
             raise WriteConflict(f"{name} is being written by another program")
         yield stream
 
 
-def _read_settled(folder: OpenFolder, name: str) -> bytes:
-    with _opened_settled(folder, name) as stream:
+def _read_settled(folder: OpenFolder, name: str, patience_s: float) -> bytes:
+    with _opened_settled(folder, name, patience_s) as stream:
         return stream.read()
 
 
