@@ -146,7 +146,8 @@ class _Attempt:
     def result(self, seconds: float) -> Reply:
         if self._reply is not None:
             return self._reply
-        late = HttpFault(f"the server did not answer within {seconds:.0f} s")
+        within = f"within {seconds:.0f} s" if seconds >= 1 else "in time"
+        late = HttpFault(f"the server did not answer {within}")
         raise (self._fault or late) from None
 
     def _read(self, response: httpx.Response) -> Reply:

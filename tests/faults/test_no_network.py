@@ -100,7 +100,7 @@ def test_a_server_out_of_reach_leaves_the_note_pending(vault: Program) -> None:
         "AMEM_LLM_BACKEND": "openai",
         "AMEM_LLM_BASE_URL": "https://no-such-host.example/v1",
         "AMEM_LLM_MODEL": "m",
-        "AMEM_LLM_DEADLINE_SECONDS": "2",
+        "AMEM_LLM_DEADLINE_SECONDS": "60",
     }
     added = cut_off("add", TEXT, "--json")
     assert (added.code, added.json["pending"]) == (0, True)
