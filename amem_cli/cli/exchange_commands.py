@@ -199,6 +199,9 @@ def _export_lines(
     if output is not None:
         write_export(output, (f"{line}\n" for line in export_lines(records)))
         session.output.notice(f"wrote {output}")
+        if session.output.as_json:
+            document = {"output": str(output), "notes": len(notes)}
+            session.output.json_line(document, indent=2)
     elif session.output.as_json:
         session.output.json_line(list(records), indent=2)
     else:

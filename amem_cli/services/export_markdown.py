@@ -206,8 +206,9 @@ class _Export:
             lines.setdefault(found, f"- {markdown_link(shown, beside)}{_why(record)}")
         if not lines:
             return ""
-        gap = "" if text.endswith("\n\n") or not text else "\n" if text.endswith("\n") else "\n\n"
-        return f"{gap}{RELATED}\n\n" + "\n".join(lines.values()) + "\n"
+        end = "\r\n" if "\r\n" in text else "\n"
+        gap = "" if text.endswith(end * 2) or not text else end if text.endswith(end) else end * 2
+        return gap + end.join([RELATED, "", *lines.values(), ""])
 
     def _record(self, source: NoteSummary, target: str) -> LinkRecord | None:
         summary = self._ports.index.summary(target)

@@ -196,6 +196,7 @@ class _Run:
             self._ports.changes.apply(writes, events)
             refresh(self._ports, [note.path for note, _ in batch])
         for note, draft in batch:
+            note.id = str(draft.fields.get("id", ""))
             self.made.append(note)
             self.noted += draft.problems
             self.unresolved += [(note.place, target) for target in draft.unresolved]
@@ -221,5 +222,4 @@ class _Run:
             sha=hashlib.sha256(draft.content).hexdigest(),
             reason=f"imported from {self._source.kind}",
         )
-        note.id = str(draft.fields.get("id", ""))
         return replace(event, extra={ORIGIN: note.origin.record})
