@@ -10,6 +10,7 @@ import json
 import os
 import stat
 import time
+import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -61,6 +62,8 @@ class ExportFolder:
         self._before = self._read_manifest()
         self._ahead = self._read_ahead()
         self._noting: BinaryIO | None = None
+        self._shas: dict[str, set[str]] | None = None
+        self._spelled: dict[str, str] | None = None
         self._sweep()
         self._now: dict[str, str] = {}
         self._folders: dict[str, str] = {}
@@ -89,7 +92,7 @@ class ExportFolder:
                     create_in(folder, name, content)
                 else:
                     replace_in(folder, name, content, expected=there)
-        except (FileExistsError, WriteConflict):
+        except (FileExistsError, NotADirectoryError, WriteConflict):
             return "kept"
         except OSError as error:
             raise write_failure(path, error) from None
@@ -110,6 +113,8 @@ class ExportFolder:
                     for part in folders:
                         folder.enter(part)
                     there = _sha(folder, name)
+                    if there is not None and self._is_renamed(path):
+                        continue
                     if there in self._own(path):
                         folder.unlink(name)
                         removed.append(path)
@@ -132,9 +137,26 @@ class ExportFolder:
         return self._vault.read(path)
 
     def _own(self, path: str) -> set[str]:
-        """Hashes of what exports wrote at a path, or were about to when they were killed."""
-        former = self._before.get(path)
-        return {*self._ahead.get(path, ()), *((former,) if former else ())}
+        """Hashes of what exports wrote at a path, or were about to when they were killed.
+
+        Case is no matter: where a note was renamed by it alone, its file may be the former one.
+        """
+        if self._shas is None:
+            self._shas = {}
+            written = [
+                *self._before.items(),
+                *((p, sha) for p in self._ahead for sha in self._ahead[p]),
+            ]
+            for each, sha in written:
+                self._shas.setdefault(_folded(each), set()).add(sha)
+        return self._shas.get(_folded(path), set())
+
+    def _is_renamed(self, path: str) -> bool:
+        """Whether the file is one that this export wrote by a name that differs in case alone."""
+        if self._spelled is None:
+            self._spelled = {_folded(each): each for each in self._now}
+        now = self._spelled.get(_folded(path))
+        return now is not None and (self._root / now).samefile(self._root / path)
 
     def _note(self, path: str, sha: str) -> None:
         """Note what is about to be written, so that it is known for an export's after a kill."""
@@ -209,6 +231,10 @@ class ExportFolder:
                     replace_in(folder, MANIFEST, content, expected=there)
         except OSError as error:
             raise write_failure(MANIFEST, error) from None
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def _abandoned(folder: OpenFolder) -> list[str]:

@@ -206,3 +206,31 @@ def test_a_record_of_what_a_killed_export_wrote_may_hold_anything(tmp_path: Path
     folder = ExportFolder(tmp_path / "plain", vault=tmp_path / "v")
     assert folder.put("a.md", b"a") == "written"
     assert folder.finish() == ((), ())
+
+
+@posix
+def test_a_note_renamed_in_case_alone_stays_where_names_have_no_case(tmp_path: Path) -> None:
+    root, vault = tmp_path / "plain", tmp_path / "v"
+    vault.mkdir()
+    first = ExportFolder(root, vault=vault)
+    first.put("note.md", b"a")
+    first.finish()
+    # Two names of one file, as such a file system would answer.
+    (root / "Note.md").hardlink_to(root / "note.md")
+    second = ExportFolder(root, vault=vault)
+    assert second.put("Note.md", b"a") == "unchanged"
+    assert second.finish() == ((), ())
+    assert (root / "Note.md").read_bytes() == b"a"
+
+
+def test_a_file_where_a_folder_must_be_stays_and_does_not_stop_the_others(
+    amem: Program, vault: Path
+) -> None:
+    write_note(vault, "a/One.md", "One.\n")
+    write_note(vault, "b/Two.md", "Two.\n")
+    plain = amem.folder / "plain"
+    plain.mkdir()
+    (plain / "a").write_text("Somebody else's.")
+    done = amem("export", "--format", "markdown", "--output", "plain", "--json")
+    assert (done.code, done.json["written"], done.json["kept"]) == (1, ["b/Two.md"], ["a/One.md"])
+    assert (plain / "a").read_text() == "Somebody else's."
