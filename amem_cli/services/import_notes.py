@@ -199,7 +199,7 @@ class _Run:
             note.id = str(draft.fields.get("id", ""))
             self.made.append(note)
             self.noted += draft.problems
-            self.unresolved += [(note.place, target) for target in draft.unresolved]
+            self.unresolved += [(note.shown, target) for target in draft.unresolved]
             self.retargeted += draft.retargeted
 
     def _event(self, note: PlannedNote, draft: ImportDraft) -> Event:

@@ -104,3 +104,9 @@ def test_plain_markdown_keeps_the_line_ends_of_a_note(amem: Program, vault: Path
     assert amem("export", "--format", "markdown", "--output", "plain").code == 0
     written = (amem.folder / "plain/A.md").read_bytes()
     assert written.endswith(b"Of A.\r\n\r\n## Related notes\r\n\r\n- [B](B.md)\r\n")
+
+
+def test_a_link_to_nothing_is_told_with_its_line(amem: Program, vault: Path) -> None:
+    (amem.folder / "x.jsonl").write_text('{"content": "a"}\n{"content": "To [[Nowhere]]."}\n')
+    done = amem("import", "x.jsonl", "--no-llm", "--json")
+    assert done.json["unresolved"] == [{"source": "x.jsonl:2", "target": "Nowhere"}]
