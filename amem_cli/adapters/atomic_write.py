@@ -132,6 +132,15 @@ def write_failure(name: str, error: OSError) -> SettingsError:
     return SettingsError(f"cannot write {name}: {error.strerror or error}", hint=hint)
 
 
+def temporary_name(mark: str) -> str:
+    """A name for a file that is being written, which tells by whom.
+
+    Args:
+        mark: hexadecimal digits that tell it from others of this process.
+    """
+    return f"{TEMPORARY_PREFIX}{_machine()}-{os.getpid():x}-{mark}{TEMPORARY_SUFFIX}"
+
+
 def is_abandoned(name: str, modified_ns: int, now_ns: int) -> bool:
     """Whether a temporary file's writer is gone, or has had time enough in any case."""
     writer = _WRITER.fullmatch(name)
@@ -213,8 +222,7 @@ def _write_temporary(
     """
     import secrets
 
-    token = f"{_machine()}-{os.getpid():x}-{secrets.token_hex(6)}"
-    name = f"{TEMPORARY_PREFIX}{token}{TEMPORARY_SUFFIX}"
+    name = temporary_name(secrets.token_hex(6))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     handle = folder.open(name, flags, 0o666 if like is None else 0o600)
     try:

@@ -40,6 +40,9 @@ def open_source(path: Path, kind: str | None, vault: Path) -> Source:
     if kind is not None and kind not in KINDS:
         raise UsageError(f"--from {kind!r} is unknown", hint=f"One of: {', '.join(KINDS)}.")
     if str(path) == "-":
+        if kind not in (None, "jsonl"):
+            hint = f"Save it, and name the file: amem import FILE --from {kind}"
+            raise UsageError("standard input is read as JSON lines only", hint=hint)
         return JsonLines(path, _stdin())
     try:
         is_folder = path.is_dir()
@@ -108,6 +111,9 @@ def _open_file(path: Path, kind: str | None) -> Source:
         )
     if path.suffix.lower() in NOTE_ENDINGS:
         raise UsageError(f"{path} is one note", hint=f"Add it: amem add --file {path}")
+    if kind == "chroma":
+        hint = "Name Chroma's folder, or the chroma.sqlite3 in it."
+        raise SettingsError(f"{path} is no database", hint=hint)
     text = read_text(path)
     found = kind or _kind_of_text(path, text)
     if found == "jsonl":
@@ -151,6 +157,6 @@ def _kind_of_text(path: Path, text: str) -> str:
 
 def _stdin() -> str:
     try:
-        return sys.stdin.read().removeprefix("\ufeff")
+        return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SettingsError("standard input is not UTF-8", hint="Save it as UTF-8.") from None

@@ -139,6 +139,8 @@ def parse_json(path: Path, text: str) -> object:
         return json.loads(text)
     except RecursionError:
         raise SettingsError(f"{path} is nested too deep to be read") from None
-    except ValueError as error:
-        place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise SettingsError(f"{path}{place} is not JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        raise SettingsError(f"{path}:{error.lineno} is not JSON: {error}") from None
+    except ValueError:
+        # Python reads no number of thousands of digits.
+        raise SettingsError(f"{path} holds a number that is too long to be read") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from amem_cli.core.errors import UsageError
 
 if TYPE_CHECKING:
     from amem_cli.cli.session import Session
+    from amem_cli.core.errors import Problem
     from amem_cli.services.import_notes import ImportReport
     from amem_cli.services.outcome import Outcome
     from amem_cli.services.query import Filters
@@ -186,20 +187,28 @@ def _export_lines(
 ) -> None:
     from amem_cli.cli.export_file import write_export
     from amem_cli.services.export_notes import chosen, export_lines, export_records
+    from amem_cli.services.export_privacy import StayingNotes
 
     if output is not None and _is_note_of(workspace, output):
         raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
     notes, left = chosen(workspace.ports, filters, private=private)
     _tell_private(session, left)
+    staying = StayingNotes(workspace.ports, notes)
+    problems: list[Problem] = []
+    records = export_records(workspace.ports, notes, staying, problems)
     if output is not None:
-        lines = export_lines(workspace.ports, notes)
-        write_export(output, "".join(f"{line}\n" for line in lines))
+        write_export(output, (f"{line}\n" for line in export_lines(records)))
         session.output.notice(f"wrote {output}")
+        if session.output.as_json:
+            document = {"output": str(output), "notes": len(notes)}
+            session.output.json_line(document, indent=2)
     elif session.output.as_json:
-        session.output.json_line(list(export_records(workspace.ports, notes)), indent=2)
+        session.output.json_line(list(records), indent=2)
     else:
-        for record in export_records(workspace.ports, notes):
+        for record in records:
             session.output.json_line(record)
+    session.output.problems(problems)
+    _tell_named(session, staying.named, staying.cut_links)
 
 
 def _export_markdown(
@@ -224,8 +233,13 @@ def _export_markdown(
         "kept": list(report.kept),
         "files": list(report.files),
         "broken_links": report.broken,
+        "cut_links": report.cut_links,
+        "names_private": [
+            {"path": path, "names": sorted(named)} for path, named in sorted(report.named.items())
+        ],
     }
     session.output.problems(report.problems)
+    _tell_named(session, report.named, report.cut_links)
     text = (
         f"{len(report.written)} written, {report.unchanged} unchanged,"
         f" {len(report.removed)} removed in {output}"
@@ -245,3 +259,26 @@ def _tell_private(session: Session, left: int) -> None:
             f"{left} private note{'s were' if left != 1 else ' was'} left out;"
             " --private takes them along"
         )
+
+
+def _tell_named(session: Session, named: Mapping[str, set[str]], cut_links: int) -> None:
+    """Say which notes name private ones that were left out: their words are not rewritten."""
+    if cut_links:
+        session.output.notice(
+            f"{cut_links} entr{'y' if cut_links == 1 else 'ies'} of `links` that"
+            f" lead{'s' if cut_links == 1 else ''} to notes that were left out"
+            f" {'is' if cut_links == 1 else 'are'} not in it"
+        )
+    if not named:
+        return
+    from amem_cli.core.errors import Problem
+
+    count = len(set().union(*named.values()))
+    session.output.notice(
+        f"{len(named)} note{'' if len(named) == 1 else 's'} still"
+        f" name{'s' if len(named) == 1 else ''} {count} private"
+        f" note{'' if count == 1 else 's'} in their own words:"
+    )
+    session.output.problems(
+        [Problem(path, 0, f"names {', '.join(sorted(named[path]))}") for path in sorted(named)]
+    )

@@ -13,10 +13,11 @@ class PlainFolder(Protocol):
     def put(self, path: str, content: bytes) -> Written:
         """Write a file, or say that it is so already, or that somebody else's file is there."""
 
-    def finish(self) -> tuple[str, ...]:
-        """Remove what former exports wrote and this one did not; tells which files these are.
+    def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Remove what former exports wrote and this one did not.
 
-        What somebody changed since stays.
+        Returns:
+            Paths of the files that were removed, and of those that somebody changed and that stay.
         """
 
     def remember(self) -> None:

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from posixpath import dirname, relpath
 
-from amem_cli.core.errors import Problem
+from amem_cli.core.errors import HeaderRefused, Problem
 from amem_cli.core.export_port import PlainFolder
 from amem_cli.core.index_port import Progress
 from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import LinkRecord
 from amem_cli.core.link_targets import heading_anchor, markdown_link, rewrite_links
-from amem_cli.core.note_file import body_bytes, parse_note
-from amem_cli.core.resolution import RememberedNames, is_attachment, resolve
+from amem_cli.core.note import Note
+from amem_cli.core.note_file import body_bytes, edit_header, parse_note
+from amem_cli.core.resolution import is_attachment, resolve
 from amem_cli.core.wikilinks import WikiLink, find_links, parse_link
+from amem_cli.services.export_privacy import StayingNotes
 from amem_cli.services.import_names import SourceNames
 from amem_cli.services.vault_ports import VaultPorts
 
@@ -30,6 +32,8 @@ class MarkdownExport:
         kept: files of others that stand where a note belongs; they stay.
         files: files that are no notes, as pictures, that were written out with them.
         broken: how many links lead to nothing, and stay as they are.
+        named: by the path of a note, the private notes that stay and that its own words name.
+        cut_links: how many entries of `links` lead to a note that stays, and are left out.
     """
 
     written: list[str] = field(default_factory=list)
@@ -38,6 +42,8 @@ class MarkdownExport:
     kept: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     broken: int = 0
+    named: dict[str, set[str]] = field(default_factory=dict)
+    cut_links: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -65,8 +71,7 @@ def export_markdown(
         # Else the next export would take what this one wrote for somebody else's.
         folder.remember()
         raise
-    export.report.removed = folder.finish()
-    return export.report
+    return export.finish()
 
 
 class _Export:
@@ -76,7 +81,8 @@ class _Export:
         self._ports = ports
         self._folder = folder
         self._titles = {note.path: note.title for note in notes}
-        self._names = RememberedNames(ports.index, {})
+        self._staying = StayingNotes(ports, notes)
+        self._names = self._staying.names
         self._others = SourceNames((), folder.vault_files(), relative_first=True)
         self._records = ports.index.link_records()
         self._copied: dict[str, bool] = {}
@@ -86,18 +92,22 @@ class _Export:
         """Write one note."""
         path = summary.path
         content = self._ports.vault.read(path)
-        raw = content.raw
         if content.cut:
             self._tell(path, "is larger than 2 MiB and is not written out")
             return
+        note = parse_note(path, content.raw, self._ports.names)
+        raw = self._header_cut(note, content.raw)
         body = body_bytes(raw)
+        for line in raw[: len(raw) - len(body)].decode("utf-8", "replace").splitlines():
+            self._staying.look_through(line.strip(), path)
         try:
             text = body.decode("utf-8")
         except UnicodeDecodeError:
             self._tell(path, "is not UTF-8 and is written out as it is")
+            self._staying.look_through(body.decode("utf-8", "replace"), path)
         else:
             plain = rewrite_links(text, lambda link, _: self._plain(link, path))
-            related = self._related(summary, text)
+            related = self._related(summary, note, text)
             raw = raw[: len(raw) - len(body)] + (plain + related).encode("utf-8")
         done = self._folder.put(path, raw)
         if done == "unchanged":
@@ -107,6 +117,29 @@ class _Export:
         else:
             self.report.kept.append(path)
             self._tell(path, "is somebody else's file in the folder and stays")
+
+    def finish(self) -> MarkdownExport:
+        """Remove what is no more, and tell what was done."""
+        report = self.report
+        report.removed, edited = self._folder.finish()
+        for path in sorted(set(edited).difference(report.kept)):
+            report.kept.append(path)
+            self._tell(path, "does not go out any more, but was changed in the folder and stays")
+        report.named = self._staying.named
+        report.cut_links = self._staying.cut_links
+        return report
+
+    def _header_cut(self, note: Note, raw: bytes) -> bytes:
+        """The note without entries of `links` that lead to notes that stay."""
+        kept = self._staying.links(note.links, note.path, any_note=True)
+        if len(kept) == len(note.links):
+            return raw
+        try:
+            return edit_header(raw, {self._ports.names.links: kept}, self._ports.names)
+        except (HeaderRefused, ValueError):
+            self._staying.cut_links -= len(note.links) - len(kept)
+            self._tell(note.path, "has links in its header to notes that are left out")
+            return raw
 
     def _plain(self, link: WikiLink, source: str) -> str | None:
         """What stands for a link; None to leave it."""
@@ -118,7 +151,10 @@ class _Export:
         found = resolve(link.target, source, self._names)
         if found is not None and found not in self._titles:
             # The note is not written out, so only the words are.
-            return link.display or link.target.rpartition("/")[2]
+            name = link.target.rpartition("/")[2]
+            if name.casefold() in (link.display or name).casefold():
+                self._staying.remember(source, found)
+            return link.display or name
         if link.style == "markdown":
             return None
         if found is not None:
@@ -151,10 +187,9 @@ class _Export:
         else:
             self.report.files.append(path)
 
-    def _related(self, summary: NoteSummary, text: str) -> str:
+    def _related(self, summary: NoteSummary, note: Note, text: str) -> str:
         """The links of the properties that do not stand in the text, as a list."""
         path = summary.path
-        note = parse_note(path, self._ports.vault.read(path).raw, self._ports.names)
         if note.refused is not None:
             return ""
         said = {resolve(link.target, path, self._names) for link in find_links(text)}
@@ -171,8 +206,9 @@ class _Export:
             lines.setdefault(found, f"- {markdown_link(shown, beside)}{_why(record)}")
         if not lines:
             return ""
-        gap = "" if text.endswith("\n\n") or not text else "\n" if text.endswith("\n") else "\n\n"
-        return f"{gap}{RELATED}\n\n" + "\n".join(lines.values()) + "\n"
+        end = "\r\n" if "\r\n" in text else "\n"
+        gap = "" if text.endswith(end * 2) or not text else end if text.endswith(end) else end * 2
+        return gap + end.join([RELATED, "", *lines.values(), ""])
 
     def _record(self, source: NoteSummary, target: str) -> LinkRecord | None:
         summary = self._ports.index.summary(target)

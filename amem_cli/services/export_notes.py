@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.core.errors import Problem
 from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.note_file import parse_note
+from amem_cli.services.export_privacy import StayingNotes
 from amem_cli.services.vault_ports import VaultPorts
 
 if TYPE_CHECKING:
@@ -21,10 +23,28 @@ def chosen(ports: VaultPorts, filters: Filters, *, private: bool) -> tuple[list[
     return public, len(notes) - len(public)
 
 
-def export_records(ports: VaultPorts, notes: list[NoteSummary]) -> Iterator[dict[str, Any]]:
-    """Each note as the object of a JSON line; `aliases` and `private` where it has them."""
+def export_records(
+    ports: VaultPorts,
+    notes: list[NoteSummary],
+    staying: StayingNotes,
+    problems: list[Problem],
+) -> Iterator[dict[str, Any]]:
+    """Each note as the object of a JSON line; `aliases` and `private` where it has them.
+
+    Args:
+        staying: learns which private notes that stay are named by others; links to them are cut.
+        problems: takes what a line cannot hold of a note.
+    """
     for summary in notes:
-        note = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
+        content = ports.vault.read(summary.path)
+        note = parse_note(summary.path, content.raw, ports.names)
+        if content.cut:
+            problems.append(
+                Problem(note.path, 0, "is larger than 2 MiB; the line has its beginning")
+            )
+        elif not _is_text(content.raw):
+            problems.append(Problem(note.path, 0, "is not UTF-8; the line has � for what is none"))
+        staying.look_through(note.body, note.path)
         record: dict[str, Any] = {
             "content": note.body,
             "title": note.title,
@@ -33,7 +53,7 @@ def export_records(ports: VaultPorts, notes: list[NoteSummary]) -> Iterator[dict
             "keywords": list(note.keywords),
             "tags": list(note.tags),
             "context": note.context,
-            "links": list(note.links),
+            "links": staying.links(note.links, note.path, any_note=False),
             "path": note.path,
         }
         if note.aliases:
@@ -43,7 +63,15 @@ def export_records(ports: VaultPorts, notes: list[NoteSummary]) -> Iterator[dict
         yield record
 
 
-def export_lines(ports: VaultPorts, notes: list[NoteSummary]) -> Iterator[str]:
-    """Each note as a JSON line."""
-    for record in export_records(ports, notes):
+def export_lines(records: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Each record as a JSON line."""
+    for record in records:
         yield json.dumps(record, ensure_ascii=False)
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -196,9 +196,10 @@ class _Run:
             self._ports.changes.apply(writes, events)
             refresh(self._ports, [note.path for note, _ in batch])
         for note, draft in batch:
+            note.id = str(draft.fields.get("id", ""))
             self.made.append(note)
             self.noted += draft.problems
-            self.unresolved += [(note.place, target) for target in draft.unresolved]
+            self.unresolved += [(note.shown, target) for target in draft.unresolved]
             self.retargeted += draft.retargeted
 
     def _event(self, note: PlannedNote, draft: ImportDraft) -> Event:
@@ -221,5 +222,4 @@ class _Run:
             sha=hashlib.sha256(draft.content).hexdigest(),
             reason=f"imported from {self._source.kind}",
         )
-        note.id = str(draft.fields.get("id", ""))
         return replace(event, extra={ORIGIN: note.origin.record})

@@ -152,7 +152,7 @@ class _Planner:
 
     def _listed(self) -> Iterator[tuple[PlannedNote, SourceNote]]:
         by_key: dict[str, PlannedNote] = {}
-        source_paths: set[str] = set()
+        source_paths: dict[str, int] = {}
         for note in self._source.notes(self._problems):
             planned = self._planned(note)
             twin = by_key.setdefault(planned.origin.key, planned)
@@ -164,10 +164,12 @@ class _Planner:
                 )
                 planned.source_path = ""
             else:
-                while planned.source_path in source_paths:
-                    # Records may share a title; their links name them by their ids.
-                    planned.source_path = f"{planned.source_path[:-3]} .md"
-                source_paths.add(planned.source_path)
+                wanted = planned.source_path
+                twins = source_paths[wanted] = source_paths.get(wanted, 0) + 1
+                if twins > 1:
+                    # Records may share a title; their links name them by their ids, and none can
+                    # hold such a character.
+                    planned.source_path = f"{wanted[:-3]}\0{twins}.md"
             # The text is read again when the note is made, so that a large source needs no room.
             yield planned, _without_text(note)
 
@@ -303,7 +305,7 @@ def _unfit(note: SourceNote) -> str:
         return "is larger than a note can be (2 MiB)"
     if conflict_copy(note.path.rpartition("/")[2]):
         return "is a conflict copy; merge it into its note first"
-    if note.path and b"\0" in note.raw[:1024]:
+    if note.path and not note.exact and b"\0" in note.raw[:1024]:
         return "is not text"
     if not note.raw.strip() and not note.path:
         return "has no text"

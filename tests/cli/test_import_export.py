@@ -15,10 +15,12 @@ from amem_cli.adapters.attachment_folder import VaultAttachments
 from amem_cli.adapters.export_folder import ExportFolder
 from amem_cli.adapters.record_files import JsonLines
 from amem_cli.services.export_markdown import export_markdown
-from amem_cli.services.export_notes import chosen, export_lines
+from amem_cli.services.export_notes import chosen, export_lines, export_records
+from amem_cli.services.export_privacy import StayingNotes
 from amem_cli.services.import_notes import import_notes
 from amem_cli.services.query import Filters
 from amem_cli.services.sync import synchronise
+from amem_cli.services.vault_ports import VaultPorts
 from tests.conftest import Program
 from tests.fuzz.folders import folder
 from tests.hypothesis_profiles import examples
@@ -292,14 +294,19 @@ def test_what_goes_out_and_in_again_goes_out_the_same(notes: list[dict[str, obje
             write_note(first, f"{'sub/' * (number % 2)}note {number}.md", f"{fence}{note['body']}")
         ports = open_vault(first)
         synchronise(ports)
-        exported = list(export_lines(ports, chosen(ports, Filters(), private=True)[0]))
+        exported = _lines(ports)
         second = top / "second"
         second.mkdir()
         there = open_vault(second)
         source = JsonLines(Path("x.jsonl"), "\n".join(exported))
         report = import_notes(there, source, VaultAttachments(second))
         assert report.refused == ()
-        again = list(export_lines(there, chosen(there, Filters(), private=True)[0]))
+        again = _lines(there)
         assert again == exported
         source = JsonLines(Path("x.jsonl"), "\n".join(exported))
         assert import_notes(there, source, VaultAttachments(second)).made == ()
+
+
+def _lines(ports: VaultPorts) -> list[str]:
+    notes = chosen(ports, Filters(), private=True)[0]
+    return list(export_lines(export_records(ports, notes, StayingNotes(ports, notes), [])))
