@@ -428,3 +428,19 @@ def test_a_link_of_the_kept_text_that_comes_to_mean_a_third_note_is_told(tmp_pat
         "Kept.md itself links to “Other”; its text stays as it is,"
         " and the link will lead to c/Other.md",
     )
+
+
+def test_footnotes_of_the_other_note_get_labels_of_their_own(tmp_path: Path) -> None:
+    ports = vault(
+        tmp_path,
+        Kept="First claim.[^1]\n\n[^1]: First source.\n",
+        Other="Second claim.[^1]\n\n`[^1]`\n\n[^1]: Second source.\n",
+    )
+    before = files(tmp_path)
+    done = merged(ports)
+    assert body_bytes((tmp_path / "Kept.md").read_bytes()).decode() == (
+        "First claim.[^1]\n\n[^1]: First source.\n\n---\n\n## Other\n\n"
+        "Second claim.[^2]\n\n`[^1]`\n\n[^2]: Second source.\n"
+    )
+    undo(ports, done.event)
+    assert files(tmp_path) == before
