@@ -346,5 +346,4 @@ def _read_regular(folder: OpenFolder, name: str) -> tuple[os.stat_result, bytes 
     handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)
-        is_file = stat.S_ISREG(status.st_mode)
-        return status, stream.read(MAX_NOTE_BYTES) if is_file else None
+        return status, stream.read(MAX_NOTE_BYTES) if stat.S_ISREG(status.st_mode) else None
