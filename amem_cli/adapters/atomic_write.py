@@ -117,6 +117,23 @@ def create_in(folder: OpenFolder, name: str, content: bytes) -> None:
                 folder.unlink(temporary)
 
 
+def require_writable(folder: OpenFolder, name: str, path: str) -> None:
+    """Refuse a note that `replace_in` would refuse for what its file or folder is.
+
+    Args:
+        path: how the note is named in what is told.
+
+    Raises:
+        SettingsError: the file is no regular one, hard-linked or read-only, or its folder is.
+        OSError: there is no such file.
+    """
+    _refuse_odd_file(path, folder.lstat(name))
+    if not folder.is_writable():
+        raise SettingsError(
+            f"the folder of {path} is read-only", hint="Allow writing in it, if amem may."
+        )
+
+
 def write_failure(name: str, error: OSError) -> SettingsError:
     """What to tell where the system does not let a file be written."""
     hint = {

@@ -86,6 +86,11 @@ class OpenFolder:
             return False
         return (status.st_mode & 0o170000) == 0o120000
 
+    def is_writable(self) -> bool:
+        """False where the system would not let this user make files here."""
+        place = self._path if self._handle is None else "."
+        return os.access(place, os.W_OK | os.X_OK, dir_fd=self._handle)
+
     def lstat(self, name: str) -> os.stat_result:
         """What the system says of a name, of a link itself."""
         return os.stat(self._place(name), dir_fd=self._handle, follow_symlinks=False)

@@ -15,6 +15,7 @@ from amem_cli.adapters.atomic_write import (
     create_in,
     is_abandoned,
     replace_in,
+    require_writable,
     sha256,
     write_failure,
 )
@@ -147,8 +148,9 @@ class VaultFolder:
         if problem is None and entry.is_symlink():
             problem = Problem(path, 0, "is a symbolic link and was left out")
         if problem is None and conflict_copy(entry.name):
-            hint = "Merge it into the note and delete it."
-            problem = Problem(path, 0, "is a conflict copy", hint)
+            problem = Problem(
+                path, 0, "is a conflict copy", "Merge it into the note and delete it."
+            )
         if problem is None:
             try:
                 status = entry.stat(follow_symlinks=False)
@@ -225,11 +227,16 @@ class VaultFolder:
         except OSError as error:
             raise write_failure(path, error) from error
 
-    def move_to_trash(self, path: str) -> str:
-        """Move a note to `.trash/`, as Obsidian does.
+    def require_writable(self, path: str) -> None:
+        """Refuse a note whose file or folder cannot be written; nothing is touched."""
+        try:
+            with self._folder_of(path) as folder:
+                require_writable(folder, path_parts(path)[-1], path)
+        except OSError as error:
+            raise write_failure(path, error) from error
 
-        Returns:
-            Its path there, relative to the vault.
+    def move_to_trash(self, path: str) -> str:
+        """Move a note to `.trash/`, as Obsidian does; returns its path there.
 
         Raises:
             WriteConflict: there is no such note any more.
@@ -339,5 +346,4 @@ def _read_regular(folder: OpenFolder, name: str) -> tuple[os.stat_result, bytes 
     handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)
-        is_file = stat.S_ISREG(status.st_mode)
-        return status, stream.read(MAX_NOTE_BYTES) if is_file else None
+        return status, stream.read(MAX_NOTE_BYTES) if stat.S_ISREG(status.st_mode) else None

@@ -140,12 +140,23 @@ def _merge_named(
     from amem_cli.services.merge import merge
 
     found = [note_named(workspace.index, name) for name in names]
-    merges = []
+    merges: list[Merged] = []
+    problems: list[str] = []
     for other in found[1:]:
         # The kept note has changed with every merge before.
         kept = workspace.index.summary(found[0].path) or found[0]
-        merges.append(merge(workspace.ports, kept, other, dry_run=dry_run))
-    return merges, []
+        try:
+            merges.append(merge(workspace.ports, kept, other, dry_run=dry_run))
+        except AmemError as error:
+            # What was merged before is told, too.
+            if not merges:
+                raise
+            problems.append(_told(other, error))
+    return merges, problems
+
+
+def _told(note: NoteSummary, error: AmemError) -> str:
+    return f"{note.path}: {error.message}. {error.hint}".strip()
 
 
 def _merge_groups(
@@ -164,7 +175,7 @@ def _merge_groups(
                     merge(workspace.ports, kept, each.note, mentions=mentions, dry_run=dry_run)
                 )
             except AmemError as error:
-                problems.append(f"{each.note.path}: {error.message}. {error.hint}".strip())
+                problems.append(_told(each.note, error))
     return merges, problems
 
 
@@ -211,7 +222,7 @@ def _try_merge(
     try:
         merges.append(merge(workspace.ports, *pair, mentions=mentions))
     except AmemError as error:
-        problems.append(f"{pair[1].path}: {error.message}. {error.hint}".strip())
+        problems.append(_told(pair[1], error))
 
 
 def _show_pair(

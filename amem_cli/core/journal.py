@@ -83,6 +83,8 @@ class Event:
         seconds: wall time of the model calls behind the event.
         review: `accepted` or `edited` where a person decided on a proposal.
         proposed: what a rejected proposal would have changed.
+        scope: of an `undo` that took back a link among much else, so that nobody decided on that
+            one: `since` (all since a moment) or `merge`.
     """
 
     id: str
@@ -110,6 +112,7 @@ class Event:
     known: tuple[str, ...] = ()
     review: str = ""
     proposed: tuple[Change, ...] = ()
+    scope: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

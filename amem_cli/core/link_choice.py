@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 from amem_cli.core.link_evidence import (
@@ -15,8 +14,8 @@ from amem_cli.core.link_reasons import link_reason
 from amem_cli.core.markdown_prose import prose
 from amem_cli.core.note import MemoryLink, Note, Relation
 from amem_cli.core.note_terms import DocumentFrequency, mentions_title, searchable
+from amem_cli.core.succession import says_it_replaces, stance
 from amem_cli.core.words import (
-    fold,
     is_stopword,
     sentences,
     stem,
@@ -41,25 +40,8 @@ _WEIGHTS = {
 # three in four are links.
 _FULL_TITLE_BONUS = 2.5
 _MOST_FOR_TAGS = 1.5
-
-_CUES: tuple[tuple[Relation, re.Pattern[str]], ...] = (
-    (
-        "supersedes",
-        re.compile(
-            r"\b(?:supersed(?:es?|ed|ing)|replac(?:es?|ed|ing)|no longer holds?"
-            r"|no longer valid|overturns?|revokes?|withdraw(?:s|n)?|obsoletes?|corrects"
-            r"|ersetzt|löst ab|abgelöst|gilt nicht mehr|hinfällig|überholt"
-            r"|widerrufen|remplace|sustituye)\b|取代|代替|作废"
-        ),
-    ),
-    (
-        "contradicts",
-        re.compile(
-            r"\b(?:contradicts?|contrary to|disproves?|refutes?|was wrong about|opposite of"
-            r"|widerspricht|widerlegt|im gegensatz zu|entgegen|contredit|contradice)\b|矛盾|相反"
-        ),
-    ),
-)
+# Of a note that the new one says it replaces.
+_STRENGTH_OF_REPLACED = 0.8
 
 
 def link_suggestions(
@@ -85,15 +67,26 @@ def link_suggestions(
         Links with a one-sentence reason in the note's language.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
+    said = sentences(prose(note.body))
+    replaced = {
+        i
+        for i, older in enumerate(candidates)
+        if not _is_newer(older, note) and says_it_replaces(older.title, said)
+    }
     scored = sorted(
-        ((strength(entry), i) for i, entry in enumerate(evidence)),
+        (
+            (max(strength(entry), _STRENGTH_OF_REPLACED * (i in replaced)), i)
+            for i, entry in enumerate(evidence)
+        ),
         key=lambda pair: (-pair[0], pair[1]),
     )
     made = []
     for score, i in scored[:limit]:
         if score >= minimum:
             older = candidates[i]
-            relation = _relation(note, older, evidence[i], document_frequency, total)
+            relation: Relation = "supersedes"
+            if i not in replaced:
+                relation = _relation(note, older, evidence[i], document_frequency, total)
             reason = link_reason(note, older, evidence[i], relation)
             made.append(MemoryLink(older.path, relation, reason, round(score, 2)))
     return made
@@ -117,6 +110,10 @@ def strength(evidence: Evidence) -> float:
     return 1 / (1 + math.exp(-score))
 
 
+def _is_newer(candidate: LinkCandidate, note: Note) -> bool:
+    return bool(candidate.created) and candidate.created > note.created
+
+
 def _relation(
     note: Note,
     candidate: LinkCandidate,
@@ -124,17 +121,16 @@ def _relation(
     document_frequency: DocumentFrequency,
     total: int,
 ) -> Relation:
-    if candidate.created and candidate.created > note.created:
+    if _is_newer(candidate, note):
         return "related"
     for sentence in sentences(prose(note.body)):
         named = evidence.mention == "full" and mentions_title(
             candidate.title, searchable(sentence), document_frequency, total
         )
         if named or _paraphrases_title(candidate.title, sentence):
-            folded = fold(sentence)
-            for relation, cue in _CUES:
-                if cue.search(folded):
-                    return relation
+            relation = stance(candidate.title, sentence)
+            if relation is not None:
+                return relation
     return "related"
 
 

@@ -58,9 +58,10 @@ class LinkDecision:
 def link_decisions(events: Sequence[Event]) -> list[LinkDecision]:
     """The decisions in the events of one note, oldest first.
 
-    A link is removed where a person took it out, in an editor or by a command, by `undo` or by
-    agreeing to a proposal. It is kept where a person made it or made it theirs, did not want it
-    changed, or left it there when they took out another, or rewrote the text. Where none of that
+    A link is removed where a person took it out, in an editor or by a command, by `undo` of a
+    change (not of all since a moment, nor of a merge) or by agreeing to a proposal. It is kept
+    where a person made it or made it theirs, did not want it changed, or left it there when they
+    took out another, or rewrote the text. Where none of that
     happened nothing was decided.
     """
     owned = ownership(events)
@@ -108,7 +109,8 @@ def _was_looked_at(events: Sequence[Event], made: Event, target: str) -> bool:
     for event in events:
         if event.id <= made.id:
             continue
-        if event.by == "person" and any(map(_takes_out_links, event.changes)):
+        by_person = event.by == "person" and not event.scope
+        if by_person and any(map(_takes_out_links, event.changes)):
             return True
         if event.review and any(link.target == target for link in event.links):
             return True

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from amem_cli.core.errors import HeaderRefused, SettingsError
+from amem_cli.core.footnotes import find_footnotes, with_own_footnotes
 from amem_cli.core.header import BOM, Entry, Header, find_fences, read_header
 from amem_cli.core.markdown_regions import find_regions
 from amem_cli.core.note import PropertyNames
@@ -37,10 +38,12 @@ def text_beyond(kept: str, other: str) -> str:
     """The paragraphs of a text that another does not have, each under its own headings.
 
     Paragraphs are the same where they differ only in blanks at the ends of lines, line endings and
-    the form of accents. Lines end in LF; empty where there is nothing more.
+    the form of accents. Footnotes that both name alike and that say different things have new
+    labels. Lines end in LF; empty where there is nothing more.
     """
+    kept, other = _with_line_feeds(kept), _with_line_feeds(other)
     known = {block.key for block in _blocks(kept)}
-    blocks = list(_blocks(other))
+    blocks = list(_blocks(with_own_footnotes(other, kept)))
     wanted = [block.key not in known for block in blocks]
     # From the end: `open_above[level]` says that something wanted follows that a heading of the
     # level would head.
@@ -56,17 +59,24 @@ def text_beyond(kept: str, other: str) -> str:
     return "\n\n".join(texts)
 
 
+def _with_line_feeds(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _blocks(text: str) -> Iterator[_Block]:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    regions = deque(each for each in find_regions(text) if each.kind in ("fence", "comment"))
+    footnotes = [(each.start, each.end) for each in find_footnotes(text)]
+    regions = [each for each in find_regions(text) if each.kind in ("fence", "comment")]
+    undivided = deque(sorted([*footnotes, *((each.start, each.end) for each in regions)]))
+    edges = {edge for span in footnotes for edge in span}
     lines: list[str] = []
+    closing = 0
     for match in _LINE.finditer(text):
         line = match.group()
-        while regions and regions[0].end <= match.start():
-            regions.popleft()
-        inside = bool(regions) and regions[0].start < match.start()
+        while undivided and undivided[0][0] < match.start():
+            closing = max(closing, undivided.popleft()[1])
+        inside = match.start() < closing
         heading = None if inside else _HEADING.match(line)
-        if heading or (not inside and not line.strip()):
+        if heading or (not inside and (not line.strip() or match.start() in edges)):
             yield from _block(lines)
             lines = []
         if heading:

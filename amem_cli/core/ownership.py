@@ -54,6 +54,7 @@ def ownership(events: Iterable[Event]) -> Ownership:
     """Fold the events of one note, oldest first, into what the machine owns of it.
 
     What an `undo` put back is the person's; an `undo` that was taken back itself does not count.
+    One of all since a moment, or of a merge, is no word on any one link.
     """
     owned: dict[str, set[str]] = {"keywords": set(), "tags": set()}
     links: dict[str, LinkRecord] = {}
@@ -63,7 +64,7 @@ def ownership(events: Iterable[Event]) -> Ownership:
     counting = effective_events(events)
     for event in counting:
         writes = event.by == "machine" and event.kind != "release"
-        by_person = not writes or bool(event.review)
+        by_person = (not writes and not event.scope) or bool(event.review)
         for change in event.changes:
             if change.field in owned:
                 before, after = set(change.before or ()), set(change.after or ())
@@ -97,7 +98,7 @@ def _wanted_as_they_were(event: Event, events: Iterable[Event]) -> set[str]:
     """Targets of links of which a person took back, or turned down, a change by the machine."""
     if event.kind == "reject":
         return {link.target for link in event.links_before}
-    if event.kind != "undo":
+    if event.kind != "undo" or event.scope:
         return set()
     return {
         link.target

@@ -75,6 +75,13 @@ class Vault(Protocol):
             UnsafePath: the path leaves the vault, follows a link, or enters a dot folder.
         """
 
+    def require_writable(self, path: str) -> None:
+        """Refuse a note whose file or folder cannot be written; nothing is touched.
+
+        Raises:
+            SettingsError: it cannot be.
+        """
+
     def move_to_trash(self, path: str) -> str:
         """Move a note to `.trash/`; returns its path there."""
 

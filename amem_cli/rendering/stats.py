@@ -6,7 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from amem_cli.rendering.console import Styled
-from amem_cli.services.growth import latest
+from amem_cli.services.growth import Gap, Period, timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from amem_cli.services.growth import Span
     from amem_cli.services.stats import ModelCost, Stats
 
-PERIODS_SHOWN = 12
+ROWS_SHOWN = 12
 BAR_WIDTH = 20
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -80,24 +80,30 @@ def _model(use: ModelCost) -> str:
 
 
 def _chart(stats: Stats, today: date, by: Span) -> Iterator[Styled]:
-    """A line for each of the last periods, from the first in which the vault had a note."""
+    """A line for each of the last periods; of many in which nothing was added one line tells."""
     if not stats.growth:
         return
-    first = stats.growth[0].period
-    periods = {each.period: each for each in stats.growth}
-    shown = [each for each in latest(periods, today, by, PERIODS_SHOWN) if each.period >= first]
-    most = max((each.notes for each in shown), default=0)
+    told = timeline(stats.growth, today, by, ROWS_SHOWN)
+    most = max((each.notes for each in told.rows if isinstance(each, Period)), default=0)
     yield Styled((f"\n{by:<10}", "cyan"), (f"{'notes':<{BAR_WIDTH + 7}}links", "cyan"))
-    for each in shown:
-        links = []
-        if each.links_by_person:
-            links.append(f"+{each.links_by_person} by you")
-        if each.links_by_machine:
-            links.append(f"+{each.links_by_machine} by amem")
-        count = f"+{each.notes}" if each.notes else ""
-        bar = _bar(each.notes, most)
-        told = f"{count:<7}{bar:<{BAR_WIDTH}}{', '.join(links)}".rstrip()
-        yield Styled((f"{each.period:<10}" if told else each.period, "dim"), told)
+    if told.earlier is not None:
+        yield _row("earlier", told.earlier, "")
+    for each in told.rows:
+        if isinstance(each, Gap):
+            yield Styled((f"…         {each.periods} {by}s in which nothing was added", "dim"))
+        else:
+            yield _row(each.period, each, _bar(each.notes, most))
+
+
+def _row(name: str, period: Period, bar: str) -> Styled:
+    links = []
+    if period.links_by_person:
+        links.append(f"+{period.links_by_person} by you")
+    if period.links_by_machine:
+        links.append(f"+{period.links_by_machine} by amem")
+    count = f"+{period.notes}" if period.notes else ""
+    told = f"{count:<7}{bar:<{BAR_WIDTH}}{', '.join(links)}".rstrip()
+    return Styled((f"{name:<10}" if told else name, "dim"), told)
 
 
 def _bar(value: int, most: int) -> str:

@@ -34,6 +34,7 @@ from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import refresh, text_hash
 from amem_cli.services.vault_ports import VaultPorts
 
+_MOST_NAMED = 3
 _UNITED = ("keywords", "tags", "context", "links", "aliases")
 
 
@@ -78,7 +79,8 @@ def merge(
 
     Raises:
         UsageError: both are one note.
-        SettingsError: a private text would get into a public note, or a text cannot be appended to.
+        SettingsError: a private text would get into a public note, a text cannot be appended to, or
+            the file of a note that has to change cannot be written.
         HeaderRefused: one of the two cannot be edited without risk.
         WriteConflict: a note changed meanwhile; nothing was done.
     """
@@ -88,6 +90,7 @@ def merge(
         found = links_in_other_properties(ports) if mentions is None else mentions
         plan = _Merge(ports, kept, other, found)
         merged = plan.draft()
+        _require_writable(plan)
         if dry_run:
             return replace(merged, event="")
         ports.changes.apply(plan.writes, plan.events)
@@ -239,6 +242,28 @@ def _refuse(kept: NoteDraft, removed: NoteDraft) -> None:
         raise SettingsError(
             f"{kept.path} has a name that no link can hold", hint="Rename it first."
         )
+
+
+def _require_writable(plan: _Merge) -> None:
+    """Refuse to begin where a file cannot be written: no link is to lead to a note that is gone."""
+    refused: list[SettingsError] = []
+    for write in plan.writes:
+        try:
+            plan.ports.vault.require_writable(write.path)
+        except SettingsError as error:
+            if write.path in (plan.kept.path, plan.other.path):
+                raise
+            refused.append(error)
+    if not refused:
+        return
+    told = [error.message for error in refused[:_MOST_NAMED]]
+    if len(refused) > _MOST_NAMED:
+        told.append(f"{len(refused) - _MOST_NAMED} more cannot be written")
+    links = "its link" if len(refused) == 1 else "their links"
+    raise SettingsError(
+        f"{'; '.join(told)}; {links} to “{plan.other.title}” must change, so nothing was merged",
+        hint=f"{refused[0].hint} Then merge again.",
+    )
 
 
 def _aliases(kept: Note, other: Note) -> list[str]:

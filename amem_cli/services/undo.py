@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, time
 
 from amem_cli.core.errors import NotFoundError, SettingsError, UsageError
@@ -80,7 +80,8 @@ def undo(
             raise SettingsError(
                 f"event {event.id} changed nothing", hint=_HINTS.get(event.kind, "")
             )
-        return _take_back(ports, chosen, cascade=cascade, keep_edits=keep_edits)
+        scope = "merge" if event.kind == "merge" else ""
+        return _take_back(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
 
 
 def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Undone:
@@ -112,7 +113,7 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
         ]
         if not chosen:
             raise SettingsError(f"amem changed nothing since {since}", hint="See `amem history`.")
-        return _take_back(ports, chosen, cascade=True, keep_edits=keep_edits)
+        return _take_back(ports, chosen, cascade=True, keep_edits=keep_edits, scope="since")
 
 
 def _first_event(ports: VaultPorts, since: str) -> _Since:
@@ -188,8 +189,13 @@ def _all_consequences(ports: VaultPorts, event: Event) -> list[Event]:
 
 
 def _take_back(
-    ports: VaultPorts, chosen: Iterable[Event], *, cascade: bool, keep_edits: bool
+    ports: VaultPorts, chosen: Iterable[Event], *, cascade: bool, keep_edits: bool, scope: str
 ) -> Undone:
+    """Take back events, and with `cascade` what built on them, as one change.
+
+    Args:
+        scope: as the `undo` events have it.
+    """
     events = {event.id: event for event in chosen}
     while True:
         plan = Reversal(ports, list(events.values()), keep_edits=keep_edits)
@@ -198,7 +204,8 @@ def _take_back(
             break
         events |= plan.built_on
     plan.refuse()
-    writes, records = plan.writes(), plan.events()
+    writes = plan.writes()
+    records = [replace(record, scope=scope) for record in plan.events()]
     if not records:
         hint = "Everything in question was edited since." if plan.kept else ""
         raise SettingsError("nothing is left to take back", hint=hint)

@@ -135,3 +135,19 @@ def test_an_update_to_a_text_that_is_there_is_told(amem: Program) -> None:
     vault(amem, One=TEXT, Two="Bread.\n")
     told = amem("--vault", "v", "update", "Two", "--content", TEXT, "--no-wait", "--json")
     assert [each["path"] for each in told.json["duplicates"]] == ["One.md"]
+
+
+def test_a_merge_of_several_notes_tells_what_was_done_where_a_later_one_cannot_be(
+    amem: Program,
+) -> None:
+    texts = {name: f"The {name} text.\n" for name in ("Keep", "Second", "Third")}
+    root = vault(amem, **texts, Locked="See [[Second]].\n")
+    (root / "Locked.md").chmod(0o444)
+    refused = amem("--vault", "v", "dedupe", "--merge", "Keep", "Second", "--dry-run")
+    assert refused.code == 3
+    assert "Locked.md is read-only; its link to “Second” must change" in refused.err
+    run = amem("--vault", "v", "dedupe", "--merge", "Keep", "Third", "Second")
+    assert run.code == 1
+    assert "Third.md → in Keep.md" in run.out and "amem undo " in run.out
+    assert "! Second.md: Locked.md is read-only" in run.out
+    assert (root / "Second.md").exists()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from amem_cli.core.index_records import ModelUse
-from amem_cli.services.growth import Period, latest, period_of
+from amem_cli.services.growth import Gap, Period, period_of, timeline
 from amem_cli.services.stats import Price
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
@@ -99,14 +99,50 @@ def test_a_model_of_ones_own_costs_nothing_and_another_servers_is_not_known() ->
     assert Price("m").of(ModelUse("m at somewhere", *counts)) is None
 
 
-def test_periods_in_which_nothing_happened_are_shown_too() -> None:
-    known = {"2025-12": Period("2025-12", notes=3)}
-    shown = list(latest(known, date(2026, 2, 28), "month", 4))
-    assert [each.period for each in shown] == ["2025-11", "2025-12", "2026-01", "2026-02"]
-    assert [each.notes for each in shown] == [0, 3, 0, 0]
-    weeks = [each.period for each in latest({}, date(2026, 1, 8), "week", 3)]
-    assert weeks == ["2025-W52", "2026-W01", "2026-W02"]
+def test_one_empty_period_is_a_row_and_more_are_one_row() -> None:
+    known = [Period(name, notes=3) for name in ("1980-01", "2025-10", "2025-12")]
+    shown = timeline(known, date(2026, 3, 31), "month", 12)
+    assert shown.earlier is None
+    assert shown.rows == (
+        known[0],
+        Gap(548),
+        known[1],
+        Period("2025-11"),
+        known[2],
+        Gap(2),
+        Period("2026-03"),
+    )
+    last = timeline(known, date(2026, 3, 31), "month", 3)
+    assert last.earlier == Period("", notes=6)
+    assert last.rows == (known[2], Gap(2), Period("2026-03"))
+    # Notes may be dated ahead.
+    assert timeline(known, date(2025, 11, 1), "month", 1).rows == (known[2],)
+    assert timeline([], date(2025, 11, 1), "month", 1).rows == ()
+
+
+def test_weeks_go_on_over_the_turn_of_the_year() -> None:
+    known = [Period("2020-W52", notes=1), Period("2021-W01", notes=1)]
+    shown = timeline(known, date(2021, 1, 20), "week", 12)
+    assert shown.rows == (
+        known[0],
+        Period("2020-W53"),
+        known[1],
+        Period("2021-W02"),
+        Period("2021-W03"),
+    )
     assert period_of("soon", "month") == period_of("", "week") == ""
+
+
+def test_a_long_gap_takes_one_line_of_the_chart_and_no_note_is_left_out(vault: Program) -> None:
+    for number in range(20):
+        note(vault.folder, f"N{number}", f"20{number:02}-05-01", "Walrus.")
+    note(vault.folder, "Odd", "2026 spring", "Chess.")
+    lines = vault("stats").out.splitlines()
+    chart = lines[lines.index(next(each for each in lines if each.startswith("month"))) + 1 :]
+    assert len(chart) <= 13
+    assert chart[0].startswith("earlier   +")
+    assert "…         11 months in which nothing was added" in chart
+    assert sum(int(each.split()[1]) for each in chart if "+" in each) == 21
 
 
 def test_an_empty_vault_and_notes_without_a_day_are_told_too(vault: Program) -> None:

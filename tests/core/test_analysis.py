@@ -101,6 +101,7 @@ def test_a_mentioned_title_is_the_reason() -> None:
     ("body", "relation"),
     [
         ("This decision supersedes the Postgres upgrade plan.", "supersedes"),
+        ("The Postgres upgrade plan is superseded by this.", "supersedes"),
         ("This contradicts the Postgres upgrade plan.", "contradicts"),
         ("The tram is replaced by a bus. The Postgres upgrade plan has a cutover.", "related"),
     ],
@@ -109,6 +110,77 @@ def test_a_relation_needs_a_cue_beside_the_title(body: str, relation: str) -> No
     older = LinkCandidate("p.md", "Postgres upgrade plan", "Cutover.", 0.5, 0, 0)
     [link] = links_of(dataclasses.replace(NOTE, body=body), older, *UNRELATED)
     assert link.relation == relation
+
+
+REVIEW = LinkCandidate("r.md", "Friday review", "Half past four.", 0.2, 3, created="2026-01-01")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "It replaces the Friday review.",
+        "It replaces the Friday review, which nobody came to.",
+        "An hour on Monday replaces my old Friday review from now on.",
+        "We replaced our “Friday review” with a walk.",
+        "Nobody came on Monday, so this supersedes [[Friday review]].",
+        "It does not only replace lunch, it replaces the Friday review!",
+        "Der Montag ersetzt das bisherige Friday review.",
+        "Das Gespräch löst das Friday review vom Herbst ab.",
+    ],
+)
+def test_a_note_that_says_what_it_replaces_supersedes_it_whatever_its_title(body: str) -> None:
+    """Both words of the title are everyday ones."""
+    note = dataclasses.replace(NOTE, body=body)
+    [link] = link_suggestions(
+        note, [*UNRELATED, REVIEW], document_frequency=lambda word: 40, total=64
+    )
+    assert (link.target, link.relation) == ("r.md", "supersedes")
+    assert "Friday review" in link.reason
+    older = dataclasses.replace(NOTE, body=body, created="2025-01-01")
+    assert (
+        link_suggestions(older, [*UNRELATED, REVIEW], document_frequency=lambda word: 40, total=64)
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "It replaces the Friday review template.",
+        "It replaces the Friday review of the garden.",
+        "It replaces the Friday review's second half.",
+        "It replaces lunch, and the Friday review stays.",
+        "It does not replace the Friday review.",
+        "Nothing replaces the Friday review.",
+        "If it works, it replaces the Friday review.",
+        "It might be that this replaces the Friday review.",
+        "Who replaces the Friday review?",
+        "It was replaced by the Friday review.",
+        "Das löst das Friday review nicht aus.",
+        "It replaces the Monday review. The Friday review stays.",
+    ],
+)
+def test_what_is_denied_supposed_or_about_something_else_supersedes_nothing(body: str) -> None:
+    note = dataclasses.replace(NOTE, body=body)
+    found = link_suggestions(
+        note, [*UNRELATED, REVIEW], document_frequency=lambda word: 40, total=64
+    )
+    assert [link.relation for link in found if link.target == "r.md"] in ([], ["related"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "This does not supersede the Postgres upgrade plan.",
+        "Whether this replaces the Postgres upgrade plan is open.",
+        "Nothing here contradicts the Postgres upgrade plan.",
+        "The old way is superseded by the Postgres upgrade plan.",
+    ],
+)
+def test_a_denied_relation_is_plainly_related(body: str) -> None:
+    older = LinkCandidate("p.md", "Postgres upgrade plan", "Cutover.", 0.5, 0, 0)
+    [link] = links_of(dataclasses.replace(NOTE, body=body), older, *UNRELATED)
+    assert link.relation == "related"
 
 
 def test_shared_tags_speak_for_a_link() -> None:

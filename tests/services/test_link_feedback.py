@@ -15,10 +15,11 @@ from amem_cli.services.edit import FieldEdits, link, unlink, update
 from amem_cli.services.evolve import MemoryProcess
 from amem_cli.services.feedback import decisions
 from amem_cli.services.lookup import note_named
+from amem_cli.services.merge import merge
 from amem_cli.services.outcome import Outcome
 from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.undo import undo
+from amem_cli.services.undo import undo, undo_since
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import ScriptedModel
@@ -147,6 +148,32 @@ def test_without_that_decision_the_older_note_would_be_linked_back(
     rewrite(tmp_path, "Lamination of dough", "Butter again: croissant dough tore in the fridge.")
     titles = [made.title for made in run(ports, "Lamination of dough").links]
     assert titles == ["Morning batch"]
+
+
+def test_taking_back_all_since_a_moment_is_no_word_on_any_one_link(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    linked(ports)
+    undo_since(ports, "2000-01-01")
+    assert "links:" not in (tmp_path / "Morning batch.md").read_text()
+    assert rebuilt(ports, tmp_path).index.decided_links(9) == ports.index.decided_links(9) == []
+    rewrite(tmp_path, "Morning batch", "Butter again: Lamination of dough at 4 degrees tears.")
+    assert [made.title for made in run(ports, "Morning batch").links] == ["Lamination of dough"]
+
+
+def test_taking_back_a_merge_is_no_word_on_the_links_that_it_redirected(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    linked(ports)
+    write_note(tmp_path, "Kept.md", f"{SAME_DAY}Lamination.\n")
+    synchronise(ports)
+    index = ports.index
+    done = merge(ports, note_named(index, "Kept"), note_named(index, "Lamination of dough"))
+    assert "[[Kept]]" in (tmp_path / "Morning batch.md").read_text()
+    undo(ports, done.event)
+    assert "[[Lamination of dough]]" in (tmp_path / "Morning batch.md").read_text()
+    assert rebuilt(ports, tmp_path).index.decided_links(9) == ports.index.decided_links(9) == []
+    assert ports.index.taken_apart("Morning batch.md") == set()
 
 
 def test_a_link_that_a_person_makes_again_is_wanted(ports: VaultPorts) -> None:

@@ -13,6 +13,7 @@ from amem_cli.core.errors import (
     UsageError,
     WriteConflict,
 )
+from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.note_file import body_bytes, parse_note
 from amem_cli.core.resolution import resolve
@@ -49,11 +50,17 @@ def vault(root: Path, **notes: str) -> VaultPorts:
     return ports
 
 
-def merged(ports: VaultPorts, kept: str = "Kept.md", other: str = "Other.md") -> Merged:
+def both(
+    ports: VaultPorts, kept: str = "Kept.md", other: str = "Other.md"
+) -> tuple[NoteSummary, NoteSummary]:
     one, two = ports.index.summary(kept), ports.index.summary(other)
     assert one is not None
     assert two is not None
-    return merge(ports, one, two)
+    return one, two
+
+
+def merged(ports: VaultPorts, kept: str = "Kept.md", other: str = "Other.md") -> Merged:
+    return merge(ports, *both(ports, kept, other))
 
 
 def files(root: Path) -> dict[str, str]:
@@ -428,3 +435,48 @@ def test_a_link_of_the_kept_text_that_comes_to_mean_a_third_note_is_told(tmp_pat
         "Kept.md itself links to “Other”; its text stays as it is,"
         " and the link will lead to c/Other.md",
     )
+
+
+def test_footnotes_of_the_other_note_get_labels_of_their_own(tmp_path: Path) -> None:
+    ports = vault(
+        tmp_path,
+        Kept="First claim.[^1]\n\n[^1]: First source.\n",
+        Other="Second claim.[^1]\n\n`[^1]`\n\n[^1]: Second source.\n",
+    )
+    before = files(tmp_path)
+    done = merged(ports)
+    assert body_bytes((tmp_path / "Kept.md").read_bytes()).decode() == (
+        "First claim.[^1]\n\n[^1]: First source.\n\n---\n\n## Other\n\n"
+        "Second claim.[^2]\n\n`[^1]`\n\n[^2]: Second source.\n"
+    )
+    undo(ports, done.event)
+    assert files(tmp_path) == before
+
+
+def test_a_note_with_a_link_that_cannot_be_written_is_named_before_anything_is_done(
+    tmp_path: Path,
+) -> None:
+    notes = {f"Linking {number}": "See [[Other]].\n" for number in range(5)}
+    ports = vault(tmp_path, **notes, **{"a/Locked": "See [[Other]].\n"})
+    (tmp_path / "a/Locked.md").chmod(0o444)
+    before = files(tmp_path)
+    for dry_run in (True, False):
+        with pytest.raises(SettingsError) as refused:
+            merge(ports, *both(ports), dry_run=dry_run)
+        assert refused.value.message == (
+            "a/Locked.md is read-only; its link to “Other” must change, so nothing was merged"
+        )
+        assert refused.value.hint == "Allow writing it, if amem may. Then merge again."
+    for name in notes:
+        (tmp_path / f"{name}.md").chmod(0o444)
+    with pytest.raises(SettingsError, match=r"is read-only; 3 more cannot be written; their links"):
+        merge(ports, *both(ports))
+    assert files(tmp_path) == before
+    assert ports.index.events() == []
+
+
+def test_a_kept_note_that_cannot_be_written_is_told_by_a_trial_too(tmp_path: Path) -> None:
+    ports = vault(tmp_path)
+    (tmp_path / "Kept.md").chmod(0o444)
+    with pytest.raises(SettingsError, match=r"Kept\.md is read-only\Z"):
+        merge(ports, *both(ports), dry_run=True)

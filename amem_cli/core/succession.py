@@ -1,0 +1,105 @@
+"""Whether a sentence says that what a title names is replaced, or contradicted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from amem_cli.core.note import Relation
+from amem_cli.core.words import TOKEN, fold, is_stopword, is_unspaced
+
+_CUES: tuple[tuple[Relation, re.Pattern[str]], ...] = (
+    (
+        "supersedes",
+        re.compile(
+            r"\b(?:supersed(?:es?|ed|ing)|replac(?:es?|ed|ing)|no longer holds?"
+            r"|no longer valid|overturns?|revokes?|withdraw(?:s|n)?|obsoletes?|corrects"
+            r"|ersetzt|löst ab|abgelöst|gilt nicht mehr|hinfällig|überholt"
+            r"|widerrufen|remplace|sustituye)\b|取代|代替|作废"
+        ),
+    ),
+    (
+        "contradicts",
+        re.compile(
+            r"\b(?:contradicts?|contrary to|disproves?|refutes?|was wrong about|opposite of"
+            r"|widerspricht|widerlegt|im gegensatz zu|entgegen|contredit|contradice)\b|矛盾|相反"
+        ),
+    ),
+)
+# With what is replaced right behind it.
+_REPLACES = re.compile(
+    r"\b(?:replaces|supersedes|obsoletes|revokes|overturns|remplace|sustituye|ersetzt|löst"
+    r"|(?:i|we|they|have|has|had|will|now|hereby) (?:replaced?|superseded?)"
+    r"|(?:ich ersetze|wir ersetzen|ich löse|wir lösen))"
+    r"(?: (?:the|my|our|his|her|their|this|that|old|former|previous|earlier|usual"
+    r"|de[nrm]|die|das|mein\w{0,2}|unser\w{0,2}|alte[nrs]?|bisherige[nrs]?|früher[enrs]{1,2}"
+    r"|le|la|les|el|los|las|mi|mon|ma|notre|nuestr[ao])){0,3}\W{1,3}"
+)
+# "löst … ab".
+_PARTED = re.compile(r"[^,;:.]{0,60} ab\b")
+_AGAINST = re.compile(
+    r"\b(?:not(?! only)|never|nothing|nobody|none|no|cannot|without|neither|nor|may|might|could"
+    r"|should|would|nicht(?! nur)|nie|niemals|nichts|kein\w{0,2}|ohne|könnten?|sollten?|würden?"
+    r"|dürften?)\b|n['’]t\b"
+)
+_UNLESS = re.compile(
+    r"\b(?:if|whether|unless|perhaps|maybe|wenn|falls|ob|vielleicht|quizás|peut-être)\b"
+)
+_CLAUSE = re.compile(r"[,;:()–—]")
+_NEXT_WORD = re.compile(r"\s+(\w+)")
+_NARROWED = re.compile(r"['’]|-\w")
+_BY = re.compile(r"\b(?:by|with|durch|par|por)\b")
+# What follows these tells apart what is replaced from what the title names.
+_NARROWING = frozenset(["of", "von", "vom", "des", "der", "du", "de", "del", "della"])
+
+
+def says_it_replaces(title: str, sentences: Iterable[str]) -> bool:
+    """Whether a sentence says in so many words that what a title names is replaced.
+
+    The whole title of two words or more stands right behind the verb, and nothing that belongs to
+    it behind that. So the words may be everyday ones, which elsewhere stand in a text by chance.
+    """
+    tokens = TOKEN.findall(fold(title))
+    if any(map(is_unspaced, tokens)) or sum(not is_stopword(token) for token in tokens) < 2:
+        return False
+    named = re.compile(r"\W{1,3}".join(map(re.escape, tokens)) + r"(?!\w)")
+    return any(_is_replaced(named, fold(sentence)) for sentence in sentences)
+
+
+def _is_replaced(named: re.Pattern[str], sentence: str) -> bool:
+    for verb in _REPLACES.finditer(sentence):
+        found = named.match(sentence, verb.end())
+        if found is None or is_doubted(sentence, verb.start()):
+            continue
+        rest = sentence[found.end() :]
+        follows = _NEXT_WORD.match(rest)
+        if "lös" in verb[0]:
+            if _PARTED.match(rest):
+                return True
+            continue
+        if _NARROWED.match(rest):
+            continue
+        if follows is None or (is_stopword(follows[1]) and follows[1] not in _NARROWING):
+            return True
+    return False
+
+
+def stance(title: str, sentence: str) -> Relation | None:
+    """What a sentence that names another note says of it: that it is replaced, or wrong."""
+    folded = fold(sentence)
+    named = folded.rfind(" ".join(fold(title).split()))
+    for relation, cue in _CUES:
+        for found in cue.finditer(folded):
+            # "lunch is replaced by the review": not the review is.
+            takes_its_place = _BY.search(folded, found.end(), max(named, 0)) is not None
+            if not (takes_its_place or is_doubted(folded, found.start())):
+                return relation
+    return None
+
+
+def is_doubted(sentence: str, cue: int) -> bool:
+    """Whether a folded sentence denies, asks or supposes what it says from the place `cue` on."""
+    before = sentence[:cue]
+    clause = _CLAUSE.split(before)[-1]
+    asks = sentence.rstrip(" \"”'’)").endswith("?")
+    return asks or _AGAINST.search(clause) is not None or _UNLESS.search(before) is not None
