@@ -149,10 +149,22 @@ class PreparedEncoder:
         if self._notify is not None:
             self._notify("preparing the encoder (once)")
         self._preparation(self._model, self._folder, broken=broken)
-        return read_manifest(self._folder)
+        manifest = read_manifest(self._folder)
+        if self._notify is not None and not manifest.stands:
+            self._notify(
+                f"! {self._model} could not be exported ({manifest.reason}); its own library runs"
+                " it, which takes longer, and the export is tried again"
+            )
+        return manifest
 
 
 def _usable(folder: Path) -> EncoderManifest | None:
+    """What was prepared, where it need not be done again."""
+    manifest = _runnable(folder)
+    return manifest if manifest is not None and manifest.stands else None
+
+
+def _runnable(folder: Path) -> EncoderManifest | None:
     try:
         manifest = read_manifest(folder)
     except BrokenExport:
@@ -178,7 +190,7 @@ def prepared_encoder(
     """The encoder with this `model_id`, if it was prepared here before and can still be run."""
     readable = _UNSAFE.sub("_", wanted.rpartition("@")[0])[:60]
     for folder in sorted(cache.glob(f"{readable}-*")):
-        manifest = _usable(folder)
+        manifest = _runnable(folder)
         if manifest is not None and manifest.model_id == wanted:
             return _open(folder, manifest, threads)
     return None

@@ -29,7 +29,7 @@ def uri_of(note: NoteSummary) -> str:
 def page(vault: OpenVault, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
     """Resources by path with the cursor of the next page, None after the last.
 
-    A cursor is a place in the order of paths, so that notes that come or go meanwhile move no other.
+    A cursor is a place in the order of paths: notes that come or go meanwhile move no other.
 
     Raises:
         UsageError: the cursor is none of ours.
