@@ -429,6 +429,16 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(many: Agent) -> None:
         many.call("explode")
 
 
+def test_words_alone_decide_where_no_encoder_can_be_had(amem: Program, vault: Path) -> None:
+    amem.environment["AMEM_ENCODER_MODEL"] = "nobody/no-such-model"
+    with agent(amem) as me:
+        found = me.ok("search", query="walrus")
+        assert (found["mode"], found["hits"][0]["path"]) == ("keyword", "walrus.md")
+        assert "no-such-model" in me.refused("search", query="walrus", mode="semantic")
+        assert me.ok("ask", question="What does the walrus dive for?")["held"]
+        assert me.ok("add", content="Clams live in mud.")["pending"]
+
+
 OLD_PLAN = "The sourdough workshop is on Saturday morning in the old bakery."
 NEW_PLAN = (
     "A Tuesday evening now replaces the sourdough workshop on Saturday morning in the bakery."
