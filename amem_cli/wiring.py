@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli import config
-from amem_cli.core.errors import SettingsError
+from amem_cli.core.errors import EncoderError, SettingsError
 from amem_cli.services.vault_ports import VaultPorts
 
 if TYPE_CHECKING:
@@ -82,7 +82,10 @@ class Workspace:
 
     def sharing_models(self) -> Workspace:
         """Another opening of the vault, for another thread; this one closes the models."""
-        return replace(self, models_of=self.models_of or self)
+        opened = replace(self, models_of=self.models_of or self)
+        # Also where the files say something else by now: that is for the owner to take up.
+        opened.__dict__["_layers"] = self._layers
+        return opened
 
     @property
     def config_file(self) -> Path:
@@ -212,7 +215,7 @@ class Workspace:
 
         name, cache = self.settings.encoder_model, encoder_cache(self.environment)
         return ServingEncoder(
-            self.index, self.chosen_encoder, name, cache=cache, notify=self.notify
+            self.index, lambda: self.chosen_encoder, name, cache=cache, notify=self.notify
         )
 
     @cached_property
@@ -242,10 +245,13 @@ class Workspace:
         """Load the encoder beside the work inside, and have it loaded behind it."""
         from amem_cli.adapters.prepared_encoder import PreparedEncoder
 
-        if not isinstance(self.chosen_encoder, PreparedEncoder):
+        chosen = None
+        with contextlib.suppress(EncoderError, SettingsError):
+            chosen = self.chosen_encoder
+        if not isinstance(chosen, PreparedEncoder):
             yield
             return
-        loading = self.chosen_encoder.load_ahead()
+        loading = chosen.load_ahead()
         try:
             yield
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -71,6 +72,19 @@ def test_search_finds_with_metadata_and_agentic_search_brings_neighbours(
     note = memory.read(second)
     assert note is not None and note.links == [first]
     assert note.retrieval_count >= 1 and note.last_accessed
+
+
+def test_words_alone_decide_where_no_encoder_can_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with AgenticMemorySystem("nobody/no-such-model", "none", vault=tmp_path / "v") as memory:
+        note_id = memory.add_note("The walrus dives for clams.")
+        with caplog.at_level(logging.WARNING, "amem_cli"):
+            assert [hit["id"] for hit in memory.search("walrus")] == [note_id]
+            assert [hit["id"] for hit in memory.search_agentic("clams")] == [note_id]
+        assert "words alone" in caplog.text
+        assert memory.find_related_memories("walrus")[1] == [0]
 
 
 def test_update_and_delete(memory: AgenticMemorySystem) -> None:
@@ -167,3 +181,28 @@ def test_how_often_a_memory_was_read_outlasts_the_day_it_gets_an_id(
     note = memory.memories[next(iter(memory.memories))]
     assert note.id != "w.md"
     assert note.retrieval_count == 2
+
+
+def test_changed_settings_are_taken_up_and_broken_ones_are_told(
+    memory: AgenticMemorySystem, tmp_path: Path
+) -> None:
+    config = tmp_path / "vault/.amem/config.toml"
+    before = config.read_text(encoding="utf-8")
+    first = memory.add_note("The walrus dives for clams.")
+    config.write_text(before.replace('notes_dir = "notes"', 'notes_dir = "inbox"'))
+    memory.add_note("Clams live in mud.", title="Clams")
+    assert (tmp_path / "vault/inbox/Clams.md").is_file()
+    config.write_text("notes_dir = [\n")
+    for call in (
+        lambda: memory.search("clams"),
+        lambda: memory.read(first),
+        lambda: memory.add_note("Never."),
+        lambda: memory.delete(first),
+        lambda: len(memory.memories),
+    ):
+        with pytest.raises(AmemError, match=r"config\.toml"):
+            call()
+    config.write_text(before)
+    assert len(memory.memories) == 2
+    memory.add_note("Mud is cold.", title="Mud")
+    assert (tmp_path / "vault/notes/Mud.md").is_file()

@@ -68,7 +68,9 @@ class PreparedReranker:
         broken = ""
         for attempt in range(2):
             try:
-                return CrossEncoderGraph(place, read_cross_encoder(place))
+                manifest = read_cross_encoder(place)
+                if attempt or manifest.stands:
+                    return CrossEncoderGraph(place, manifest)
             except BrokenExport:
                 if attempt:
                     raise

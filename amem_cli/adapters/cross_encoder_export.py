@@ -17,7 +17,7 @@ from amem_cli.adapters.cross_encoder_manifest import (
     read_cross_encoder,
     write_cross_encoder,
 )
-from amem_cli.adapters.encoder_manifest import GRAPH_FILE, TOKENIZER_FILE, BrokenExport
+from amem_cli.adapters.encoder_manifest import GRAPH_FILE, TOKENIZER_FILE, BrokenExport, verdict
 from amem_cli.core.errors import AmemError, EncoderError
 
 _PROBE = ("Where did she put the seedlings?", "She moved them to the north window.")
@@ -57,7 +57,8 @@ def main(arguments: list[str]) -> int:
 def prepare(model: str, folder: Path, *, broken: str = "") -> None:
     """Prepare a model into a folder that appears whole; a second process waits for the first.
 
-    A model that cannot be exported leaves a manifest that says why, so that it is not tried again.
+    A model that cannot be exported leaves a manifest that says why, so that it is not tried again
+    before amem or a library is another version.
 
     Raises:
         EncoderError: the model is missing or cannot be loaded.
@@ -75,9 +76,10 @@ def prepare(model: str, folder: Path, *, broken: str = "") -> None:
 
 def _is_ready(folder: Path, broken: str) -> bool:
     try:
-        return read_cross_encoder(folder).stamp != broken
+        manifest = read_cross_encoder(folder)
     except BrokenExport:
         return False
+    return manifest.stamp != broken and manifest.stands
 
 
 def _fill(folder: Path, model: str, source: Path) -> None:
@@ -90,11 +92,11 @@ def _fill(folder: Path, model: str, source: Path) -> None:
         raise
     # The exporter fails with errors of every kind.
     except Exception as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        reason, versions = verdict(error)
         for path in folder.iterdir():
             path.unlink()
         write_cross_encoder(
-            folder, CrossEncoderManifest(manifest.stamp, model, reason=reason[:500])
+            folder, CrossEncoderManifest(manifest.stamp, model, reason=reason, versions=versions)
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from amem_cli.adapters.encoder_manifest import BrokenExport
+from amem_cli.adapters.encoder_manifest import BrokenExport, present_versions
 
 FORMAT = 1
 MANIFEST_FILE = "manifest.json"
@@ -26,6 +26,8 @@ class CrossEncoderManifest:
         with_types: the graph is also told which token is the question's.
         probe_pair, probe_score: a question with a text, and its score by the original library.
         sizes: bytes of each file beside the manifest.
+        versions: by which versions it was found that it cannot be exported; empty for a fault of
+            theirs.
     """
 
     stamp: str
@@ -37,7 +39,13 @@ class CrossEncoderManifest:
     probe_pair: list[str] = field(default_factory=list)
     probe_score: float = 0.0
     sizes: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
+
+    @property
+    def stands(self) -> bool:
+        """False where a model that was not exported is to be tried again."""
+        return not self.reason or self.versions == present_versions()
 
 
 def read_cross_encoder(folder: Path) -> CrossEncoderManifest:

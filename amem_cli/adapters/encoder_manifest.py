@@ -14,6 +14,16 @@ GRAPH_FILE = "model.onnx"
 WEIGHTS_FILE = "weights.bin"
 TOKENIZER_FILE = "tokenizer.json"
 _MANIFEST_FILE = "manifest.json"
+_PACKAGES = (
+    "amem-cli",
+    "onnxruntime",
+    "sentence-transformers",
+    "tokenizers",
+    "torch",
+    "transformers",
+)
+# What a fault of a program raises, whatever the model is.
+_FAULTS = (AssertionError, AttributeError, ImportError, LookupError, NameError, TypeError)
 
 
 class BrokenExport(EncoderError):
@@ -40,7 +50,8 @@ class EncoderManifest:
         document_prompt, query_prompt: put before every text of that kind.
         probe_text, probe_vector: a text and its vector by the original library.
         sizes: bytes of each file beside the manifest.
-        versions: of the libraries that prepared it.
+        versions: of amem and the libraries that prepared it; empty where they failed by a fault of
+            their own, which says nothing of the model.
     """
 
     stamp: str
@@ -68,6 +79,11 @@ class EncoderManifest:
         """Name and content hash of the model."""
         return model_id(self.model, self.fingerprint)
 
+    @property
+    def stands(self) -> bool:
+        """False where a model that was not exported is to be tried again."""
+        return self.exported or self.versions == present_versions()
+
     def prompt(self, *, query: bool) -> str:
         """What is put before a text of that kind; often empty."""
         return self.query_prompt if query else self.document_prompt
@@ -76,6 +92,32 @@ class EncoderManifest:
 def model_id(model: str, fingerprint: str) -> str:
     """Name that vectors are stored under: two ways to name one model give one id."""
     return f"{Path(model).name}@{fingerprint[:16]}"
+
+
+def present_versions() -> dict[str, str]:
+    """Versions of amem and of the libraries that prepare a model, those that are installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def verdict(error: Exception) -> tuple[str, dict[str, str]]:
+    """Why a model was not exported, and by which versions that was found.
+
+    No version is named for a fault of the program's, so that it is tried again each time; what was
+    found of the model stands until one of the versions is another.
+    """
+    reason = next(iter(str(error).strip().splitlines()), "")
+    kind = type(error).__name__
+    if isinstance(error, _FAULTS):
+        return f"{kind}: {reason}"[:500], {}
+    return (reason or kind)[:500], present_versions()
 
 
 def read_manifest(folder: Path) -> EncoderManifest:

@@ -206,6 +206,12 @@ class NoteTables(VectorTables, NameTables):
         """All notes by path."""
         yield from map(_summary, self.rows(f"SELECT {_SUMMARY} FROM notes ORDER BY path"))  # noqa: S608
 
+    def summaries_after(self, path: str, limit: int, *, public: bool = False) -> list[NoteSummary]:
+        """The next notes by path, at most `limit`."""
+        condition = "AND NOT private" if public else ""
+        sql = f"SELECT {_SUMMARY} FROM notes WHERE path > ? {condition} ORDER BY path LIMIT ?"  # noqa: S608
+        return [_summary(row) for row in self.rows(sql, (path, limit))]
+
     def summaries_of(self, handles: Iterable[int]) -> dict[int, NoteSummary]:
         """Notes by their numbers in the index."""
         sql = f"SELECT note, {_SUMMARY} FROM notes WHERE note IN (SELECT value FROM json_each(?))"  # noqa: S608

@@ -12,7 +12,6 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,9 @@ from amem_cli.adapters.encoder_manifest import (
     WEIGHTS_FILE,
     BrokenExport,
     EncoderManifest,
+    present_versions,
     read_manifest,
+    verdict,
     write_manifest,
 )
 from amem_cli.adapters.onnx_runtime import load_onnxruntime
@@ -45,7 +46,6 @@ _E5_PROMPTS = {"query": "query: ", "passage": "passage: "}
 _OPSET = 17
 # Bytes of a table of weights that goes into the file beside the graph.
 _SMALLEST_APART = 1024
-_LIBRARIES = ("onnxruntime", "sentence-transformers", "tokenizers", "torch", "transformers")
 
 
 class NotExportable(Exception):
@@ -78,8 +78,17 @@ def main(arguments: list[str]) -> int:
     return status
 
 
-def prepare(model: str, folder: Path, *, broken: str = "") -> None:
+def prepare(
+    model: str,
+    folder: Path,
+    *,
+    broken: str = "",
+    export: Callable[[Any, Path], None] | None = None,
+) -> None:
     """Prepare a model into a folder that appears whole; a second process waits for the first.
+
+    Args:
+        export: writes the graph and the tokenizer of a loaded model into a folder.
 
     Raises:
         EncoderError: the model is missing or cannot be loaded.
@@ -90,7 +99,7 @@ def prepare(model: str, folder: Path, *, broken: str = "") -> None:
     appear_whole(
         folder,
         lambda: _is_ready(folder, broken),
-        lambda made: _fill(made, model, fetch_encoder(model)),
+        lambda made: _fill(made, model, fetch_encoder(model), export or _export),
     )
 
 
@@ -122,18 +131,19 @@ def appear_whole(folder: Path, is_ready: Callable[[], bool], fill: Callable[[Pat
 
 def _is_ready(folder: Path, broken: str) -> bool:
     try:
-        return read_manifest(folder).stamp != broken
+        manifest = read_manifest(folder)
     except BrokenExport:
         return False
+    return manifest.stamp != broken and manifest.stands
 
 
-def _fill(folder: Path, model: str, source: Path) -> None:
+def _fill(folder: Path, model: str, source: Path, export: Callable[[Any, Path], None]) -> None:
     from amem_cli.adapters.sentence_transformers_encoder import load_model
 
     loaded = load_model(source, exportable=True)
     manifest = _described(loaded, model, source)
     try:
-        _export(loaded, folder)
+        export(loaded, folder)
         sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
         manifest = replace(manifest, exported=True, sizes=sizes)
         write_manifest(folder, manifest)
@@ -142,10 +152,12 @@ def _fill(folder: Path, model: str, source: Path) -> None:
         raise
     # Whatever the exporter stumbles over, the model itself still works.
     except Exception as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        reason, versions = verdict(error)
         for path in folder.iterdir():
             path.unlink()
-        write_manifest(folder, replace(manifest, exported=False, reason=reason[:500], sizes={}))
+        write_manifest(
+            folder, replace(manifest, exported=False, reason=reason, sizes={}, versions=versions)
+        )
 
 
 def _described(loaded: Any, model: str, source: Path) -> EncoderManifest:
@@ -174,7 +186,7 @@ def _described(loaded: Any, model: str, source: Path) -> EncoderManifest:
         query_prompt=prompts.get("query") or default,
         probe_text=document_prompt + _PROBE,
         probe_vector=[round(float(value), 6) for value in vector],
-        versions={name: found for name in _LIBRARIES if (found := _version(name))},
+        versions=present_versions(),
     )
 
 
@@ -279,13 +291,6 @@ def _prove(loaded: Any, folder: Path, manifest: EncoderManifest) -> None:
         cosines = (encoder.encode(_TRIALS, query=query) * expected).sum(axis=1)
         if not cosines.min() > _LEAST_COSINE:
             raise NotExportable(f"the exported graph gives other vectors ({cosines.min():.4f})")
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return ""
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 # A large model over a slow line takes its time; a hanging one must still end.
 _PREPARATION_SECONDS = 3600
+# A program that stays open asks with every search; each try takes seconds.
+_RETRY_SECONDS = 60.0
 _EXPORTER = "amem_cli.adapters.onnx_export"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -76,6 +79,7 @@ class PreparedEncoder:
         self._preparation = preparation or prepare_apart
         self._encoder: OnnxEncoder | SentenceTransformersEncoder | None = None
         self._opening = RLock()
+        self._failed = "", "", 0.0
 
     @property
     def model_id(self) -> str:
@@ -146,13 +150,32 @@ class PreparedEncoder:
         return _open(self._folder, manifest, self._threads)
 
     def _prepare(self, *, broken: str = "") -> EncoderManifest:
+        message, hint, moment = self._failed
+        if message and time.monotonic() - moment < _RETRY_SECONDS:
+            raise EncoderError(message, hint=hint)
         if self._notify is not None:
             self._notify("preparing the encoder (once)")
-        self._preparation(self._model, self._folder, broken=broken)
-        return read_manifest(self._folder)
+        try:
+            self._preparation(self._model, self._folder, broken=broken)
+        except EncoderError as error:
+            self._failed = error.message, error.hint, time.monotonic()
+            raise
+        manifest = read_manifest(self._folder)
+        if self._notify is not None and not manifest.stands:
+            self._notify(
+                f"! {self._model} could not be exported ({manifest.reason}); its own library runs"
+                " it, which takes longer, and the export is tried again"
+            )
+        return manifest
 
 
 def _usable(folder: Path) -> EncoderManifest | None:
+    """What was prepared, where it need not be done again."""
+    manifest = _runnable(folder)
+    return manifest if manifest is not None and manifest.stands else None
+
+
+def _runnable(folder: Path) -> EncoderManifest | None:
     try:
         manifest = read_manifest(folder)
     except BrokenExport:
@@ -178,7 +201,7 @@ def prepared_encoder(
     """The encoder with this `model_id`, if it was prepared here before and can still be run."""
     readable = _UNSAFE.sub("_", wanted.rpartition("@")[0])[:60]
     for folder in sorted(cache.glob(f"{readable}-*")):
-        manifest = _usable(folder)
+        manifest = _runnable(folder)
         if manifest is not None and manifest.model_id == wanted:
             return _open(folder, manifest, threads)
     return None

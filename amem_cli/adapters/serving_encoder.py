@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amem_cli.core.errors import AmemError, EncoderError, SettingsError
+
 if TYPE_CHECKING:
     from amem_cli.core.index_port import MemoryIndex
     from amem_cli.core.ports import Encoder
@@ -18,7 +20,7 @@ class ServingEncoder:
     """Chooses between the encoder of the settings and that of the vectors in the index.
 
     Args:
-        chosen: the encoder of the settings.
+        chosen: opens the encoder of the settings.
         name: what the settings call it.
         cache: folder of the encoders that were prepared.
         notify: told once where the other one answers.
@@ -27,7 +29,7 @@ class ServingEncoder:
     def __init__(
         self,
         index: MemoryIndex,
-        chosen: Encoder,
+        chosen: Callable[[], Encoder],
         name: str,
         *,
         cache: Path,
@@ -45,24 +47,51 @@ class ServingEncoder:
         """The encoder to search and to add with.
 
         That of the vectors in the index, while many passages have none of the chosen one and the
-        other can still be run on this machine.
+        other can still be run on this machine; also where the chosen one cannot be had.
+
+        Raises:
+            EncoderError, SettingsError: neither can be had.
         """
+        known = self._index.encoder()
+        try:
+            chosen = self._chosen()
+            if known is None or known == chosen.model_id:
+                return chosen
+            waiting = self._index.count_to_embed(chosen.model_id)
+            few = waiting <= EMBEDDED_AT_ONCE
+            if few or self._index.count_to_embed(known) > EMBEDDED_AT_ONCE:
+                # Whether it can be had is known only when it is loaded.
+                _ = chosen.dimension
+                return chosen
+        except (EncoderError, SettingsError) as error:
+            former = self._made_with(known)
+            if former is None:
+                raise
+            self._tell(known, error)
+            return former
+        former = self._made_with(known)
+        if former is None:
+            return chosen
+        self._tell(known, waiting)
+        return former
+
+    def _made_with(self, known: str | None) -> Encoder | None:
+        """The encoder that made the vectors in the index, where it can still be run."""
         from amem_cli.adapters.prepared_encoder import prepared_encoder
 
-        chosen, known = self._chosen, self._index.encoder()
-        if known is None or known == chosen.model_id:
-            return chosen
-        waiting = self._index.count_to_embed(chosen.model_id)
-        if waiting <= EMBEDDED_AT_ONCE or self._index.count_to_embed(known) > EMBEDDED_AT_ONCE:
-            return chosen
-        if self._former is None or self._former.model_id != known:
+        if known and (self._former is None or self._former.model_id != known):
             self._former = prepared_encoder(known, self._cache)
-        if self._former is None:
-            return chosen
-        if self._notify is not None and not self._told:
-            self._told = True
-            self._notify(
-                f"! {known.partition('@')[0]} still answers: {waiting} passages have no vectors of"
-                f" {self._name} yet; amem index makes them"
-            )
-        return self._former
+        return self._former if known else None
+
+    def _tell(self, known: str | None, why: int | AmemError) -> None:
+        if self._notify is None or self._told:
+            return
+        self._told = True
+        former = (known or "").partition("@")[0]
+        if isinstance(why, AmemError):
+            self._notify(f"! {former} still answers: {why.message}")
+            return
+        self._notify(
+            f"! {former} still answers: {why} passages have no vectors of {self._name} yet;"
+            " amem index makes them"
+        )

@@ -90,12 +90,31 @@ def outcome(done: Outcome, hidden: frozenset[str]) -> dict[str, Any]:
     """What the memory process did because of a note."""
     whole = _bounded(outcome_document(done), frozenset())
     kept = ("id", "path", "title", "keywords", "tags", "context", "pending")
+    untold = {
+        each.id
+        for each in done.proposed
+        if each.path in hidden or (each.link_change and each.link_change.target in hidden)
+    }
+    proposed = [each for each in whole["proposed"] if each["proposal"] not in untold]
     return {
         **{name: whole[name] for name in kept},
         "links": [each for each in whole["links"] if each["path"] not in hidden],
         "evolved": [each for each in whole["evolved"] if each["path"] not in hidden],
+        "proposed": proposed,
+        "review": review_sentence(len(proposed)),
         "problems": [cut(text) for text in whole["problems"][:SHOWN_WORDS]],
     }
+
+
+def review_sentence(count: int) -> str | None:
+    """What becomes of so many proposals, for an agent to pass on; None where there are none."""
+    if not count:
+        return None
+    what = "1 change of an older note is" if count == 1 else f"{count} changes of older notes are"
+    return (
+        f"{what} proposed and not made: the user's settings let them wait until the user decides,"
+        " with `amem review` in a terminal."
+    )
 
 
 def events(vault: OpenVault, entries: Iterable[Entry], limit: int) -> list[dict[str, Any]]:

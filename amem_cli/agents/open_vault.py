@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 from amem_cli.agents.client_label import LabelledChanges
 from amem_cli.core.errors import (
     AmemError,
-    EncoderError,
     IndexFault,
     NotFoundError,
-    SettingsError,
     UsageError,
 )
-from amem_cli.services.query import Filters
+from amem_cli.services.query import Filters, encoder_if_any
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.wiring import Workspace
 
@@ -160,12 +158,17 @@ class OpenVault:
         Raises:
             Stopped: the call was cancelled between two portions.
         """
-        try:
-            encoder = self.workspace.encoder
-            embed_missing(self.ports, encoder, progress=call.portions("embedding passages"))
-        except (EncoderError, SettingsError) as error:
-            self._notify(f"! {error.message}; the notes are searched by words alone")
-            return None
+        return encoder_if_any(lambda: self.embedded(call), self._notify)
+
+    def embedded(self, call: Call) -> Encoder:
+        """The encoder with every passage embedded.
+
+        Raises:
+            EncoderError, SettingsError: it cannot be had.
+            Stopped: the call was cancelled between two portions.
+        """
+        encoder = self.workspace.encoder
+        embed_missing(self.ports, encoder, progress=call.portions("embedding passages"))
         return encoder
 
     def sees(self, note: NoteSummary) -> bool:

@@ -46,7 +46,7 @@ def _search(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
     mode = given["mode"]
     encoder = None
     if mode != "keyword":
-        encoder = vault.encoder(call)
+        encoder = vault.embedded(call) if mode == "semantic" else vault.encoder(call)
         mode = mode if encoder is not None else "keyword"
     call.step("searching")
     hits = search(
@@ -198,7 +198,8 @@ READING_TOOLS = (
         "Search the notes",
         "Find notes by meaning and by words; use it first whenever what the user has written,"
         " decided, planned or learned may matter. Notes linked to the hits come after them (`via`"
-        " says whose). Gives outlines and snippets; use read for the whole text.",
+        " says whose). Gives outlines and snippets; use read for the whole text. `mode` says how it"
+        " was searched: by words alone where the encoder cannot be had.",
         takes.arguments(
             ["query"],
             {

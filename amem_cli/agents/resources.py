@@ -29,6 +29,8 @@ def uri_of(note: NoteSummary) -> str:
 def page(vault: OpenVault, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
     """Resources by path with the cursor of the next page, None after the last.
 
+    A cursor is a place in the order of paths: notes that come or go meanwhile move no other.
+
     Raises:
         UsageError: the cursor is none of ours.
     """
@@ -44,14 +46,13 @@ def page(vault: OpenVault, cursor: str | None) -> tuple[list[dict[str, Any]], st
                 "mime_type": MARKDOWN,
             }
         )
-    last = ""
-    notes = (note for note in vault.index.summaries() if note.path > after and vault.sees(note))
-    for count, note in enumerate(sorted(notes, key=lambda each: each.path)):
-        if count == RESOURCES_ON_A_PAGE:
-            return found, _cursor_of(last)
-        found.append(_resource(note))
-        last = note.path
-    return found, None
+    # One more than is shown tells whether there is another page.
+    notes = vault.index.summaries_after(
+        after, RESOURCES_ON_A_PAGE + 1, public=not vault.policy.sees_private
+    )
+    shown = notes[:RESOURCES_ON_A_PAGE]
+    found += map(_resource, shown)
+    return found, _cursor_of(shown[-1].path) if len(notes) > len(shown) else None
 
 
 def _resource(note: NoteSummary) -> dict[str, Any]:
@@ -117,6 +118,7 @@ def _summary(vault: OpenVault) -> str:
     return (
         f"# The vault\n\n{found['notes']} notes, {found['links']} links"
         f" ({found['machine_links']} made by amem, {found['broken_links']} broken),"
-        f" {found['orphans']} notes without links, {found['pending']} waiting to be organised.\n\n"
+        f" {found['orphans']} notes without links, {found['pending']} waiting to be organised,"
+        f" {found['proposed']} proposed changes waiting for the user's decision.\n\n"
         f"## Tags\n{tags}\n\n## Newest\n{newest}\n"
     )

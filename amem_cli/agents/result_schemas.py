@@ -156,6 +156,7 @@ STATS = {
     "broken_links": COUNT,
     "orphans": told(COUNT, "notes without links"),
     "pending": told(COUNT, "notes that wait for the memory process"),
+    "proposed": told(COUNT, "changes of notes that wait for the user's decision"),
     "tags": told(listed(record({"tag": TEXT, "notes": COUNT})), "the most used first"),
     "newest": listed(record({**NAMED, "created": TEXT})),
 }
@@ -180,6 +181,11 @@ OUTCOME = {
         listed(record({"id": TEXT_OR_NULL, "path": TEXT, "fields": TEXTS})),
         "older notes whose metadata changed",
     ),
+    "proposed": told(
+        listed(record({"proposal": TEXT, "id": TEXT_OR_NULL, "path": TEXT, "field": TEXT})),
+        "changes of older notes that are not made: they wait for the user's decision",
+    ),
+    "review": told(TEXT_OR_NULL, "says to whom the decision on `proposed` is left; tell the user"),
     "pending": told(FLAG, "saved and searchable, but the memory process is still to come"),
     "problems": TEXTS,
 }
@@ -188,7 +194,12 @@ ADDED = {
     **OUTCOME,
 }
 UPDATED = {"changed": TEXTS, "revision": TEXT, **OUTCOME}
-EVOLVED = {"notes": listed(record(OUTCOME)), "left": COUNT, "stopped": TEXT_OR_NULL}
+EVOLVED = {
+    "notes": listed(record(OUTCOME)),
+    "review": OUTCOME["review"],
+    "left": COUNT,
+    "stopped": TEXT_OR_NULL,
+}
 UNDONE = {
     "events": listed(record({"event": TEXT, "kind": TEXT, "path": TEXT})),
     "paths": TEXTS,

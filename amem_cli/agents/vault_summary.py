@@ -25,6 +25,7 @@ def vault_summary(vault: OpenVault) -> Document:
     tags = vault.index.tag_counts(public=not vault.policy.sees_private)
     most_used = sorted(tags.items(), key=lambda item: (-item[1], item[0]))[: bounds.WORDS]
     newest = sorted(graph.nodes.values(), key=lambda note: note.created or note.modified)[-10:]
+    keys = {note.key for note in graph.nodes.values()}
     return {
         "notes": len(graph.nodes),
         "links": len({(edge.source, edge.target) for edge in graph.edges}),
@@ -32,6 +33,7 @@ def vault_summary(vault: OpenVault) -> Document:
         "broken_links": len(graph.broken),
         "orphans": len(graph.orphans()),
         "pending": sum(note.path not in hidden for note in vault.index.pending()),
+        "proposed": sum((each.note or each.path) in keys for each in vault.ports.changes.waiting()),
         "tags": [{"tag": bounds.cut(tag), "notes": count} for tag, count in most_used],
         "newest": [{**documents.named(note), "created": note.created} for note in reversed(newest)],
     }

@@ -173,7 +173,9 @@ def _evolve(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document 
             batch.begin = lambda path: call.step(f"{path} ({batch.reached + 1} of {count})")
             done = [documents.outcome(each, hidden) for each in batch.outcomes()]
         left = sum(note.path not in hidden for note in vault.index.pending())
-        return {"notes": done, "left": left, "stopped": " ".join(batch.stopped) or None}
+        review = documents.review_sentence(sum(len(each["proposed"]) for each in done))
+        stopped = " ".join(batch.stopped) or None
+        return {"notes": done, "review": review, "left": left, "stopped": stopped}
 
     return Later(work)
 

@@ -9,7 +9,7 @@ import typer
 from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
 from amem_cli.cli.search_commands import count_hits
 from amem_cli.cli.session import Session, session_of
-from amem_cli.core.errors import EXIT_NOT_FOUND, EncoderError, SettingsError, UsageError
+from amem_cli.core.errors import EXIT_NOT_FOUND, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.core.ports import Encoder
@@ -110,9 +110,6 @@ def _answer(
 
 def _encoder(session: Session, workspace: Workspace) -> Encoder | None:
     """The encoder with every passage embedded, or None where it cannot be had."""
-    try:
-        session.embed(workspace)
-        return workspace.encoder
-    except (EncoderError, SettingsError) as error:
-        session.output.notice(f"! {error.message}; the notes are searched by words alone")
-        return None
+    from amem_cli.services.query import encoder_if_any
+
+    return encoder_if_any(lambda: session.embedded(workspace), session.output.notice)

@@ -45,6 +45,8 @@ def search(
 ) -> None:
     """Find notes by meaning and by words, and the notes linked to them.
 
+    Where the encoder cannot be had, the notes are found by words alone.
+
     Examples:
 
         amem search "why is the table growing"
@@ -57,7 +59,7 @@ def search(
     """
     from amem_cli.rendering.documents import search_document
     from amem_cli.rendering.text import show_hits
-    from amem_cli.services.query import MODES, Filters
+    from amem_cli.services.query import MODES, Filters, encoder_if_any
 
     if mode not in MODES:
         raise UsageError(f"no mode {mode!r}", hint=f"One of: {', '.join(MODES)}.")
@@ -77,7 +79,10 @@ def search(
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             with ending_at_once(session.output.notice), workspace.loading_encoder():
                 session.synchronise(workspace)
-            session.embed(workspace)
+            if mode == "semantic":
+                session.embed(workspace)
+            elif not encoder_if_any(lambda: session.embedded(workspace), session.output.notice):
+                mode = "keyword"
         if queries is None:
             hits = _search(workspace, query, mode, limit, neighbors, filters)
             document = search_document(query, mode, hits)

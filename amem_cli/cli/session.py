@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import typer
 
     from amem_cli.core.index_port import Progress
+    from amem_cli.core.ports import Encoder
     from amem_cli.wiring import Workspace
 
 
@@ -86,6 +87,15 @@ class Session:
         with self.output.progress("embedding", once_told=True) as progress:
             told = self._estimate(progress)
             return embed_missing(workspace.ports, encoder, progress=told)
+
+    def embedded(self, workspace: Workspace) -> Encoder:
+        """The encoder, with every passage embedded.
+
+        Raises:
+            EncoderError, SettingsError: it cannot be had.
+        """
+        self.embed(workspace)
+        return workspace.encoder
 
     def _estimate(self, progress: Progress | None) -> Progress:
         started, first, said = time.monotonic(), 0, False

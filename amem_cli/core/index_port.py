@@ -126,6 +126,9 @@ class MemoryIndex(NoteNames, Protocol):
     def summaries(self) -> Iterator[NoteSummary]:
         """All notes by path."""
 
+    def summaries_after(self, path: str, limit: int, *, public: bool = False) -> list[NoteSummary]:
+        """The next notes (of those that are not private) by path, at most `limit`."""
+
     def outlines(self) -> Iterator[NoteOutline]:
         """The same in short."""
 

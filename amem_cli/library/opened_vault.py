@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amem_cli.core.errors import UsageError
@@ -41,8 +42,9 @@ class OpenedVault:
         self.writing = threading.Lock()
         self.thinking = threading.Lock()
         self._owner = workspace
+        self._version: object = None
         self._idle: list[Workspace] = []
-        self._lent = 0
+        self._lent: dict[int, Workspace] = {}
         self._closed = False
         self._process = os.getpid()
         if not _processes:
@@ -62,6 +64,7 @@ class OpenedVault:
 
         Raises:
             UsageError: the vault was closed, or this process was forked after it was opened.
+            SettingsError: the settings were changed, and cannot be read.
         """
         self._refuse_fork()
         with self._changed:
@@ -69,19 +72,45 @@ class OpenedVault:
                 raise UsageError(
                     "this memory is closed", hint="Open it again: AgenticMemorySystem(vault=…)."
                 )
+            self._take_up_settings()
             workspace = self._idle.pop() if self._idle else self._owner.sharing_models()
-            self._lent += 1
+            self._lent[id(workspace)] = workspace
         try:
             yield workspace
         finally:
             with self._changed:
-                self._lent -= 1
-                closed = self._closed
-                if not closed:
+                del self._lent[id(workspace)]
+                kept = not self._closed and workspace.models_of is self._owner
+                if kept:
                     self._idle.append(workspace)
                 self._changed.notify_all()
-            if closed:
+            if not kept:
                 workspace.close()
+                self._close_if_unused(workspace.models_of)
+
+    def _take_up_settings(self) -> None:
+        """Work with the settings as they are now; calls under way keep theirs."""
+        former, version = self._owner, self._owner.settings_version
+        if version == self._version:
+            return
+        present = replace(former)
+        changed = (present.settings, present.origin) != (former.settings, former.origin)
+        self._version = version
+        if not changed:
+            return
+        self._owner, idle, self._idle = present, self._idle, []
+        for workspace in idle:
+            workspace.close()
+        self._close_if_unused(former)
+
+    def _close_if_unused(self, owner: Workspace | None) -> None:
+        """End the models of an owner that was replaced, once no call works with them."""
+        if owner is None or owner is self._owner:
+            return
+        with self._changed:
+            in_use = any(each.models_of is owner for each in self._lent.values())
+        if not in_use:
+            owner.close()
 
     def commit(self, workspace: Workspace) -> list[str]:
         """Commit what was changed through an opening, where the settings say so."""
@@ -98,7 +127,8 @@ class OpenedVault:
                 return
             self._closed = True
         # A call that waits for the model ends with that; its note stays pending.
-        self._owner.close()
+        for owner in self._owners():
+            owner.close()
         end = time.monotonic() + CLOSING_SECONDS
         with self._changed:
             while self._lent and (left := end - time.monotonic()) > 0:
@@ -107,7 +137,14 @@ class OpenedVault:
         for workspace in idle:
             workspace.close()
         # A call that had begun before may have started the model again.
-        self._owner.close()
+        for owner in self._owners():
+            owner.close()
+
+    def _owners(self) -> list[Workspace]:
+        """Who owns models that are in use: more than one where settings changed under way."""
+        with self._changed:
+            lent = [each.models_of for each in self._lent.values() if each.models_of is not None]
+        return [self._owner, *lent]
 
     def _refuse_fork(self) -> None:
         if os.getpid() == _processes[0]:

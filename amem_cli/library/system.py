@@ -18,13 +18,14 @@ from amem_cli.services.add import NewNote, add
 from amem_cli.services.category import set_category, with_category
 from amem_cli.services.edit import FieldEdits, remove, update
 from amem_cli.services.known_text import known_text
-from amem_cli.services.query import Hit, search
+from amem_cli.services.query import Hit, encoder_if_any, search
 from amem_cli.services.sync import embed_missing
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from amem_cli.core.index_records import NoteSummary
+    from amem_cli.core.ports import Encoder
     from amem_cli.wiring import Workspace
 
 _LISTS = ("keywords", "tags", "links")
@@ -186,7 +187,10 @@ class AgenticMemorySystem(OpenMemory):
         return True
 
     def search(self, query: str, k: int = 5) -> list[dict[str, Any]]:
-        """The k best memories, without their neighbours; a higher score is better."""
+        """The k best memories, without their neighbours; a higher score is better.
+
+        Where the encoder cannot be had, words alone decide, and the log says why.
+        """
         with self._vault() as workspace:
             # A note that supersedes a hit comes in beside the k.
             found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
@@ -264,18 +268,29 @@ class AgenticMemorySystem(OpenMemory):
     ) -> list[tuple[Hit, MemoryNote]]:
         if k < 1 or not workspace.index.count():
             return []
-        embed_missing(workspace.ports, workspace.encoder)
+        encoder = encoder_if_any(lambda: _embedded(workspace), _warn)
         hits = search(
             workspace.index,
             query,
-            encoder=workspace.encoder,
+            encoder=encoder,
+            mode="hybrid" if encoder is not None else "keyword",
             limit=k,
             neighbors=neighbors,
-            reranker=workspace.reranker,
+            reranker=workspace.reranker if encoder is not None else None,
         )
         _count_use(workspace, [hit.note.key for hit in hits])
         read = ((hit, _read_if_there(workspace, hit.note)) for hit in hits)
         return [(hit, memory) for hit, memory in read if memory is not None]
+
+
+def _embedded(workspace: Workspace) -> Encoder:
+    encoder = workspace.encoder
+    embed_missing(workspace.ports, encoder)
+    return encoder
+
+
+def _warn(text: str) -> None:
+    log.warning("%s", text.removeprefix("! "))
 
 
 def _moment(text: str | None) -> datetime | None:

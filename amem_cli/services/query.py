@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -11,7 +11,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Literal
 from unicodedata import normalize
 
-from amem_cli.core.errors import UsageError
+from amem_cli.core.errors import EncoderError, SettingsError, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.core.index_port import MemoryIndex
@@ -108,6 +108,15 @@ class Hit:
     marks: tuple[tuple[int, int], ...] = ()
     superseded_by: tuple[NoteSummary, ...] = ()
     contradicted_by: tuple[NoteSummary, ...] = ()
+
+
+def encoder_if_any(opened: Callable[[], Encoder], tell: Callable[[str], None]) -> Encoder | None:
+    """The encoder that `opened` gives; None, which is told, where it cannot be had."""
+    try:
+        return opened()
+    except (EncoderError, SettingsError) as error:
+        tell(f"! {error.message}; the notes are searched by words alone")
+        return None
 
 
 def search(

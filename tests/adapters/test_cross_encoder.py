@@ -12,6 +12,7 @@ import pytest
 
 from amem_cli.adapters.cross_encoder import PreparedReranker
 from amem_cli.adapters.cross_encoder_export import main, prepare
+from amem_cli.adapters.cross_encoder_manifest import CrossEncoderManifest, write_cross_encoder
 from amem_cli.adapters.encoder_manifest import WEIGHTS_FILE
 from tests.conftest import Program
 from tests.fakes.tiny_models import save_tiny_cross_encoder
@@ -70,6 +71,23 @@ def test_a_model_that_gives_no_single_score_is_refused_once_and_for_all(tmp_path
     assert len(said) == 3
     assert said[0] == "preparing the reranker (once)"
     assert all("3 numbers" in each for each in said[1:])
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("versions", [{}, {"amem-cli": "0.0.1"}])
+def test_what_says_nothing_of_the_model_as_it_is_now_is_tried_again(
+    tmp_path: Path, versions: dict[str, str]
+) -> None:
+    model = save_tiny_cross_encoder(tmp_path / "tiny")
+    cache = tmp_path / "c"
+    expected = PreparedReranker(str(model), cache=cache, preparation=here).scores(QUERY, TEXTS)
+    (folder,) = (path for path in cache.iterdir() if path.is_dir())
+    for path in folder.iterdir():
+        path.unlink()
+    failed = CrossEncoderManifest("s", str(model), reason="TypeError: odd", versions=versions)
+    write_cross_encoder(folder, failed)
+    again = PreparedReranker(str(model), cache=cache, preparation=here)
+    assert again.scores(QUERY, TEXTS) == expected
 
 
 def test_a_missing_model_is_told_once(tmp_path: Path) -> None:

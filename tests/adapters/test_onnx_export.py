@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from amem_cli.adapters.encoder_manifest import (
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     read_manifest,
+    write_manifest,
 )
 from amem_cli.adapters.encoder_models import open_encoder
 from amem_cli.adapters.onnx_encoder import OnnxEncoder
@@ -151,6 +153,51 @@ def test_what_cannot_be_exported_is_run_by_its_library(tmp_path: Path) -> None:
     assert not manifest.exported
     assert "prompt" in manifest.reason
     assert not (folder / GRAPH_FILE).exists()
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        (TypeError("forward() takes 2 arguments"), 3),
+        (AttributeError("no attribute 'x'"), 3),
+        (RuntimeError("Exporting the operator 'aten::odd' is not supported"), 1),
+        (ValueError("no such layer"), 1),
+    ],
+)
+def test_only_what_was_found_of_the_model_is_remembered(
+    tmp_path: Path, error: Exception, tries: int
+) -> None:
+    model = save_tiny_model(tmp_path / "tiny")
+    (tmp_path / "c").mkdir()
+    tried: list[Path] = []
+    said: list[str] = []
+
+    def failing(loaded: object, folder: Path) -> None:
+        tried.append(folder)
+        (folder / "half").write_bytes(b"half a graph")
+        raise error
+
+    def preparation(model: str, folder: Path, *, broken: str = "") -> None:
+        prepare(model, folder, broken=broken, export=failing)
+
+    for _ in range(3):
+        encoder = PreparedEncoder(
+            str(model), cache=tmp_path / "c", notify=said.append, preparation=preparation
+        )
+        assert encoder.encode(TEXTS).shape == (len(TEXTS), 32)
+    assert len(tried) == tries
+    (folder,) = (path for path in (tmp_path / "c").iterdir() if path.is_dir())
+    assert [path.name for path in folder.iterdir()] == ["manifest.json"]
+    assert any(type(error).__name__ in line for line in said) is (tries == 3)
+    prepare(str(model), folder)
+    assert read_manifest(folder).exported is (tries == 3)
+    # Another version of a library, or of amem, tries again.
+    manifest = read_manifest(folder)
+    older = {**manifest.versions, "amem-cli": "0.0.1"}
+    write_manifest(folder, replace(manifest, versions=older))
+    prepare(str(model), folder)
+    assert read_manifest(folder).exported
 
 
 @pytest.mark.models

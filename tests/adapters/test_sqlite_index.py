@@ -59,6 +59,24 @@ def test_a_note_is_found_by_each_of_its_names(index: SqliteIndex) -> None:
     assert index.find("%") == []
 
 
+def test_notes_are_read_a_page_at_a_time(index: SqliteIndex) -> None:
+    for name in ("b", "a", "d", "c", "ü"):
+        index.store(a_record(f"{name}.md", private=name == "b"))
+
+    def paths(after: str, limit: int, *, public: bool = False) -> list[str]:
+        return [note.path for note in index.summaries_after(after, limit, public=public)]
+
+    assert paths("", 2) == ["a.md", "b.md"]
+    assert paths("", 2, public=True) == ["a.md", "c.md"]
+    assert paths("c.md", 9) == ["d.md", "ü.md"]
+    assert paths("cc.md", 1) == ["d.md"]
+    assert paths("ü.md", 9) == []
+    plan = index.rows(
+        "EXPLAIN QUERY PLAN SELECT path FROM notes WHERE path > ? ORDER BY path LIMIT ?", ("a", 1)
+    ).fetchall()
+    assert not any("SCAN" in str(row) or "TEMP" in str(row) for row in plan)
+
+
 @pytest.mark.parametrize(
     "query", ["c++", "a-b", '"', "AND", "'", "", "🙂", "(" * 5000, "NEAR(a b)", "x\0y"]
 )

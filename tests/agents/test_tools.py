@@ -427,3 +427,67 @@ def test_prompts_say_what_to_do_and_refuse_what_they_do_not_take(many: Agent) ->
 def test_an_unknown_tool_is_an_error_of_the_protocol(many: Agent) -> None:
     with pytest.raises(Exception, match="Unknown tool: explode"):
         many.call("explode")
+
+
+def test_words_alone_decide_where_no_encoder_can_be_had(amem: Program, vault: Path) -> None:
+    amem.environment["AMEM_ENCODER_MODEL"] = "nobody/no-such-model"
+    with agent(amem) as me:
+        found = me.ok("search", query="walrus")
+        assert (found["mode"], found["hits"][0]["path"]) == ("keyword", "walrus.md")
+        assert "no-such-model" in me.refused("search", query="walrus", mode="semantic")
+        assert me.ok("ask", question="What does the walrus dive for?")["held"]
+        assert me.ok("add", content="Clams live in mud.")["pending"]
+
+
+OLD_PLAN = "The sourdough workshop is on Saturday morning in the old bakery."
+NEW_PLAN = (
+    "A Tuesday evening now replaces the sourdough workshop on Saturday morning in the bakery."
+)
+
+
+def test_what_waits_for_the_user_is_told_to_the_agent(amem: Program, vault: Path) -> None:
+    assert amem("config", "set", "evolution.mode", "review").code == 0
+    with agent(amem) as me:
+        first = me.ok("add", content=OLD_PLAN, title="Sourdough workshop on Saturday morning")
+        assert (first["proposed"], first["review"]) == ([], None)
+        assert me.ok("stats")["proposed"] == 0
+        second = me.ok("add", content=NEW_PLAN, title="Sourdough workshop on Tuesday")
+        assert second["evolved"] == []
+        fields = [(each["path"], each["field"]) for each in second["proposed"]]
+        assert (first["path"], "context") in fields
+        assert "amem review" in second["review"] and "wait" in second["review"]
+        assert me.ok("stats")["proposed"] == len(fields)
+        again = me.ok("evolve", note="Sourdough workshop on Tuesday")
+        assert set(again) >= {"review"}
+    assert len(amem("review", "--json").json["waiting"]) == len(fields)
+
+
+def test_a_proposal_for_a_private_note_is_not_told(amem: Program, vault: Path) -> None:
+    assert amem("config", "set", "evolution.mode", "review").code == 0
+    private = f"---\nprivate: true\n---\n{OLD_PLAN}\n"
+    write_note(vault, "Sourdough workshop on Saturday morning.md", private)
+    with agent(amem) as me:
+        added = me.ok("add", content=NEW_PLAN, title="Sourdough workshop on Tuesday")
+        assert (added["proposed"], added["review"]) == ([], None)
+        assert me.ok("stats")["proposed"] == 0
+
+
+def test_pages_of_resources_stay_in_order_while_notes_come_and_go(
+    amem: Program, vault: Path
+) -> None:
+    for number in range(250):
+        private = "---\nprivate: true\n---\n" if number % 10 == 3 else ""
+        write_note(vault, f"n{number:03}.md", f"{private}Walrus {number} dives.\n")
+    seen: list[str] = []
+    with agent(amem) as me:
+        page = me.ask("list_resources")
+        while page.next_cursor is not None:
+            seen += [each.name for each in page.resources]
+            write_note(vault, f"Aa{len(seen)}.md", "It comes before what was seen.\n")
+            write_note(vault, f"na{len(seen)}.md", "It comes after.\n")
+            (vault / seen[-1]).unlink()
+            page = me.ask("list_resources", cursor=page.next_cursor)
+        seen += [each.name for each in page.resources]
+    public = {f"n{number:03}.md" for number in range(250) if number % 10 != 3}
+    expected = {"vault", "walrus.md", "Arctic ice.md", *public, "na101.md", "na201.md"}
+    assert sorted(seen) == sorted(expected)

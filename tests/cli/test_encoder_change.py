@@ -65,6 +65,41 @@ def test_searches_go_on_until_the_index_has_gone_over(vault: Program) -> None:
     assert vault("index", "--json").json["passages_embedded"] == 0
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
+def test_the_former_encoder_answers_where_the_chosen_one_cannot_be_had(
+    vault: Program, mode: str
+) -> None:
+    assert vault("config", "set", "encoder.model", "nobody/no-such-model").code == 0
+    found = vault("search", "warm bread", "--mode", mode, "--json")
+    assert found.code == 0
+    assert (found.json["mode"], len(found.json["hits"])) == (mode, 5)
+    assert "! first still answers: the encoder nobody/no-such-model" in found.err
+    assert "error" not in found.err
+    added = vault("add", "sourdough rose slowly", "--json")
+    assert (added.code, added.json["pending"]) == (0, False)
+    (hit, *_) = vault("search", "sourdough", "--mode", "semantic", "--json").json["hits"]
+    assert hit["id"] == added.json["id"]
+    # To go over to it is what was asked for here, and cannot be done; nothing was lost by it.
+    assert vault("index").code == 3
+    assert vault("doctor", "--json").code == 1
+    assert vault("config", "set", "encoder.model", "nobody/first").code == 0
+    assert vault("index", "--json").json["passages_embedded"] == 0
+
+
+def test_words_alone_decide_where_no_encoder_can_be_had(vault: Program, tmp_path: Path) -> None:
+    assert vault("config", "set", "encoder.model", "nobody/no-such-model").code == 0
+    for folder in (tmp_path / "cache/encoders").glob("first-*"):
+        (folder / "manifest.json").unlink()
+    found = vault("search", "warm bread", "--json")
+    assert (found.code, found.json["mode"], len(found.json["hits"])) == (0, "keyword", 5)
+    assert found.err.count("searched by words alone") == 1
+    assert found.err.count("preparing the encoder") == 1
+    many = vault("search", "--queries", "-", stdin="bread\nkitchen\n")
+    assert (many.code, many.out.count('"mode": "keyword"')) == (0, 2)
+    refused = vault("search", "warm bread", "--mode", "semantic", "--json")
+    assert (refused.code, refused.json["exit_code"]) == (3, 3)
+
+
 def test_a_former_encoder_that_is_gone_is_not_waited_for(vault: Program, tmp_path: Path) -> None:
     assert vault("config", "set", "encoder.model", "nobody/second").code == 0
     for folder in (tmp_path / "cache/encoders").glob("first-*"):
