@@ -47,8 +47,13 @@ def graph(
     theme: Annotated[str, typer.Option(help="A png map: light or dark.")] = "light",
     dpi: Annotated[int, typer.Option(help="Dots an inch of a png map.", min=40, max=600)] = 150,
     private: Annotated[
-        bool, typer.Option(help="Write private notes into files for others, too.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--private/--no-private",
+            help="With or without notes that say `private: true`; text and json have them,"
+            " what is made to be shown to others not.",
+        ),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a canvas that is there already.")
     ] = False,
@@ -80,13 +85,14 @@ def graph(
         )
     if as_map and note is not None:
         raise UsageError("a map shows all notes", hint="amem graph NOTE shows what is around one.")
+    shown = wanted in ("text", "json") if private is None else private
     with session.workspace() as workspace:
         if as_map:
-            export_map(session, workspace, wanted, options, private=private, output=output)
+            export_map(session, workspace, wanted, options, private=shown, output=output)
         elif wanted == "text":
-            _tell(session, workspace, note, depth, limit, output)
+            _tell(session, workspace, note, depth, limit, private=shown, output=output)
         else:
-            export_network(session, workspace, wanted, note, depth, private=private, output=output)
+            export_network(session, workspace, wanted, note, depth, private=shown, output=output)
 
 
 def _tell(
@@ -95,6 +101,8 @@ def _tell(
     note: str | None,
     depth: int,
     limit: int,
+    *,
+    private: bool,
     output: Path | None,
 ) -> None:
     """The summary, or the tree around a note, on the terminal or in a file."""
@@ -106,14 +114,15 @@ def _tell(
         if note is None:
             from amem_cli.services.graph_overview import vault_overview
 
-            show_overview(console, vault_overview(workspace.ports), everything=everything)
+            found = vault_overview(workspace.ports, private=private)
+            show_overview(console, found, everything=everything)
         else:
+            from amem_cli.cli.graph_export import shown_network
             from amem_cli.core.graph import neighbourhood
-            from amem_cli.services.lookup import note_named
-            from amem_cli.services.stats import vault_graph
 
-            network = vault_graph(workspace.index)
-            branch = neighbourhood(network, note_named(workspace.index, note).path, depth)
+            network, root = shown_network(session, workspace, note, private=private)
+            assert root is not None
+            branch = neighbourhood(network, root, depth)
             show_neighbourhood(console, network, branch, 0 if everything else limit)
 
     if output is None:

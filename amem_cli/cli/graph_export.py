@@ -95,13 +95,8 @@ def export_network(
 ) -> None:
     """Write the whole network, or a note's neighbourhood."""
     from amem_cli.core.graph import distances, part
-    from amem_cli.services.lookup import note_named
-    from amem_cli.services.stats import vault_graph
 
-    root = note_named(workspace.index, note).path if note is not None else None
-    network = _shown(vault_graph(workspace.index), private=private)
-    if root is not None and root not in network.nodes:
-        raise NotFoundError(f"{root} is private", hint="Leave --no-private away.")
+    network, root = shown_network(session, workspace, note, private=private)
     if form == "html":
         found = _clusters(network)
         page = _page(workspace, network, found, positions=None, root=root)
@@ -134,10 +129,9 @@ def export_map(
 ) -> None:
     """Write the notes as they lie by their meaning."""
     from amem_cli.services.note_map import map_clusters, map_tags, note_positions
-    from amem_cli.services.stats import vault_graph
 
     session.embed(workspace)
-    network = _shown(vault_graph(workspace.index), private=private)
+    network, _ = shown_network(session, workspace, None, private=private)
     if len(network.nodes) >= _LONG_FROM:
         session.output.notice(f"laying out {len(network.nodes)} notes; this takes a while")
     positions = note_positions(workspace.index, network.nodes)
@@ -185,12 +179,32 @@ def _picture(
     )
 
 
-def _shown(network: Graph, *, private: bool) -> Graph:
-    from amem_cli.core.graph import part
+def shown_network(
+    session: Session, workspace: Workspace, note: str | None, *, private: bool
+) -> tuple[Graph, str | None]:
+    """The network, with word of notes that are left out as private, and the path of `note`.
 
+    Raises:
+        NotFoundError: there is no such note, or it is left out.
+    """
+    from amem_cli.core.graph import public
+    from amem_cli.services.lookup import note_named
+    from amem_cli.services.stats import vault_graph
+
+    root = note_named(workspace.index, note).path if note is not None else None
+    network = vault_graph(workspace.index)
     if private:
-        return network
-    return part(network, [path for path, note in network.nodes.items() if not note.private])
+        return network, root
+    shown = public(network)
+    if root is not None and root not in shown.nodes:
+        raise NotFoundError(f"{root} is private", hint="--private shows it.")
+    left = len(network.nodes) - len(shown.nodes)
+    if left:
+        session.output.notice(
+            f"{left} private note{'s were' if left != 1 else ' was'} left out;"
+            " --private takes them along"
+        )
+    return shown, root
 
 
 def _clusters(network: Graph) -> list[Cluster]:

@@ -160,6 +160,11 @@ def part(graph: Graph, paths: Collection[str]) -> Graph:
     )
 
 
+def public(graph: Graph) -> Graph:
+    """The network without private notes; no link of theirs or to them is left."""
+    return part(graph, [path for path, note in graph.nodes.items() if not note.private])
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A note in the neighbourhood of another, with the link that leads to it.

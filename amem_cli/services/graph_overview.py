@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from amem_cli.core.graph import public
 from amem_cli.core.graph_overview import GROWTH_SPANS, Overview, growth, overview
 from amem_cli.services.stats import vault_graph
 
@@ -18,11 +19,20 @@ if TYPE_CHECKING:
 _EVENTS_AT_ONCE = 500
 
 
-def vault_overview(ports: VaultPorts) -> Overview:
-    """Hubs, clusters, orphans, broken links and growth of the whole vault."""
+def vault_overview(ports: VaultPorts, *, private: bool = True) -> Overview:
+    """Hubs, clusters, orphans, broken links and growth of the vault.
+
+    Args:
+        private: private notes count too.
+    """
     graph = vault_graph(ports.index)
     now = ports.clock.now()
-    return overview(graph, growth(graph, _latest_events(ports.index, now), now))
+    events = _latest_events(ports.index, now)
+    if not private:
+        hidden = {note.key for note in graph.nodes.values() if note.private}
+        events = [event for event in events if (event.note or event.path) not in hidden]
+        graph = public(graph)
+    return overview(graph, growth(graph, events, now))
 
 
 def _latest_events(index: MemoryIndex, now: datetime) -> list[Event]:

@@ -181,11 +181,49 @@ def test_a_neighbourhood_keeps_the_shape_of_the_whole_graph(amem: Program, vault
     assert amem("graph", HUB, "--format", "dot").out.count("[label=") == 14
 
 
-def test_private_notes_can_be_left_out_of_a_file(amem: Program, vault: Path) -> None:
-    write_note(vault, "confidant.md", f"---\nprivate: true\n---\n[[{HUB}]]\n")
-    assert "confidant" in amem("graph", "--format", "dot").out
-    for form in ("dot", "mermaid", "graphml", "canvas", "json"):
-        assert "confidant" not in amem("graph", "--format", form, "--no-private").out
+SHARED_FORMS = ("dot", "mermaid", "graphml", "canvas", "html")
+
+
+@pytest.fixture
+def confidants(vault: Path) -> None:
+    """Private notes with a cluster, a broken link and words of their own."""
+    for number in range(5):
+        others = " ".join(f"[[confidant {each}]]" for each in range(5) if each != number)
+        write_note(
+            vault,
+            f"confidant {number}.md",
+            "---\nprivate: true\ntags: [confiding]\ncontext: Confided to nobody.\n---\n"
+            f"{others} [[{HUB}]] [[A confided wish]]\n",
+        )
+
+
+@pytest.mark.usefixtures("confidants")
+def test_what_is_made_for_others_holds_private_notes_only_when_asked(amem: Program) -> None:
+    for form in SHARED_FORMS:
+        shown = amem("graph", "--format", form)
+        assert "confid" not in shown.out, form
+        assert "5 private notes were left out; --private takes them along" in shown.err
+        around = amem("graph", HUB, "--format", form, "--depth", "3")
+        assert around.code == 0 and "confid" not in around.out, form
+        refused = amem("graph", "confidant 1", "--format", form)
+        assert refused.code == 1 and "is private" in refused.err and "--private" in refused.err
+        open_hearted = amem("graph", "--format", form, "--private")
+        assert "confid" in open_hearted.out and "left out" not in open_hearted.err
+
+
+@pytest.mark.usefixtures("confidants")
+def test_private_notes_are_told_to_their_owner_unless_not_wanted(
+    amem: Program, vault: Path
+) -> None:
+    amem("link", "confidant 0", HUB)
+    for form in ("text", "json"):
+        assert "confidant" in amem("graph", "--format", form).out
+        for words in ((), (HUB,)):
+            shown = amem("--verbose", "graph", *words, "--format", form, "--no-private")
+            assert shown.code == 0 and "confid" not in shown.out, (form, words)
+    told = amem("graph", "--no-private").out
+    assert "17 notes, 42 links" in told and "new link" not in told
+    assert amem("graph", "confidant 1", "--no-private").code == 1
 
 
 def test_what_cannot_be_written_is_said(amem: Program, vault: Path) -> None:

@@ -213,11 +213,11 @@ def test_the_program_writes_the_page_of_a_vault(amem: Program, notes: Path) -> N
     assert all(len(beginning) <= 300 for beginning in beginnings.values())
 
 
-def test_the_program_can_leave_private_notes_out(amem: Program, notes: Path) -> None:
+def test_the_page_of_a_vault_holds_private_notes_only_when_asked(amem: Program, notes: Path) -> None:
     (notes / "diary.md").write_text("---\nprivate: true\n---\n# My diary\n\nNot for others.\n")
     command = ("--vault", str(notes), "graph", "--format", "html", "--output")
-    assert amem(*command, "all.html").code == 0
-    assert amem(*command, "open.html", "--no-private").code == 0
+    assert amem(*command, "all.html", "--private").code == 0
+    assert amem(*command, "open.html").code == 0
     assert "Not for others" in (amem.folder / "all.html").read_text(encoding="utf-8")
     shown = (amem.folder / "open.html").read_text(encoding="utf-8")
     assert "Not for others" not in shown and "diary" not in shown
