@@ -24,4 +24,6 @@ def write_export(path: Path, content: str | bytes) -> None:
         else:
             path.write_text(content, encoding="utf-8")
     except OSError as error:
-        raise SettingsError(f"cannot write {path}: {error.strerror}") from None
+        raise SettingsError(
+            f"cannot write {path}: {error.strerror}", hint="Name a file in a folder that is there."
+        ) from None

@@ -52,14 +52,11 @@ def get(
         amem config get evolution.mode
     """
     from amem_cli import config
-    from amem_cli.core.errors import NotFoundError
 
     session = session_of(context)
-    names = config.keys()
-    if key not in names:
-        raise NotFoundError(f"no setting {key!r}", hint="`amem config list` shows all of them.")
+    name = config.name_of(key)
     with session.workspace(sync=False) as workspace:
-        value = _shown(getattr(workspace.settings, names[key]))
+        value = _shown(getattr(workspace.settings, name))
     text = ", ".join(value) if isinstance(value, list) else str(value)
     session.output.result({"key": key, "value": value}, lambda _: session.output.plain(text))
 
