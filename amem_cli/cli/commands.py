@@ -61,7 +61,7 @@ COMMANDS = {
     ),
     "undo": (
         "memory_commands",
-        "Take back a change, to the byte; a `process`, `remove` or `merge` with all that it did.",
+        "Take back a change, to the byte; a whole run, a removal or a merge with all that it did.",
     ),
     "watch": (
         "watch_command",

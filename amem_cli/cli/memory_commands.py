@@ -165,7 +165,7 @@ def undo(
         bool, typer.Option("--keep-edits", help="Leave fields that were edited since.")
     ] = False,
 ) -> None:
-    """Take back a change, to the byte; a `process`, `remove` or `merge` with all that it did.
+    """Take back a change, to the byte; a whole run, a removal or a merge with all that it did.
 
     Refused where a field was edited since. An undo can be undone.
 

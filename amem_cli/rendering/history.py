@@ -110,7 +110,8 @@ def _what(event: Event) -> str:
 def taken_back(event: Event) -> str:
     """What `undo` says of a change that it took back."""
     whole = {"remove": "removal", "merge": "merge", "process": "whole change", "undo": "undo"}
-    return f"took back the {whole.get(event.kind) or _what(event)} of {event.path}  {event.id}"
+    written = _what(event) if event.kind in ("construct", "link") else f"change of {_what(event)}"
+    return f"took back the {whole.get(event.kind, written)} of {event.path}  {event.id}"
 
 
 def _is_no_new_link(event: Event) -> bool:
