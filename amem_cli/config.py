@@ -209,11 +209,24 @@ def checked(key: str, value: Any, *, place: str = "") -> Any:
     return value
 
 
-def _kind(key: str) -> Any:
+def name_of(key: str) -> str:
+    """The field of `Settings` that a dotted key stands for.
+
+    Raises:
+        NotFoundError: there is no such setting; the hint names the nearest one.
+    """
+    from difflib import get_close_matches
+
     names = keys()
     if key not in names:
-        raise NotFoundError(f"no setting {key!r}", hint="`amem config list` shows all of them.")
-    return type(getattr(Settings(), names[key]))
+        near = get_close_matches(key, names, n=1)
+        hint = f"Did you mean {near[0]}?" if near else "`amem config list` shows all of them."
+        raise NotFoundError(f"no setting {key!r}", hint=hint)
+    return names[key]
+
+
+def _kind(key: str) -> Any:
+    return type(getattr(Settings(), name_of(key)))
 
 
 def load(

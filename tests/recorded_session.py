@@ -21,7 +21,6 @@ TYPED = (
     'amem add --title "Monthly review" \\\n'
     '  "An hour a month replaces the weekly review on Friday."',
     'amem search "when do I read new notes again" -k 1 --no-neighbors',
-    'amem ask "What replaces the Sunday evening review?"',
     'amem history "Weekly review on Friday" -n 1',
     "amem undo EVENT",
 )

@@ -194,7 +194,7 @@ def test_the_commands_of_the_recorded_session_exist() -> None:
 @pytest.mark.models
 def test_the_session_can_be_recorded_anew() -> None:
     drawn = recorded_session.drawing(recorded_session.record())
-    for kept in ("supersedes", "superseded by", "evolved", "took back evolve"):
+    for kept in ("supersedes", "superseded by", "evolved", "took back the change of context"):
         assert kept in drawn and kept in (TOP / "docs" / "images" / "session.svg").read_text(
             "utf-8"
         )

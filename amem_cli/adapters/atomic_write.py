@@ -143,6 +143,8 @@ def write_failure(name: str, error: OSError) -> SettingsError:
         errno.EACCES: "Check the permissions of the folder.",
         errno.EPERM: "Check the permissions of the file and the folder.",
         errno.ENAMETOOLONG: "Give it a shorter name.",
+        errno.ENOENT: "Name a file in a folder that is there.",
+        errno.EISDIR: "Name a file in a folder that is there.",
         errno.EMFILE: "Too many files are open; raise the limit (ulimit -n).",
         errno.EFBIG: "The limit on a file's size is reached (ulimit -f).",
     }.get(error.errno or 0, "Check the disk and the permissions of the folder.")

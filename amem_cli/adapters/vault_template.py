@@ -38,6 +38,8 @@ def create_vault(folder: Path) -> list[str]:
     Raises:
         SettingsError: the folder holds something already, or cannot be written.
     """
+    if folder.is_file():
+        raise SettingsError(f"{folder} is a file", hint="Name a folder for the vault.")
     if (folder / STATE_FOLDER).exists():
         raise SettingsError(
             f"{folder} is a vault already", hint="Use it, or choose another folder."
@@ -57,7 +59,10 @@ def create_vault(folder: Path) -> list[str]:
             shutil.copyfile(source, target)
             written.append(relative.as_posix())
     except OSError as error:
-        raise SettingsError(f"cannot make the vault: {error}") from None
+        raise SettingsError(
+            f"cannot make the vault in {folder}: {error.strerror}",
+            hint="Name a folder that you may write to.",
+        ) from None
     return written
 
 

@@ -61,7 +61,7 @@ COMMANDS = {
     ),
     "undo": (
         "memory_commands",
-        "Take back a change, to the byte; a `process`, `remove` or `merge` with all that it did.",
+        "Take back a change, to the byte; a whole run, a removal or a merge with all that it did.",
     ),
     "watch": (
         "watch_command",
@@ -116,7 +116,7 @@ class CommandsOnDemand(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands by the table."""
         known: dict[str, Any] = {
-            name: TyperCommand(name, help=line) for name, (_, line) in COMMANDS.items()
+            name: TyperCommand(name, short_help=line) for name, (_, line) in COMMANDS.items()
         }
         TyperGroup(commands=known).format_commands(ctx, formatter)
 
@@ -149,4 +149,8 @@ def _build(name: str, module: str) -> Any:
     app = new_app()
     import_module(f"amem_cli.cli.{module}").register(app)
     app.registered_commands = [each for each in app.registered_commands if each.name == name]
-    return get_group(app).commands[name]
+    command = get_group(app).commands[name]
+    for inner in getattr(command, "commands", {}).values():
+        # A help text is cut in a list of commands, a short one is not.
+        inner.short_help = inner.help.split("\n\n")[0]
+    return command

@@ -43,7 +43,10 @@ def import_notes(
         ),
     ] = None,
     into: Annotated[
-        str | None, typer.Option(help="The folder of the vault for the notes; . for the top.")
+        str | None,
+        typer.Option(
+            help="The folder of the vault for the notes; . for the top; otherwise notes_dir."
+        ),
     ] = None,
     unless_known: Annotated[
         bool,
@@ -136,7 +139,10 @@ def _show_import(
 def export_notes(
     context: typer.Context,
     output: Annotated[
-        Path | None, typer.Option(help="Write to this file; to this folder with markdown.")
+        Path | None,
+        typer.Option(
+            help="Write to this file, otherwise to stdout; with markdown, to this folder."
+        ),
     ] = None,
     form: Annotated[
         str, typer.Option("--format", help="jsonl, or markdown that any program reads.")

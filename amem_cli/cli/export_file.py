@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from amem_cli.core.errors import SettingsError, UsageError
+from amem_cli.core.errors import UsageError
 
 _OWN_FOLDER = ".amem"
 
@@ -31,7 +31,9 @@ def write_export(path: Path, content: str | bytes | Iterable[str]) -> None:
     try:
         _write(path, pieces)
     except OSError as error:
-        raise SettingsError(f"cannot write {path}: {error.strerror}") from None
+        from amem_cli.adapters.atomic_write import write_failure
+
+        raise write_failure(str(path), error) from None
 
 
 def _write(path: Path, pieces: Iterable[str | bytes]) -> None:

@@ -37,7 +37,7 @@ def graph(
             " Where not given, by the suffix of --output.",
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file, not to stdout.")] = None,
     as_map: Annotated[
         bool, typer.Option("--map", help="Lay notes of like meaning near one another.")
     ] = False,

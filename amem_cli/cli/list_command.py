@@ -48,7 +48,7 @@ def list_notes(
     sort: Annotated[str, typer.Option(help="created, modified, read, title or path.")] = "created",
     reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
     limit: Annotated[
-        int | None, typer.Option("-n", "--limit", min=1, help="At most so many.")
+        int | None, typer.Option("-n", "--limit", min=1, help="At most so many; otherwise all.")
     ] = None,
 ) -> None:
     """List notes, the newest first.

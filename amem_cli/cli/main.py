@@ -31,7 +31,8 @@ app = new_app(
     cls=CommandsOnDemand,
     name="amem",
     help="A Zettelkasten that organises itself: markdown notes, linked and evolved by a local"
-    " model. Global options may stand before or after the command.",
+    " model. Begin with `amem init DIR`; `amem COMMAND --help` tells of one command. Global options"
+    " may stand before or after the command.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -52,7 +53,12 @@ def _version(wanted: bool) -> None:
 def main(
     context: typer.Context,
     vault: Annotated[
-        Path | None, typer.Option(help="The vault's folder.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="The vault's folder; else AMEM_VAULT, the vault around the current folder, or the"
+            " setting default_vault.",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notices.")] = False,

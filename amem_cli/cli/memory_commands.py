@@ -25,7 +25,9 @@ def register(app: typer.Typer) -> None:
 
 def evolve(
     context: typer.Context,
-    notes: Annotated[list[str] | None, typer.Argument(help="Only these notes.")] = None,
+    notes: Annotated[
+        list[str] | None, typer.Argument(help="Only these notes; otherwise all that wait.")
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="All notes that amem has never processed.")
     ] = False,
@@ -163,7 +165,7 @@ def undo(
         bool, typer.Option("--keep-edits", help="Leave fields that were edited since.")
     ] = False,
 ) -> None:
-    """Take back a change, to the byte; a `process`, `remove` or `merge` with all that it did.
+    """Take back a change, to the byte; a whole run, a removal or a merge with all that it did.
 
     Refused where a field was edited since. An undo can be undone.
 
@@ -178,6 +180,7 @@ def undo(
         amem undo --since yesterday
     """
     from amem_cli.core.errors import UsageError
+    from amem_cli.rendering.history import taken_back
     from amem_cli.services.undo import undo as take_back
     from amem_cli.services.undo import undo_since
 
@@ -194,6 +197,6 @@ def undo(
         "paths": list(undone.paths),
         "kept": list(undone.kept),
     }
-    lines = [f"took back {each.kind} {each.id} in {each.path}" for each in undone.events]
+    lines = [taken_back(each) for each in undone.events]
     lines += [f"left: {line}" for line in undone.kept]
     session.output.result(document, lambda _: session.output.plain("\n".join(lines)))

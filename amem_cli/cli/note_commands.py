@@ -206,8 +206,12 @@ def update(
     context_sentence: Annotated[
         str | None, typer.Option("--context", help="New context sentence.")
     ] = None,
-    keyword: Annotated[list[str] | None, typer.Option(help="The whole new list.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="The whole new list.")] = None,
+    keyword: Annotated[
+        list[str] | None, typer.Option(help="The whole new list; repeat it for each.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="The whole new list; repeat it for each.")
+    ] = None,
     add_keyword: Annotated[list[str] | None, typer.Option(help="Add one.")] = None,
     remove_keyword: Annotated[list[str] | None, typer.Option(help="Remove one.")] = None,
     add_tag: Annotated[list[str] | None, typer.Option(help="Add one.")] = None,

@@ -8,6 +8,10 @@ import typer
 
 from amem_cli.cli.session import session_of
 
+_AFTER_NAME = (
+    "next: amem index --rebuild reads the notes by this name; what stands in them under the former"
+    " name stays, and counts as yours"
+)
 AFTER_ENCODER = "next: amem index embeds the notes anew; searches use the former vectors until then"
 
 
@@ -52,14 +56,11 @@ def get(
         amem config get evolution.mode
     """
     from amem_cli import config
-    from amem_cli.core.errors import NotFoundError
 
     session = session_of(context)
-    names = config.keys()
-    if key not in names:
-        raise NotFoundError(f"no setting {key!r}", hint="`amem config list` shows all of them.")
+    name = config.name_of(key)
     with session.workspace(sync=False) as workspace:
-        value = _shown(getattr(workspace.settings, names[key]))
+        value = _shown(getattr(workspace.settings, name))
     text = ", ".join(value) if isinstance(value, list) else str(value)
     session.output.result({"key": key, "value": value}, lambda _: session.output.plain(text))
 
@@ -102,6 +103,8 @@ def set_value(
     write_value(path, key, new)
     if key == "encoder.model":
         session.output.notice(AFTER_ENCODER)
+    if key.startswith("properties."):
+        session.output.notice(_AFTER_NAME)
     document = {"key": key, "value": _shown(new), "file": str(path)}
     session.output.result(document, lambda _: session.output.plain(f"{key} = {value}  ({path})"))
 

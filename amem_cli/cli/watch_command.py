@@ -48,7 +48,11 @@ def watch(
     uninstall: Annotated[bool, typer.Option("--uninstall", help="Take back --install.")] = False,
     settle: Annotated[
         float | None,
-        typer.Option(min=0, help="Seconds that a note rests before it is thought about."),
+        typer.Option(
+            min=0,
+            help="Seconds that a note rests before it is thought about; otherwise the setting"
+            " evolution.settle_seconds.",
+        ),
     ] = None,
     llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Let the model work.")] = True,
 ) -> None:

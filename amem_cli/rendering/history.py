@@ -81,23 +81,37 @@ def _author(event: Event) -> str:
 
 
 def _deed(event: Event, note: str) -> str:
-    fields = [each.field for each in event.changes if each.field not in _IDENTITY]
-    what = _listing(fields) or ("links" if event.links_before else "text")
+    what = _what(event)
+    of_note, links = (
+        (f"its {what}", "its links") if note == "it" else (f"{what} of {note}", f"links of {note}")
+    )
     deeds = {
         "add": f"added {note}",
         "process": f"read {note}",
-        "construct": f"wrote {what} of {note}",
-        "link": f"changed links of {note}" if _is_no_new_link(event) else f"linked {note}",
-        "evolve": f"changed {what} of {note}",
-        "edit": f"changed {what} of {note}",
+        "construct": f"wrote {of_note}",
+        "link": f"changed {links}" if _is_no_new_link(event) else f"linked {note}",
+        "evolve": f"changed {of_note}",
+        "edit": f"changed {of_note}",
         "remove": f"removed {note}",
         "merge": f"merged {note}",
-        "undo": f"took back a change of {what} of {note}",
+        "undo": f"took back a change of {of_note}",
         "reject": f"turned down a change of {note}",
-        "release": f"edited {what} of {note} by hand",
+        "release": f"edited {of_note} by hand",
         "baseline": f"made a vault of {len(event.known)} known texts",
     }
     return deeds.get(event.kind, f"{event.kind} {note}")
+
+
+def _what(event: Event) -> str:
+    fields = [each.field for each in event.changes if each.field not in _IDENTITY]
+    return _listing(fields) or ("links" if event.links_before else "text")
+
+
+def taken_back(event: Event) -> str:
+    """What `undo` says of a change that it took back."""
+    whole = {"remove": "removal", "merge": "merge", "process": "whole change", "undo": "undo"}
+    written = _what(event) if event.kind in ("construct", "link") else f"change of {_what(event)}"
+    return f"took back the {whole.get(event.kind, written)} of {event.path}  {event.id}"
 
 
 def _is_no_new_link(event: Event) -> bool:

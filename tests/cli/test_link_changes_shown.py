@@ -26,7 +26,7 @@ def test_history_tells_a_link_before_and_after_and_why(amem: Program, ports: Vau
     carry_out(ports, "Third", [change(removed=True)])
     told = amem("history", "First").out
     lines = [line.strip() for line in told.splitlines()]
-    assert "because of “Third”, amem changed links of it" in told
+    assert "because of “Third”, amem changed its links" in told
     assert "links    - [[Second]]  related 0.5: as one" in lines
     assert "links    + [[Second]]  supersedes 0.8: the news say so" in lines
     assert "links    - [[Second]]  supersedes 0.8: the news say so" in lines

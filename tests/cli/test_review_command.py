@@ -114,12 +114,12 @@ def test_history_is_a_story_with_reasons_costs_and_diffs(amem: Program, ports: V
     amem("review", "--accept-all")
     story = amem("history", "Lamination").out
     assert "you added it" in story
-    assert "because of “Torn dough”, amem changed context of it" in story
+    assert "because of “Torn dough”, amem changed its context" in story
     assert f"+ {CHANGE['context']}" in story
     assert str(CHANGE["why"]) in story
     assert "accepted by you" in story
     new = amem("history", "Torn dough").out
-    assert "amem wrote keywords, tags and context of it" in new
+    assert "amem wrote its keywords, tags and context" in new
     assert "1 call, " in new and "tokens" in new
     assert "because of it, amem changed context of “Lamination”" in new
     events = amem("history", "Lamination", "--json").json

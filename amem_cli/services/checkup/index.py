@@ -56,7 +56,8 @@ def index_findings(
             "index",
             PLACE,
             f"is not in step with the vault: {_summary(differences)}",
-            "`amem index` brings it up to date, as most commands do by themselves.",
+            "`amem index` brings it up to date, as most commands do by themselves; otherwise"
+            " `amem index --rebuild`.",
             severity="notice" if all(each.endswith(_BEHIND) for each in differences) else "problem",
             mend=update,
         )
