@@ -80,6 +80,8 @@ def with_own_settings(options: argparse.Namespace) -> argparse.Namespace:
     options.backend = options.backend or ("openai" if options.base_url else "llama.cpp")
     options.window = options.window or own.llm_context_tokens
     options.deadline = options.deadline or own.llm_deadline_seconds
+    options.encoder, options.reranker = own.encoder_model, own.search_reranker
+    options.candidates, options.max_links = own.evolution_candidates, own.evolution_max_links
     return options
 
 
@@ -113,6 +115,7 @@ def main(given: Sequence[str] | None = None, encoder: Encoder | None = None) -> 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
     """All that decides what is answered."""
     names = ("backend", "model", "writer", "window", "k", "prompt", "seed")
+    names += ("encoder", "reranker", "candidates", "max_links")
     data = options.data.resolve()
     return {"data": data.name, **{name: getattr(options, name) for name in names}}
 
@@ -215,6 +218,8 @@ class Run:
             model = self.reading.model
         self.model = MeteredModel(model) if model is not None else None
         self.replies = self.results.replies()
+        # One for all conversations: of a dead model each would see too few failures to stop.
+        self.breaker = Breaker(self.results.answers)
 
     def _perfect_writer(self) -> PerfectModel | None:
         folder = self.options.data / "gold"
@@ -252,7 +257,6 @@ class Run:
     ) -> None:
         vault = remembered(self.results, conversation, memory, self._design(memory), self.encoder)
         self.encoder.save()
-        breaker = Breaker(self.results.answers)
         options = self.options
         paper = options.prompt == "paper"
         for at, (row, question) in enumerate(due, 1):
@@ -261,17 +265,17 @@ class Run:
             )
             reply = reader.reply(question)
             why = reply.problems[0] if reply.problems else "no answer"
-            breaker.write(as_row(reply), failed=reply.failed, why=why)
+            self.breaker.write(as_row(reply), failed=reply.failed, why=why)
             if at % 10 == 0 or at == len(due):
                 place = f"{conversation.name}, {row.name}"
                 print(f"{place}: {at} of {len(due)} answers ({memory})", file=sys.stderr)
-        breaker.flush()
         vault.close()
 
     def document(
         self, chosen: Sequence[Conversation], questions: Sequence[Question], rows: Sequence[Row]
     ) -> dict[str, Any]:
         """All figures of the run."""
+        self.breaker.flush()
         replies = self.results.replies()
         figures = Figures(
             questions, rows, replies, self.encoder,

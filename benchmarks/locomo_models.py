@@ -8,10 +8,11 @@ from typing import Any
 
 from locomo_data import Conversation, Question
 from memory_requests import as_answer
+from watched_model import WatchedModel
 
 from amem_cli.core.answering import LONGEST_ANSWER, MOST_CITED
 from amem_cli.core.errors import ModelError
-from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
+from amem_cli.core.ports import ModelAnswer, ModelRequest
 from amem_cli.core.wikilinks import plain_text
 from amem_cli.core.words import words
 from amem_cli.services.outcome import ModelUse
@@ -22,7 +23,7 @@ _TELLING_WORDS = 8
 
 
 @dataclass
-class MeteredModel:
+class MeteredModel(WatchedModel):
     """A model whose cost is counted.
 
     Attributes:
@@ -30,40 +31,23 @@ class MeteredModel:
         error: of the last request, empty where it was answered.
     """
 
-    model: LanguageModel
     use: ModelUse = field(default_factory=ModelUse)
     error: str = ""
 
     def begin(self, question: Question, conversation: Conversation) -> None:
         """The next requests are about this question."""
         self.use, self.error = ModelUse(), ""
-        told = getattr(self.model, "expect", None)
-        if told is not None:
-            told(question, conversation)
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def is_remote(self) -> bool:
-        return self.model.is_remote
+        self.tell("expect", question, conversation)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         try:
-            answer = self.model.answer(request)
+            answer = super().answer(request)
         except ModelError as error:
             self.error = error.message
             raise
         self.error = ""
         self.use += ModelUse(1, answer.prompt_tokens, answer.answer_tokens, answer.seconds)
         return answer
-
-    def close(self) -> None:
-        self.model.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.model, name)
 
 
 class PerfectReader:

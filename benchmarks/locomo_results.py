@@ -22,6 +22,7 @@ class Reply:
         shown, cited: ids of the turns that it was made from, and of those it names.
         whole: share of the conversation's turns that fitted, where all were to be shown.
         failed: the model gave no answer.
+        unread: no answer could be read from what it gave, or it was not asked at all.
     """
 
     row: str
@@ -39,6 +40,12 @@ class Reply:
     whole: float = 1.0
     failed: bool = False
     problems: tuple[str, ...] = ()
+    unread: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was said that there is no answer."""
+        return not (self.held or self.failed or self.unread)
 
 
 class LineLog:

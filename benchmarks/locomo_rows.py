@@ -215,7 +215,7 @@ class Reader:
         lines = memory_lines(sources, self._ports.index)
         deadline = self._settings.deadline
         request = paper_request(question, lines, deadline=deadline, seed=self.seed)
-        said, problems = "", []
+        said, problems, answer = "", [], None
         try:
             answer, fault, _ = ask_once(self.model, request)
             said = said_of(answer)
@@ -232,6 +232,7 @@ class Reader:
             shown=shown,
             whole=whole,
             problems=tuple(problems),
+            unread=answer is None,
         )
 
     def _whole(self, question: Question) -> Reply:
@@ -242,7 +243,14 @@ class Reader:
         if not sources:
             why = "the window holds not one turn"
             return Reply(
-                self.row.name, question.id, "", False, "nothing", whole=0.0, problems=(why,)
+                self.row.name,
+                question.id,
+                "",
+                False,
+                "nothing",
+                whole=0.0,
+                problems=(why,),
+                unread=True,
             )
         if self.paper:
             return self._as_paper(question, sources, share)
@@ -260,6 +268,7 @@ class Reader:
             cited=self._ids(path_of[label] for label in checked.cited) if checked else (),
             whole=share,
             problems=tuple(problems),
+            unread=checked is None,
         )
 
     def _ids(self, paths: Any) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class Figures:
                 keys.append((row.name, question.id))
                 pairs.append((said, wanted))
                 scores[keys[-1]] = text_scores(said, wanted, question.category)
-                scores[keys[-1]]["held"] = float(reply.held)
+                scores[keys[-1]] |= {"held": float(reply.held), "refused": float(reply.refused)}
         for key, cosine in zip(keys, similarities(pairs, encoder), strict=True):
             scores[key]["sbert"] = cosine
         return scores
@@ -112,8 +112,7 @@ class Figures:
         return {name: self.interval(self.values(row, part, name)) for name in names}
 
     def _refusals(self, row: Row, part: Sequence[Question]) -> dict[str, Figure]:
-        held = self.values(row, part, "held")
-        found = {"refused": self.interval([1 - each for each in held])}
+        found = {"refused": self.interval(self.values(row, part, "refused"))}
         trapped = [each for each in part if each.trap]
         if self.paper_adversarial and trapped:
             for name in ("f1", "bleu1"):

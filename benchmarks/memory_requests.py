@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from watched_model import WatchedModel
+
 from amem_cli.core.answer_schema import AnswerRejected, read_answer
 from amem_cli.core.model_text import quote_line
-from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
+from amem_cli.core.ports import ModelAnswer, ModelRequest
 from amem_cli.core.sources import estimated_tokens
 
 LINKING, CONSTRUCTION, BOTH = "linking", "construction", "both steps"
@@ -109,7 +111,7 @@ class Exchange:
 
 
 @dataclass
-class ObservedModel:
+class ObservedModel(WatchedModel):
     """A model that remembers what it was asked and what it said.
 
     Attributes:
@@ -117,28 +119,17 @@ class ObservedModel:
         exchanges: since `begin`.
     """
 
-    model: LanguageModel
     known: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     exchanges: list[Exchange] = field(default_factory=list)
 
     def begin(self, note_id: str, known: Mapping[str, tuple[str, str]]) -> None:
         """The next requests are about this note of a vault with those notes."""
         self.known, self.exchanges = known, []
-        told = getattr(self.model, "begin", None)
-        if told is not None:
-            told(note_id, known)
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def is_remote(self) -> bool:
-        return self.model.is_remote
+        self.tell("begin", note_id, known)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         started = time.perf_counter()
-        answer = self.model.answer(request)
+        answer = super().answer(request)
         seconds = time.perf_counter() - started
         try:
             said = read_answer(answer.text, request.schema) if answer.complete else None
@@ -160,10 +151,6 @@ class ObservedModel:
 
     def close(self) -> None:
         """The model outlives the vault that it was lent to."""
-
-    def __getattr__(self, name: str) -> Any:
-        # Whatever else a kind of model can do (a fit of its own, a count of tokens).
-        return getattr(self.model, name)
 
 
 def as_answer(said: Mapping[str, Any], request: ModelRequest) -> ModelAnswer:

@@ -24,10 +24,22 @@ def _strong_recall(sums: Any) -> Any:
     return share(sums[3], sums[4])
 
 
+def _means(rows: str, columns: Mapping[str, int]) -> list[tuple[str, str, Measure]]:
+    return [(title, rows, mean(column)) for title, column in columns.items()]
+
+
+FOUND_PAIRS: list[tuple[str, str, Measure]] = [
+    ("precision", "pairs", precision),
+    ("recall", "pairs", recall),
+]
+COSTS: list[tuple[str, str, Measure]] = [
+    ("calls", "notes", mean(0)),
+    ("tokens", "notes", lambda sums: share(sums[1] + sums[2], sums[ONES])),
+    *_means("notes", {"written": 2, "model s": 3, "all s": 4, "replaced": 5}),
+]
 FIGURES: dict[str, list[tuple[str, str, Measure]]] = {
     "links": [
-        ("precision", "pairs", precision),
-        ("recall", "pairs", recall),
+        *FOUND_PAIRS,
         ("F1", "pairs", f1),
         ("strong recall", "pairs", _strong_recall),
         ("relation", "pairs", column_share(5, 0)),
@@ -35,67 +47,32 @@ FIGURES: dict[str, list[tuple[str, str, Measure]]] = {
         ("orphans", "orphans", mean(0)),
         ("a note", "pairs", mean(1)),
     ],
-    "metadata": [
-        ("keyword F1", "labels", mean(0)),
-        ("kw. soft", "labels", mean(1)),
-        ("tag F1", "labels", mean(2)),
-        ("tag soft", "labels", mean(3)),
-        ("context", "labels", mean(4)),
-        ("title", "labels", mean(5)),
-    ],
+    "metadata": _means(
+        "labels",
+        {"keyword F1": 0, "kw. soft": 1, "tag F1": 2, "tag soft": 3, "context": 4, "title": 5},
+    ),
     "evolution": [
-        ("precision", "pairs", precision),
-        ("recall", "pairs", recall),
+        *FOUND_PAIRS,
         ("kept", "kept", mean(0)),
         ("tags add", "fields", column_share(0, 1)),
         ("tags drop", "fields", column_share(2, 3)),
         ("kw. add", "fields", column_share(4, 5)),
         ("kw. soft", "fields", column_share(6, 5)),
-        ("before", "fields", mean(7)),
-        ("after", "fields", mean(8)),
-        ("rewritten", "fields", mean(9)),
+        *_means("fields", {"before": 7, "after": 8, "rewritten": 9}),
     ],
     "questions": [
-        ("text@5", "asked", mean(0)),
-        ("text@10", "asked", mean(1)),
-        ("meta@5", "asked", mean(3)),
-        ("meta@10", "asked", mean(4)),
-        ("links@5", "asked", mean(6)),
-        ("links@10", "asked", mean(7)),
-        ("links@5+n", "asked", mean(8)),
-        ("gold@5", "asked", mean(9)),
-        ("gold@10", "asked", mean(10)),
-        ("goldl.@5", "asked", mean(12)),
-        ("goldl.@10", "asked", mean(13)),
-        ("goldl.@5+n", "asked", mean(14)),
+        *_means("asked", {"text@5": 0, "text@10": 1, "meta@5": 3, "meta@10": 4}),
+        *_means("asked", {"links@5": 6, "links@10": 7, "links@5+n": 8, "gold@5": 9, "gold@10": 10}),
+        *_means("asked", {"goldl.@5": 12, "goldl.@10": 13, "goldl.@5+n": 14}),
         ("gain@5", "asked", recovered(0, 3, 9)),
         ("gain@10", "asked", recovered(1, 4, 10)),
         ("all gain@5", "asked", recovered(0, 6, 9)),
     ],
-    "cost": [
-        ("calls", "notes", mean(0)),
-        ("tokens", "notes", lambda sums: share(sums[1] + sums[2], sums[ONES])),
-        ("written", "notes", mean(2)),
-        ("model s", "notes", mean(3)),
-        ("all s", "notes", mean(4)),
-        ("replaced", "notes", mean(5)),
-    ],
-    "wikilinks": [
-        ("precision", "pairs", precision),
-        ("recall", "pairs", recall),
-        ("F1", "pairs", f1),
-        ("a note", "written", mean(0)),
-    ],
+    "cost": COSTS,
+    "wikilinks": [*FOUND_PAIRS, ("F1", "pairs", f1), ("a note", "written", mean(0))],
     "conversations": [
-        ("calls", "notes", mean(0)),
-        ("tokens", "notes", lambda sums: share(sums[1] + sums[2], sums[ONES])),
-        ("written", "notes", mean(2)),
-        ("model s", "notes", mean(3)),
-        ("all s", "notes", mean(4)),
-        ("replaced", "notes", mean(5)),
-        ("found@5", "asked", mean(0)),
-        ("found@10", "asked", mean(1)),
-        ("found@5+n", "asked", mean(2)),
+        *COSTS,
+        *_means("asked", {"found@5": 0, "found@10": 1, "found@5+n": 2}),
     ],
 }
 COUNTS = {"calls", "tokens", "written", "model s", "all s", "a note", "replaced"}

@@ -19,7 +19,8 @@ class RememberingEncoder:
     """An encoder that keeps its vectors in a file, for the next run on the same texts.
 
     Args:
-        file: an .npz file that may be missing; None to keep the vectors in memory only.
+        file: an .npz file that may be missing; vectors of another encoder in it are not used, and
+            go with the next save. None to keep the vectors in memory only.
     """
 
     def __init__(self, encoder: Encoder, file: Path | None) -> None:
@@ -30,8 +31,10 @@ class RememberingEncoder:
         self._saved = 0
         if file is not None and file.exists():
             with np.load(file) as stored:
-                texts = json.loads(stored["texts"].tobytes())
-                self._known = dict(zip(texts, stored["vectors"], strict=True))
+                # Vectors of another encoder would be compared with those of this one.
+                if str(stored.get("model", "")) == encoder.model_id:
+                    texts = json.loads(stored["texts"].tobytes())
+                    self._known = dict(zip(texts, stored["vectors"], strict=True))
             self._saved = len(self._known)
 
     @property
@@ -68,5 +71,6 @@ class RememberingEncoder:
         if self._file is None or len(self._known) == self._saved:
             return
         texts = np.frombuffer(json.dumps(list(self._known)).encode(), dtype=np.uint8)
-        np.savez(self._file, texts=texts, vectors=np.array(list(self._known.values())))
+        vectors = np.array(list(self._known.values()))
+        np.savez(self._file, model=self.model_id, texts=texts, vectors=vectors)
         self._saved = len(self._known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -46,21 +47,14 @@ def amem_note(record: Mapping[str, Any], place: str, line: int = 0) -> SourceNot
     content = _text(record.get("content"))
     if not content.strip():
         raise ValueError("no “content”")
-    note_id = _text(record.get("id"))
     category = _meant(record.get("category"))
-    return SourceNote(
-        key=note_id or content,
-        place=place,
-        line=line,
-        raw=content.encode("utf-8", "replace"),
-        has_header=False,
-        id=note_id if _ID.fullmatch(note_id) else "",
+    return replace(
+        _bare_note(record, content, place, line),
         created=moment_in(_text(record.get("timestamp"))),
         keywords=texts_in(record.get("keywords")),
         tags=_tags(texts_in(record.get("tags"))),
         context=_meant(record.get("context")),
         links=texts_in(record.get("links")),
-        names=(note_id,) if note_id else (),
         properties={"category": category} if category else {},
     )
 
@@ -88,17 +82,10 @@ def mem0_note(record: Mapping[str, Any], place: str, line: int = 0) -> SourceNot
     content = _text(record.get("memory")) or _text(record.get("data"))
     if not content.strip():
         raise ValueError("no “memory”")
-    note_id = _text(record.get("id"))
-    return SourceNote(
-        key=note_id or content,
-        place=place,
-        line=line,
-        raw=content.encode("utf-8", "replace"),
-        has_header=False,
-        id=note_id if _ID.fullmatch(note_id) else "",
+    return replace(
+        _bare_note(record, content, place, line),
         created=moment_in(_text(record.get("created_at"))),
         tags=_tags(texts_in(record.get("categories"))),
-        names=(note_id,) if note_id else (),
         properties=_properties(record) | _privacy(record.get("metadata")),
     )
 
@@ -134,6 +121,20 @@ def memories_in_history(rows: Iterator[Mapping[str, Any]]) -> Iterator[dict[str,
         known["memory"] = row.get("new_memory") or known.get("memory")
         known |= {name: row[name] for name in ("actor_id", "role") if row.get(name)}
     yield from memories.values()
+
+
+def _bare_note(record: Mapping[str, Any], content: str, place: str, line: int) -> SourceNote:
+    """A text under the id that the record has."""
+    note_id = _text(record.get("id"))
+    return SourceNote(
+        key=note_id or content,
+        place=place,
+        line=line,
+        raw=content.encode("utf-8", "replace"),
+        has_header=False,
+        id=note_id if _ID.fullmatch(note_id) else "",
+        names=(note_id,) if note_id else (),
+    )
 
 
 def _properties(record: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:

@@ -218,6 +218,47 @@ def test_a_run_that_a_dead_server_stopped_goes_on_where_it_was(locomo: Any, data
         assert (again, server.requests) == (document, [])
 
 
+def test_a_dead_server_is_told_also_where_each_conversation_has_one_question(
+    locomo: Any, data: Path
+) -> None:
+    samples = [{**SAMPLE, "sample_id": f"conv-{name}"} for name in "abc"]
+    data.write_text(json.dumps(samples), encoding="utf-8")
+    folder = data.parent / "run"
+    with ChatServer() as server:
+        server.faults = ["401"]
+        with pytest.raises(SystemExit, match="failed 3 times in a row"):
+            run(
+                locomo, data, "--base-url", server.url, "--model", "m", "--categories", "2",
+                "--rows", "full-context", "--results", str(folder),
+            )  # fmt: skip
+    assert not (folder / "answers.jsonl").exists()
+
+
+@pytest.mark.parametrize("row", ["full-context", "paper-prompt"])
+@pytest.mark.parametrize("said", ["no JSON at all", "401"])
+def test_a_model_that_gives_no_answer_has_refused_nothing(
+    locomo: Any, data: Path, row: str, said: str
+) -> None:
+    with ChatServer() as server:
+        server.content = said
+        server.faults = [said] if said == "401" else []
+        document = run(
+            locomo, data, "--base-url", server.url, "--model", "m", "--writer", "none",
+            "--categories", "5", "--rows", row,
+        )  # fmt: skip
+    assert document["unanswerable"]["rows"][row]["refused"][0] == 0.0
+
+
+def test_answers_of_another_encoder_are_not_mixed_in(
+    locomo: Any, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--backend", "none", "--rows", "plain-rag", "--results", str(data.parent / "run"))
+    run(locomo, data, *options)
+    monkeypatch.setenv("AMEM_ENCODER_MODEL", "another")
+    with pytest.raises(SystemExit, match="encoder 'all-MiniLM-L6-v2'; name another folder"):
+        run(locomo, data, *options)
+
+
 def test_a_note_that_a_killed_run_did_not_tell_of_is_added_once(locomo: Any, data: Path) -> None:
     folder = data.parent / "run"
     options = ("--backend", "none", "--rows", "amem", "--results", str(folder))
