@@ -270,11 +270,8 @@ def _tell_private(session: Session, left: int) -> None:
 def _tell_named(session: Session, named: Mapping[str, set[str]], cut_links: int) -> None:
     """Say which notes name private ones that were left out: their words are not rewritten."""
     if cut_links:
-        session.output.notice(
-            f"{cut_links} entr{'y' if cut_links == 1 else 'ies'} of `links` that"
-            f" lead{'s' if cut_links == 1 else ''} to notes that were left out"
-            f" {'is' if cut_links == 1 else 'are'} not in it"
-        )
+        entries = "1 entry" if cut_links == 1 else f"{cut_links} entries"
+        session.output.notice(f"{entries} of `links` left out with the notes that they lead to")
     if not named:
         return
     from amem_cli.core.errors import Problem
@@ -283,7 +280,7 @@ def _tell_named(session: Session, named: Mapping[str, set[str]], cut_links: int)
     session.output.notice(
         f"{len(named)} note{'' if len(named) == 1 else 's'} still"
         f" name{'s' if len(named) == 1 else ''} {count} private"
-        f" note{'' if count == 1 else 's'} in their own words:"
+        f" note{'' if count == 1 else 's'} in the text, which is not changed:"
     )
     session.output.problems(
         [Problem(path, 0, f"names {', '.join(sorted(named[path]))}") for path in sorted(named)]

@@ -66,7 +66,8 @@ def import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Itera
 def _summary(report: ImportReport, dry_run: bool) -> str:
     count = len(report.made)
     verb = "would be imported" if dry_run else "imported"
-    parts = [f"{_counted(count, 'note')} {verb}", f"{report.skipped} {'was' if report.skipped == 1 else 'were'} there already"]
+    were = "was" if report.skipped == 1 else "were"
+    parts = [f"{_counted(count, 'note')} {verb}", f"{report.skipped} {were} there already"]
     changed = sum(note.decision == "changed" for note in report.there)
     if changed:
         parts[-1] += f" ({changed} changed in the source since)"

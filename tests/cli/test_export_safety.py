@@ -75,7 +75,7 @@ def test_a_text_that_names_a_private_note_is_told_and_not_rewritten(
     assert text.endswith("---\nSee Secret plan, it.\n")
     named = [{"path": "B.md", "names": ["Diary.md", "Secret plan.md"]}]
     assert done.json["names_private"] == named
-    assert "1 note still names 2 private notes in their own words" in done.err
+    assert "1 note still names 2 private notes in the text" in done.err
 
 
 def test_lines_without_private_notes_hold_no_link_to_them(
