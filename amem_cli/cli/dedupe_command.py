@@ -198,7 +198,8 @@ def _merge_by_keys(
             break
         if key != "s":
             pair = (now[0], now[1]) if key == "m" else (now[1], now[0])
-            _try_merge(workspace, pair, mentions, merges, problems)
+            # Told at once: who leaves with Ctrl-C sees no summary.
+            session.output.notice(_try_merge(workspace, pair, mentions, merges, problems))
     return merges, problems
 
 
@@ -216,13 +217,17 @@ def _try_merge(
     mentions: Mentions,
     merges: list[Merged],
     problems: list[str],
-) -> None:
+) -> str:
+    """Merge two notes; returns in a line what came of it."""
     from amem_cli.services.merge import merge
 
     try:
-        merges.append(merge(workspace.ports, *pair, mentions=mentions))
+        merged = merge(workspace.ports, *pair, mentions=mentions)
     except AmemError as error:
         problems.append(_told(pair[1], error))
+        return f"! {problems[-1]}"
+    merges.append(merged)
+    return f"merged; `amem undo {merged.event}` takes it back"
 
 
 def _show_pair(

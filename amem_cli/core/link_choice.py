@@ -14,7 +14,7 @@ from amem_cli.core.link_reasons import link_reason
 from amem_cli.core.markdown_prose import prose
 from amem_cli.core.note import MemoryLink, Note, Relation
 from amem_cli.core.note_terms import DocumentFrequency, mentions_title, searchable
-from amem_cli.core.succession import says_it_replaces, stance
+from amem_cli.core.succession import replaced_titles, stance
 from amem_cli.core.words import (
     is_stopword,
     sentences,
@@ -67,12 +67,8 @@ def link_suggestions(
         Links with a one-sentence reason in the note's language.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
-    said = sentences(prose(note.body))
-    replaced = {
-        i
-        for i, older in enumerate(candidates)
-        if not _is_newer(older, note) and says_it_replaces(older.title, said)
-    }
+    named = replaced_titles([older.title for older in candidates], sentences(prose(note.body)))
+    replaced = {i for i in named if not _is_newer(candidates[i], note)}
     scored = sorted(
         (
             (max(strength(entry), _STRENGTH_OF_REPLACED * (i in replaced)), i)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from amem_cli.core.note import Relation
 from amem_cli.core.words import TOKEN, fold, is_stopword, is_unspaced
@@ -35,6 +35,8 @@ _REPLACES = re.compile(
     r"|de[nrm]|die|das|mein\w{0,2}|unser\w{0,2}|alte[nrs]?|bisherige[nrs]?|früher[enrs]{1,2}"
     r"|le|la|les|el|los|las|mi|mon|ma|notre|nuestr[ao])){0,3}\W{1,3}"
 )
+# Letters on either side: what is called a sentence may be a whole note.
+_LOOKED_AT = 300
 # "löst … ab".
 _PARTED = re.compile(r"[^,;:.]{0,60} ab\b")
 _AGAINST = re.compile(
@@ -53,35 +55,40 @@ _BY = re.compile(r"\b(?:by|with|durch|par|por)\b")
 _NARROWING = frozenset(["of", "von", "vom", "des", "der", "du", "de", "del", "della"])
 
 
-def says_it_replaces(title: str, sentences: Iterable[str]) -> bool:
-    """Whether a sentence says in so many words that what a title names is replaced.
+def replaced_titles(titles: Sequence[str], sentences: Iterable[str]) -> set[int]:
+    """Which of the titles name what a sentence says in so many words is replaced, by position.
 
     The whole title of two words or more stands right behind the verb, and nothing that belongs to
     it behind that. So the words may be everyday ones, which elsewhere stand in a text by chance.
     """
+    verbs = [
+        verb
+        for sentence in map(fold, sentences)
+        for verb in _REPLACES.finditer(sentence)
+        if not is_doubted(sentence, verb.start())
+    ]
+    return {at for at, title in enumerate(titles) if verbs and _is_replaced(title, verbs)}
+
+
+def _is_replaced(title: str, verbs: Iterable[re.Match[str]]) -> bool:
     tokens = TOKEN.findall(fold(title))
     if any(map(is_unspaced, tokens)) or sum(not is_stopword(token) for token in tokens) < 2:
         return False
     named = re.compile(r"\W{1,3}".join(map(re.escape, tokens)) + r"(?!\w)")
-    return any(_is_replaced(named, fold(sentence)) for sentence in sentences)
+    return any(_is_object(named, verb) for verb in verbs)
 
 
-def _is_replaced(named: re.Pattern[str], sentence: str) -> bool:
-    for verb in _REPLACES.finditer(sentence):
-        found = named.match(sentence, verb.end())
-        if found is None or is_doubted(sentence, verb.start()):
-            continue
-        rest = sentence[found.end() :]
-        follows = _NEXT_WORD.match(rest)
-        if "lös" in verb[0]:
-            if _PARTED.match(rest):
-                return True
-            continue
-        if _NARROWED.match(rest):
-            continue
-        if follows is None or (is_stopword(follows[1]) and follows[1] not in _NARROWING):
-            return True
-    return False
+def _is_object(named: re.Pattern[str], verb: re.Match[str]) -> bool:
+    found = named.match(verb.string, verb.end())
+    if found is None:
+        return False
+    rest = verb.string[found.end() : found.end() + _LOOKED_AT]
+    if "lös" in verb[0]:
+        return _PARTED.match(rest) is not None
+    follows = _NEXT_WORD.match(rest)
+    if _NARROWED.match(rest):
+        return False
+    return follows is None or (is_stopword(follows[1]) and follows[1] not in _NARROWING)
 
 
 def stance(title: str, sentence: str) -> Relation | None:
@@ -91,7 +98,8 @@ def stance(title: str, sentence: str) -> Relation | None:
     for relation, cue in _CUES:
         for found in cue.finditer(folded):
             # "lunch is replaced by the review": not the review is.
-            takes_its_place = _BY.search(folded, found.end(), max(named, 0)) is not None
+            until = min(max(named, 0), found.end() + _LOOKED_AT)
+            takes_its_place = _BY.search(folded, found.end(), until) is not None
             if not (takes_its_place or is_doubted(folded, found.start())):
                 return relation
     return None
@@ -99,7 +107,7 @@ def stance(title: str, sentence: str) -> Relation | None:
 
 def is_doubted(sentence: str, cue: int) -> bool:
     """Whether a folded sentence denies, asks or supposes what it says from the place `cue` on."""
-    before = sentence[:cue]
+    before = sentence[max(cue - _LOOKED_AT, 0) : cue]
     clause = _CLAUSE.split(before)[-1]
-    asks = sentence.rstrip(" \"”'’)").endswith("?")
+    asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)").endswith("?")
     return asks or _AGAINST.search(clause) is not None or _UNLESS.search(before) is not None

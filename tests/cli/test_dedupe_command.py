@@ -105,6 +105,20 @@ def test_on_a_terminal_each_pair_is_asked_about(amem: Program) -> None:
     assert sorted(path.name for path in root.glob("*.md")) == ["Call.md", "Two.md"]
 
 
+def test_who_leaves_in_the_middle_was_told_what_was_done(amem: Program) -> None:
+    root = vault(amem, One=TEXT, Two=TEXT, Call="Ring.\n")
+    write_note(root, "b/Call.md", "Ring.\n")
+    code, shown = at_terminal(
+        amem.folder,
+        ["--vault", "v", "dedupe", "--merge", "--exact"],
+        [("2 left", "m"), ("1 left", "\x03")],
+        **amem.environment,
+    )
+    assert code == 130
+    assert "merged; `amem undo " in plain(shown)
+    assert not (root / "b/Call.md").exists()
+
+
 def test_adding_a_text_that_is_there_is_told_and_done(amem: Program) -> None:
     vault(amem, One=TEXT)
     added = amem("--vault", "v", "add", TEXT, "--title", "Mine", "--no-wait", "--json")
