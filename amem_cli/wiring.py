@@ -154,6 +154,18 @@ class Workspace:
             raise SettingsError(f"{state} is not a folder", hint="A vault keeps its own .amem.")
         return VaultFolder(self.root, excluded=self.settings.exclude_folders)
 
+    def refuse_if_gone(self) -> None:
+        """Refuse to go on where the folder is not there any more: nothing is made in its place.
+
+        Raises:
+            SettingsError: it is gone.
+        """
+        if not (self.root / STATE_FOLDER).is_dir():
+            raise SettingsError(
+                f"{self.root} is no vault any more",
+                hint="Was it moved or deleted, or its drive taken out? It is used once it is back.",
+            )
+
     @property
     def index_file(self) -> Path:
         """The index of this vault."""

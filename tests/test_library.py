@@ -183,6 +183,23 @@ def test_how_often_a_memory_was_read_outlasts_the_day_it_gets_an_id(
     assert note.retrieval_count == 2
 
 
+def test_a_vault_that_is_gone_is_told_and_nothing_is_made_in_its_place(
+    memory: AgenticMemorySystem, tmp_path: Path
+) -> None:
+    first = memory.add_note("The walrus dives for clams.")
+    (tmp_path / "vault").rename(tmp_path / "elsewhere")
+    for call in (
+        lambda: memory.search("clams"),
+        lambda: memory.add_note("Never."),
+        lambda: memory.read(first),
+    ):
+        with pytest.raises(AmemError, match="no vault any more"):
+            call()
+    assert not (tmp_path / "vault").exists()
+    (tmp_path / "elsewhere").rename(tmp_path / "vault")
+    assert [hit["id"] for hit in memory.search("clams")] == [first]
+
+
 def test_changed_settings_are_taken_up_and_broken_ones_are_told(
     memory: AgenticMemorySystem, tmp_path: Path
 ) -> None:

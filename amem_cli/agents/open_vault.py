@@ -15,6 +15,7 @@ from amem_cli.core.errors import (
     AmemError,
     IndexFault,
     NotFoundError,
+    SettingsError,
     UsageError,
 )
 from amem_cli.services.query import Filters, encoder_if_any
@@ -105,17 +106,31 @@ class OpenVault:
         return self.workspace.index
 
     def refresh(self, call: Call) -> None:
-        """See what changed in the folder and in the settings since the last call."""
-        if self._opened is not None and self._opened.settings_version != self._settings:
-            self._open_anew()
+        """See what changed in the folder and in the settings since the last call.
+
+        Raises:
+            SettingsError: the settings cannot be read, or the vault is gone.
+        """
+        if self._opened is not None:
+            try:
+                self._opened.refuse_if_gone()
+            except SettingsError:
+                # What comes back in its place may be other files.
+                self._let_go()
+                raise
+            if self._opened.settings_version != self._settings:
+                self._let_go(commit=True)
+        else:
+            Workspace(self.root).refuse_if_gone()
         synchronise(self.ports, progress=call.portions("reading notes"))
 
-    def _open_anew(self) -> None:
-        """Take up changed settings, or leave that to a later call where the model is at work."""
+    def _let_go(self, *, commit: bool = False) -> None:
+        """Have the vault opened anew, or leave that to a later call where the model is at work."""
         if not self._thinking.acquire(blocking=False):
             return
         try:
-            self.commit()
+            if commit:
+                self.commit()
             self.close()
         finally:
             self._thinking.release()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.agents import arguments as takes
 from amem_cli.agents import bounds, documents
 from amem_cli.agents import result_schemas as gives
+from amem_cli.agents.given_text import appended, refuse_id
 from amem_cli.agents.reading_tools import NOTE
 from amem_cli.agents.tool import Document, Later, Tool
 from amem_cli.core.errors import AmemError, NotFoundError, UsageError, WriteConflict
@@ -50,6 +51,7 @@ def _add(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | L
         created=created,
         folder=vault.workspace.settings.notes_dir,
     )
+    refuse_id(vault, given["content"])
     call.step("writing the note")
     known = None
     with vault.ports.changes.locked():
@@ -85,7 +87,7 @@ def _update(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document 
     for attempt in range(_ATTEMPTS):
         body, based_on = content, text
         if given["append"] is not None:
-            body, based_on = _appended(vault, summary.path, given["append"], text)
+            body, based_on = appended(vault, summary.path, given["append"], text)
         edits = FieldEdits(
             content=body,
             context=given["context"],
@@ -108,23 +110,6 @@ def _update(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document 
     first = {"changed": list(changed), "revision": now.text_hash if now is not None else ""}
     new_text = "content" in changed
     return _remembered(vault, summary.path, call, first, wait=given["wait"], new_text=new_text)
-
-
-def _appended(vault: OpenVault, path: str, more: str, revision: str) -> tuple[str, str]:
-    """The text with more at its end, and the hash of the one it was made from."""
-    from amem_cli.core.note_file import body_bytes
-    from amem_cli.services.sync import text_hash
-
-    raw = vault.ports.vault.read(path).raw
-    try:
-        body = body_bytes(raw).decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(f"the text of {path} is not UTF-8", hint="Save it as UTF-8.") from None
-    end = "\r\n" if "\r\n" in body else "\n"
-    gap = "" if not body.strip() else end if body.endswith("\n") else 2 * end
-    if end != "\n":
-        more = more.replace("\r\n", "\n").rstrip("\n").replace("\n", end) + end
-    return f"{body}{gap}{more}", revision or text_hash(raw)
 
 
 def _remembered(

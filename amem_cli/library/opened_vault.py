@@ -64,7 +64,7 @@ class OpenedVault:
 
         Raises:
             UsageError: the vault was closed, or this process was forked after it was opened.
-            SettingsError: the settings were changed, and cannot be read.
+            SettingsError: the settings were changed, and cannot be read, or the vault is gone.
         """
         self._refuse_fork()
         with self._changed:
@@ -92,16 +92,19 @@ class OpenedVault:
         """Work with the settings as they are now; calls under way keep theirs."""
         former, version = self._owner, self._owner.settings_version
         if version == self._version:
+            former.refuse_if_gone()
             return
+        # Other files may be in their place.
+        idle, self._idle = self._idle, []
+        for workspace in idle:
+            workspace.close()
+        former.refuse_if_gone()
         present = replace(former)
         changed = (present.settings, present.origin) != (former.settings, former.origin)
         self._version = version
-        if not changed:
-            return
-        self._owner, idle, self._idle = present, self._idle, []
-        for workspace in idle:
-            workspace.close()
-        self._close_if_unused(former)
+        if changed:
+            self._owner = present
+            self._close_if_unused(former)
 
     def _close_if_unused(self, owner: Workspace | None) -> None:
         """End the models of an owner that was replaced, once no call works with them."""

@@ -348,6 +348,32 @@ def test_settings_may_change_while_notes_are_being_organised(amem: Program, vaul
     ]
 
 
+@pytest.mark.parametrize("gone", ["moved", "state"])
+def test_a_vault_that_is_gone_is_told_and_nothing_is_made_in_its_place(
+    amem: Program, vault: Path, gone: str
+) -> None:
+    place = vault if gone == "moved" else vault / ".amem"
+    elsewhere = amem.folder / "elsewhere"
+    with agent(amem) as me:
+        assert me.ok("search", query="walrus", mode="keyword")["hits"]
+        place.rename(elsewhere)
+        for tool, arguments in (
+            ("search", {"query": "walrus", "mode": "keyword"}),
+            ("list", {}),
+            ("add", {"content": "Clams live in mud."}),
+            ("update", {"note": "walrus", "append": "x"}),
+        ):
+            assert "no vault any more" in me.refused(tool, **arguments)
+        with pytest.raises(Exception, match="no vault any more"):
+            me.ask("list_resources")
+        assert not place.exists()
+        # As where a drive comes back.
+        elsewhere.rename(place)
+        assert me.ok("search", query="walrus", mode="keyword")["hits"]
+        assert me.ok("add", content="Clams live in mud.", title="Clams")["path"] == "notes/Clams.md"
+    assert amem("index", "--check").code == 0
+
+
 def test_it_works_beside_a_watcher(amem: Program, vault: Path) -> None:
     with watching(amem, vault) as watcher, agent(amem) as me:
         made = me.ok("add", content="Clams live in mud.", title="Clams", wait=False)

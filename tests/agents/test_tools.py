@@ -183,6 +183,20 @@ def test_what_a_private_note_holds_is_added_as_if_it_were_new(amem: Program, vau
         assert me.ok("add", content=text)["path"] == "map.md"
 
 
+def test_an_agent_gives_a_note_no_id(amem: Program, vault: Path) -> None:
+    write_note(vault, "diary.md", "---\nid: '20260302150005'\nprivate: true\n---\nSecret.\n")
+    before = tree_hashes(vault)
+    with agent(amem) as me:
+        # Whether an id is taken tells of private notes.
+        answers = {
+            me.refused("add", content=f"---\nid: '{taken}'\n---\nA text.", wait=False)
+            for taken in ("20260302150004", "20260302150005", "20990302150005", "../../x")
+        }
+    assert len(answers) == 1
+    assert "id" in answers.pop()
+    assert tree_hashes(vault) == before
+
+
 def test_what_is_added_keeps_the_line_ends_of_the_note(amem: Program, vault: Path) -> None:
     (vault / "dos.md").write_bytes(b"One.\r\nTwo.\r\n")
     with agent(amem) as me:
