@@ -17,7 +17,8 @@ from amem_cli.core.watch_port import Hints, News
 from amem_cli.services.background import BackgroundWork
 from amem_cli.services.outcome import Outcome
 from amem_cli.services.watch import Watch
-from amem_cli.wiring import STATE_FOLDER, Workspace
+from amem_cli.vault_location import STATE_FOLDER
+from amem_cli.wiring import Workspace
 
 if TYPE_CHECKING:
     from amem_cli.adapters.watch_lock import WatchLock

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli import config
 from amem_cli.core.errors import EncoderError, SettingsError
 from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.vault_location import STATE_FOLDER, user_settings_file
 
 if TYPE_CHECKING:
     from amem_cli.adapters.serving_encoder import ServingEncoder
@@ -23,42 +24,10 @@ if TYPE_CHECKING:
     from amem_cli.core.journal import Event
     from amem_cli.core.model_trust import ModelTrust
     from amem_cli.core.ports import Encoder, LanguageModel, Reranker
-    from amem_cli.services.commit_batch import CommitBatch
+    from amem_cli.machine_commits import MachineCommits
     from amem_cli.services.evolve import MemoryProcess
 
-STATE_FOLDER = ".amem"
 HEARD_SECONDS = 0.1
-
-
-def find_vault(
-    option: Path | None, *, environment: Mapping[str, str] | None = None, start: Path | None = None
-) -> Path:
-    """The vault that a command works on.
-
-    In this order: the option, `AMEM_VAULT`, the nearest parent folder with `.amem/`, the default
-    vault of the user's settings.
-
-    Raises:
-        SettingsError: there is none, or it is no vault.
-    """
-    variables = os.environ if environment is None else environment
-    named = option or (Path(variables["AMEM_VAULT"]) if variables.get("AMEM_VAULT") else None)
-    if named is not None:
-        if not (named.expanduser() / STATE_FOLDER).is_dir():
-            raise SettingsError(
-                f"{named} is not a vault", hint=f"Make it one: amem init {named} (--adopt)."
-            )
-        return named.expanduser().resolve()
-    here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
-        if (folder / STATE_FOLDER).is_dir():
-            return folder
-    default = config.load(None, _user_file(variables), {})[0].default_vault
-    if default:
-        return find_vault(Path(default), environment={}, start=start)
-    raise SettingsError(
-        "no vault here", hint="Go into one, name it with --vault, or make one: amem init DIR."
-    )
 
 
 @dataclass
@@ -94,7 +63,7 @@ class Workspace:
 
     @cached_property
     def _layers(self) -> tuple[config.Settings, dict[str, str]]:
-        user_file = _user_file(self.environment)
+        user_file = user_settings_file(self.environment)
         settings, origin = config.load(self.config_file, user_file, self.environment)
         origin.update({config.key_of(name): "option" for name in self.overrides})
         return replace(settings, **self.overrides), origin
@@ -112,7 +81,7 @@ class Workspace:
     @property
     def settings_version(self) -> tuple[tuple[int, int, int] | None, ...]:
         """Differs where the files of the settings may have changed."""
-        return tuple(map(_version, (_user_file(self.environment), self.config_file)))
+        return tuple(map(_version, (user_settings_file(self.environment), self.config_file)))
 
     def renew_settings(self) -> tuple[str, ...]:
         """Read the settings again; of what was opened with the former ones, the model is closed.
@@ -324,14 +293,15 @@ class Workspace:
         )
 
     @cached_property
-    def _batch(self) -> CommitBatch:
-        from amem_cli.services.commit_batch import CommitBatch
+    def _commits(self) -> MachineCommits:
+        from amem_cli.machine_commits import MachineCommits
 
-        return CommitBatch()
+        return MachineCommits(self.root, self.environment)
 
     def _collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+        # Two threads that collect at first must not make two collections.
         with self._collecting:
-            self._batch.collect(writes, events)
+            self._commits.collect(writes, events)
 
     def commit_changes(self) -> list[str]:
         """Commit what the machine changed since the last call, where the settings say so.
@@ -339,21 +309,8 @@ class Workspace:
         Returns:
             Notices for the user, one line each.
         """
-        with self._collecting:
-            batch = self.__dict__.pop("_batch", None)
-        if not batch:
-            return []
-        from amem_cli.adapters.git_repository import GitRepository
-        from amem_cli.adapters.machine_name import machine_name
-        from amem_cli.services.commit_batch import commit
-
-        state = self.root / STATE_FOLDER
-        journal = (state / "journal").glob(f"*-{machine_name(self.environment)}.jsonl")
-        described = sorted(path.relative_to(self.root).as_posix() for path in journal)
-        repository = GitRepository(self.root, self.environment)
-        return commit(
-            batch, repository, [*described, f"{STATE_FOLDER}/review/", f"{STATE_FOLDER}/devices/"]
-        )
+        commits = self.__dict__.get("_commits")
+        return commits.commit() if commits is not None else []
 
     def close(self) -> None:
         """Close what was opened."""
@@ -370,7 +327,3 @@ def _version(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _user_file(environment: Mapping[str, str]) -> Path:
-    return config.user_config_folder(environment) / config.CONFIG_NAME

@@ -123,7 +123,7 @@ class Screen:
             self._read()
         while self._read():
             pass
-        return self.process.wait(timeout=5)
+        return self.process.wait(timeout=DEADLINE)
 
     def settings_now(self) -> object:
         """How the terminal treats what is typed and written."""

@@ -60,7 +60,7 @@ def at_terminal(
             if waiting and waiting[0][0] in plain(shown[seen:]) and _listens_for_keys(leader):
                 seen = len(shown)
                 os.write(leader, waiting.pop(0)[1].encode())
-        return process.wait(timeout=5), shown
+        return process.wait(timeout=DEADLINE), shown
     finally:
         if process.poll() is None:
             process.kill()

@@ -17,7 +17,8 @@ from amem_cli.model_opening import OLLAMA_URL, OPENAI_URL, open_model
 from amem_cli.services.checkup.reading import VaultReading, read_vault
 from amem_cli.services.checkup.settings import UsableSettings, read_settings
 from amem_cli.services.vault_ports import VaultPorts
-from amem_cli.wiring import STATE_FOLDER, Workspace
+from amem_cli.vault_location import STATE_FOLDER
+from amem_cli.wiring import Workspace
 
 
 class Checkup:

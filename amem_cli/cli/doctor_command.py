@@ -38,7 +38,7 @@ def doctor(
     from amem_cli.cli.checkup import Checkup
     from amem_cli.rendering.findings import findings_document, show_findings
     from amem_cli.services.doctor import examine, is_healthy, mend
-    from amem_cli.wiring import find_vault
+    from amem_cli.vault_location import find_vault
 
     session = session_of(context)
     checkup = Checkup(find_vault(session.vault), os.environ)

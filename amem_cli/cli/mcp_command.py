@@ -42,7 +42,7 @@ def mcp(
     import sys
 
     from amem_cli.agents.stdio import take_wire
-    from amem_cli.wiring import find_vault
+    from amem_cli.vault_location import find_vault
 
     if read_only and allow_delete:
         raise UsageError("--read-only and --allow-delete say the opposite", hint="Leave one out.")

@@ -39,7 +39,8 @@ class Session:
             sync: False leaves the index as it is.
             overrides: settings given as options, by field name; None is no override.
         """
-        from amem_cli.wiring import Workspace, find_vault
+        from amem_cli.vault_location import find_vault
+        from amem_cli.wiring import Workspace
 
         given = {name: value for name, value in overrides.items() if value is not None}
         workspace = Workspace(find_vault(self.vault), overrides=given, notify=self.output.notice)

@@ -89,7 +89,7 @@ def watch(
 
 
 def _vault(session: Session) -> Path:
-    from amem_cli.wiring import find_vault
+    from amem_cli.vault_location import find_vault
 
     return find_vault(session.vault)
 

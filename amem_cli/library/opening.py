@@ -9,7 +9,8 @@ from typing import Any
 
 from amem_cli import config
 from amem_cli.core.errors import SettingsError, UsageError
-from amem_cli.wiring import STATE_FOLDER, Workspace
+from amem_cli.vault_location import STATE_FOLDER
+from amem_cli.wiring import Workspace
 
 DEFAULT_FOLDER = "amem-vault"
 KEY_VARIABLE = "AMEM_API_KEY"

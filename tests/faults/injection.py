@@ -18,6 +18,7 @@ from amem_cli.services.sync import synchronise
 from tests.vaults import open_vault, write_note
 
 TOP = Path(__file__).parents[2]
+PATIENCE = 120.0
 OLD = (
     '---\nid: "20260101120000"\ntags:\n  - butter # mine\nmood: "fine"\n---\nLamination of dough.\n'
 )
@@ -85,7 +86,7 @@ class FaultyRuns:
         first = tracer.stderr.readline()
         self._go()
         code = self._code()
-        tracer.communicate(timeout=30)
+        tracer.communicate(timeout=PATIENCE)
         if "attached" not in first:
             pytest.skip(f"strace may not take hold of processes here: {first.strip()}")
         lines = trace.read_text().splitlines()

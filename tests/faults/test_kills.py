@@ -20,6 +20,7 @@ from tests.faults.injection import FaultyRuns, check_recovered, faulty
 from tests.vaults import open_vault, write_note
 
 __all__ = ["faulty"]
+PATIENCE = 120.0
 
 
 def test_sixty_kills_during_a_batch_leave_every_note_whole(
@@ -68,16 +69,33 @@ def test_a_signal_ends_a_command_with_its_code_and_the_next_one_completes(
         text=True,
     )
     index = amem.folder / "v/.amem/index.db-wal"
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not index.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(0.2)
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
     listed = amem("--vault", "v", "list", "--path", "many", "--json")
     assert len(listed.json) == 2500
     assert list((amem.folder / "v").rglob(".amem-*.tmp")) == []
+
+
+def wait_until_it_hears(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Wait until a program has its own way to end at a signal, as it has soon after its start."""
+    end = time.monotonic() + PATIENCE
+    while not _hears(process.pid, number):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _hears(process_id: int, number: signal.Signals) -> bool:
+    if not Path("/proc/self/status").exists():
+        time.sleep(5)
+        return True
+    status = Path(f"/proc/{process_id}/status").read_text(encoding="ascii", errors="replace")
+    (caught,) = (line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
 def test_a_terminal_that_is_gone_ends_a_command_without_a_trace(amem: Program) -> None:
@@ -94,15 +112,16 @@ def test_a_terminal_that_is_gone_ends_a_command_without_a_trace(amem: Program) -
         )
         assert process.stderr is not None
         process.stderr.close()
-        time.sleep(1)
+        # The last of the three that it learns to hear.
+        wait_until_it_hears(process, signal.SIGHUP)
         process.send_signal(number)
-        assert process.wait(30) == code
+        assert process.wait(PATIENCE) == code
     # A process started with nohup goes on.
     ignoring = ["bash", "-c", 'trap "" HUP; exec "$@"', "-", *command, "--no-wait"]
     process = subprocess.Popen(
         ignoring, cwd=amem.folder, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    time.sleep(1)
+    wait_until_it_hears(process, signal.SIGTERM)
     process.send_signal(signal.SIGHUP)
-    process.communicate(b"kept", timeout=60)
+    process.communicate(b"kept", timeout=PATIENCE)
     assert (amem.folder / "v/notes/kept.md").exists()

@@ -153,7 +153,7 @@ def test_a_server_that_never_stops_talking_is_left_without_a_connection(
         model.reset()
         with pytest.raises(ModelError):
             model.answer(request_about("Rye bread.", deadline=0.3))
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while _listening() and time.monotonic() < until:
         time.sleep(0.02)
     assert _listening() == []
