@@ -213,7 +213,7 @@ def test_the_program_writes_the_page_of_a_vault(amem: Program, notes: Path) -> N
     assert all(len(beginning) <= 300 for beginning in beginnings.values())
 
 
-def test_the_page_of_a_vault_holds_private_notes_only_when_asked(amem: Program, notes: Path) -> None:
+def test_the_page_holds_private_notes_only_when_asked(amem: Program, notes: Path) -> None:
     (notes / "diary.md").write_text("---\nprivate: true\n---\n# My diary\n\nNot for others.\n")
     command = ("--vault", str(notes), "graph", "--format", "html", "--output")
     assert amem(*command, "all.html", "--private").code == 0

@@ -255,6 +255,62 @@ def test_a_page_without_notes_says_so(browser: Browser, folder: Path) -> None:
         assert visit.troubles == []
 
 
+def test_filters_that_leave_nothing_say_so_and_can_be_taken_back(
+    browser: Browser, small: Path
+) -> None:
+    for view in ("graph", "list"):
+        state = f"tag=book&cluster=%23bread&view={view}"
+        with visiting(browser, small, state=state) as visit:
+            told = visit.page.locator("#told")
+            assert told.text_content() == "No note has everything that is chosen in the filters."
+            again = visit.page.get_by_role("button", name="Show everything again")
+            assert again.bounding_box()["y"] < 600  # type: ignore[index]
+            again.click()
+            assert told.text_content() == ""
+
+
+def test_the_first_stop_of_the_keyboard_leads_to_the_notes_and_keeps_what_was_chosen(
+    browser: Browser, small: Path
+) -> None:
+    with visiting(browser, small, state="tag=bread") as visit:
+        visit.page.keyboard.press("Tab")
+        visit.page.keyboard.press("Enter")
+        assert visit.page.evaluate("document.activeElement.id") == "canvas"
+        assert visit.page.evaluate("location.hash") == "#tag=bread"
+        visit.page.keyboard.press("l")
+        visit.page.evaluate("document.getElementById('skip').focus()")
+        visit.page.keyboard.press("Enter")
+        assert visit.page.evaluate("document.activeElement.matches('#list tbody button')")
+
+
+def test_a_note_that_is_clicked_does_not_lie_under_what_it_says(
+    browser: Browser, folder: Path
+) -> None:
+    network = made_up_network(60, 120)
+    file = folder / "covered.html"
+    file.write_text(graph_page(network, vault_name="V", clusters=()), encoding="utf-8")
+    with visiting(browser, file) as visit:
+        place = visit.page.evaluate(
+            """() => {
+              const { sigma } = amem.shown.drawing;
+              const { left, top } = sigma.getContainer().getBoundingClientRect();
+              return amem.shown.network.notes
+                .map(({ index }) => sigma.getNodeDisplayData(`${index}`))
+                .map((data) => sigma.framedGraphToViewport(data))
+                .map(({ x, y }) => [x + left, y + top])
+                .reduce((best, each) => (each[0] > best[0] ? each : best));
+            }"""
+        )
+        visit.page.mouse.click(*place)
+        visit.page.wait_for_selector("#panel:not([hidden])")
+        now = visit.page.evaluate(PLACE_OF_THE_NOTE_IN_VIEW)
+        panel = visit.page.evaluate(
+            "document.getElementById('panel').getBoundingClientRect().left"
+            " - document.getElementById('canvas').getBoundingClientRect().left"
+        )
+        assert 0 < now["x"] < panel
+
+
 def test_each_link_is_counted_and_notes_of_one_title_are_told_apart(
     browser: Browser, folder: Path
 ) -> None:

@@ -2,6 +2,8 @@
 // Draws the network with sigma.js: colours by cluster, links faint until a note is looked at.
 
 const LARGE = 1500;
+// A drawing that takes longer than this cannot follow the mouse.
+const SLOW_FRAME_MS = 25;
 
 amem.hasWebGL = () => {
   try {
@@ -12,7 +14,7 @@ amem.hasWebGL = () => {
 };
 
 amem.makeDrawing = ({ network, state, container }) => {
-  const size = amem.sizeOf(network);
+  const size = amem.sizeOf(network, container.clientWidth || Infinity);
   const graph = new graphology.Graph({ type: "undirected", multi: false });
   for (const note of network.notes) {
     graph.addNode(String(note.index), { x: 0, y: 0, size: size(note) });
@@ -76,6 +78,23 @@ amem.makeDrawing = ({ network, state, container }) => {
   const overlay = amem.makeOverlay({ network, sigma, state, focus, look: () => palette });
   sigma.on("afterRender", () => overlay.draw(lit));
 
+  // The time of one drawing, with what the graphics card, or who stands in for it, does later.
+  const timeOfFrame = () => {
+    const pen = sigma.getCanvases().edges.getContext("webgl2");
+    const waitForIt = () => pen.readPixels(0, 0, 1, 1, pen.RGBA, pen.UNSIGNED_BYTE, new Uint8Array(4));
+    waitForIt();
+    const begun = performance.now();
+    sigma.render();
+    waitForIt();
+    return performance.now() - begun;
+  };
+  // Where that is long the links are left out while the drawing moves.
+  const spareLinks = () => {
+    if (network.notes.length <= LARGE) return;
+    const isSlow = Math.min(timeOfFrame(), timeOfFrame()) > SLOW_FRAME_MS;
+    sigma.setSetting("hideEdgesOnMove", isSlow);
+  };
+
   const relight = () => {
     const { selected, depth } = state.get();
     const index = network.notes.length > LARGE ? selected : focus();
@@ -97,12 +116,16 @@ amem.makeDrawing = ({ network, state, container }) => {
   };
   sigma.on("enterNode", ({ node }) => hover(Number(node)));
   sigma.on("leaveNode", () => hover(-1));
-  sigma.on("clickNode", ({ node }) => state.change({ selected: Number(node) }));
+  sigma.on("clickNode", ({ node }) => {
+    state.change({ selected: Number(node) });
+    uncover(Number(node));
+  });
   sigma.on("clickStage", () => state.change({ selected: -1 }));
 
   const duration = () => (amem.prefersStill() ? 0 : 380);
   const move = (target) => {
-    if (duration()) sigma.getCamera().animate(target, { duration: duration() });
+    // At rest it is drawn once more, with the links.
+    if (duration()) sigma.getCamera().animate(target, { duration: duration() }, () => sigma.scheduleRender());
     else sigma.getCamera().setState(target);
   };
 
@@ -124,6 +147,16 @@ amem.makeDrawing = ({ network, state, container }) => {
     const at = sigma.viewportToFramedGraph(openArea(), { cameraState });
     const node = sigma.getNodeDisplayData(String(index));
     move({ x: camera.x + node.x - at.x, y: camera.y + node.y - at.y, ratio });
+  };
+
+  // Brings a note into view that the panel, opened for it, lies over.
+  const uncover = (index) => {
+    const area = container.getBoundingClientRect();
+    const cover = amem.byId("panel").getBoundingClientRect();
+    const { x, y } = sigma.framedGraphToViewport(sigma.getNodeDisplayData(String(index)));
+    const across = area.left + x > cover.left - 20 && area.left + x < cover.right + 20;
+    const along = area.top + y > cover.top - 20 && area.top + y < cover.bottom + 20;
+    if (across && along) centre(index, sigma.getCamera().ratio);
   };
 
   // The linked note that lies most nearly in a direction of the screen.
@@ -160,6 +193,8 @@ amem.makeDrawing = ({ network, state, container }) => {
       refresh();
     },
     centre,
+    uncover,
+    spareLinks,
     neighbourTowards,
     fit: () => move({ x: 0.5, y: 0.5, ratio: 1, angle: 0 }),
     zoom: (factor) => move({ ratio: sigma.getCamera().getBoundedRatio(sigma.getCamera().ratio * factor) }),

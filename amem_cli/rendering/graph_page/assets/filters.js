@@ -34,7 +34,7 @@ amem.makeFilters = ({ network, state, look }) => {
   const tagChip = ([tag, count]) => amem.element("button", {
     type: "button", class: "chip", "aria-pressed": String(state.get().tags.has(tag)),
     on: { click: () => state.toggle("tags", tag) },
-  }, [amem.element("span", { text: `#${tag}` }), amem.element("small", { text: String(count) })]);
+  }, [amem.element("span", { text: `#${tag}` }), amem.element("small", { text: count.toLocaleString("en") })]);
 
   const drawTags = () => {
     const section = amem.byId("tags");

@@ -2,9 +2,11 @@
 // Places the notes: clusters first, each by its neighbours, then the notes within them. The same
 // notes come to the same places: nothing is random and the number of steps is fixed.
 
-amem.sizeOf = (network) => {
+amem.sizeOf = (network, width = Infinity) => {
   const count = network.notes.length;
-  const scale = count <= 40 ? 1.5 : count <= 200 ? 1.15 : count <= 1000 ? 0.8 : count <= 2500 ? 0.5 : 0.36;
+  const fitting = count <= 40 ? 1.5 : count <= 200 ? 1.15 : count <= 1000 ? 0.8 : count <= 2500 ? 0.5 : 0.36;
+  // A narrow window shows the same notes nearer to one another.
+  const scale = fitting * (count <= 40 ? 1 : Math.min(1, Math.max(0.5, width / 720)));
   return (note) => scale * (2.6 + 1.7 * Math.sqrt(Math.min(note.near.size, 60)));
 };
 

@@ -37,7 +37,7 @@ amem.makeList = ({ network, state, find, colourOf, show }) => {
 
   const draw = () => {
     const { view, query } = state.get();
-    section.hidden = view !== "list";
+    section.hidden = view !== "list" || !network.notes.length;
     if (section.hidden) return;
     const { notes: shown } = state.shown();
     const matching = query.trim() ? new Set(find(query).map(({ index }) => index)) : null;
@@ -61,7 +61,8 @@ amem.makeList = ({ network, state, find, colourOf, show }) => {
         type: "button", class: "quiet", text: `Show ${Math.min(rest, FIRST_ROWS).toLocaleString("en")} more`,
         on: { click: () => { rows += FIRST_ROWS; draw(); } },
       })] : []),
-      ...(notes.length ? [] : [amem.element("p", { class: "told", text: "No note matches." })]));
+      // What the filters leave out is told above.
+      ...(notes.length || !matching ? [] : [amem.element("p", { class: "told", text: "No note matches." })]));
     if (hadFocus === null) return;
     const same = [...section.querySelectorAll("button")].find((each) => each.textContent === hadFocus);
     if (same) same.focus({ preventScroll: true });

@@ -8,7 +8,7 @@ amem.readNetwork = (text) => {
     const [path, title, created, context, tags, keywords, aliases, cluster, isPrivate] = row;
     const [beginning, x, y] = row.slice(9);
     return {
-      index, path, title: title || path, created, context, tags, keywords, aliases, cluster,
+      index, path, title: title.trim() ? title : path, created, context, tags, keywords, aliases, cluster,
       isPrivate: Boolean(isPrivate), beginning, x, y, links: [], near: new Map(),
     };
   });

@@ -5,6 +5,7 @@ const LABEL_FONT = '"Inter", "Segoe UI", -apple-system, "Helvetica Neue", "Liber
 const LABEL_ROOM = 21000;
 const LONGEST_LABEL = 34;
 const MOST_DOTS = 400;
+const MOST_STRANDS = 300;
 
 amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   const strands = sigma.createCanvasContext("strands", { afterLayer: "edges" });
@@ -51,9 +52,13 @@ amem.makeOverlay = ({ network, sigma, state, look, focus }) => {
   const drawStrands = () => {
     const context = fresh("strands");
     const index = focus();
+    context.canvas.hidden = index < 0;
     if (index < 0) return;
     const { linkShown, notes } = state.shown();
-    for (const link of network.notes[index].links) {
+    const { links } = network.notes[index];
+    // So many lines would hide the notes that they lead to.
+    context.globalAlpha = links.length > MOST_STRANDS ? 0.3 : 1;
+    for (const link of links) {
       if (!linkShown(link) || !notes[link.source] || !notes[link.target]) continue;
       drawStrand(context, placeOf(link.source), placeOf(link.target), link);
     }

@@ -51,7 +51,15 @@
     filters.draw();
     panel.draw();
     list.draw();
+    amem.byId("told").textContent = told();
     if (drawing) drawing.refresh();
+  };
+
+  const told = () => {
+    const noDrawing = "This browser cannot draw with WebGL: here are the notes as a list.";
+    if (!network.notes.length) return "There are no notes yet. amem add writes the first one.";
+    if (!state.shown().count) return "No note has everything that is chosen in the filters.";
+    return drawing ? "" : noDrawing;
   };
 
   const applyTheme = () => {
@@ -130,6 +138,15 @@
   });
 
   const press = (id, act) => amem.byId(id).addEventListener("click", act);
+  press("skip", (event) => {
+    // The address is for what the reader chose.
+    event.preventDefault();
+    const first = state.get().view === "list" ? amem.byId("list").querySelector("tbody button") : canvas;
+    (first || canvas).focus();
+  });
+  amem.byId("stage").addEventListener("pointerdown", () => {
+    if (document.body.classList.contains("filters-open")) toggleFilters();
+  });
   press("theme", toggleTheme);
   press("view", toggleView);
   press("filters-toggle", toggleFilters);
@@ -141,7 +158,11 @@
   darkScheme.addEventListener("change", applyTheme);
   addEventListener("beforeprint", () => list.drawForPaper());
   addEventListener("afterprint", () => list.draw());
-  addEventListener("hashchange", state.read);
+  addEventListener("hashchange", () => {
+    state.read();
+    const { selected, view } = state.get();
+    if (drawing && selected >= 0 && view === "graph") drawing.uncover(selected);
+  });
 
   amem.byId("vault").textContent = network.vault;
   state.read();
@@ -149,15 +170,12 @@
   if (!drawing) {
     document.body.classList.add("no-drawing");
     state.get().view = "list";
-    amem.byId("told").textContent = "This browser cannot draw with WebGL: here are the notes as a list.";
-  }
-  if (!network.notes.length) {
-    amem.byId("told").textContent = "There are no notes yet. amem add writes the first one.";
   }
   state.listen(drawAll);
   applyTheme();
   const settled = () => {
     document.body.dataset.settled = "yes";
+    if (drawing) drawing.spareLinks();
     const { selected } = state.get();
     if (drawing && selected >= 0) drawing.centre(selected);
   };

@@ -38,7 +38,7 @@ amem.makePanel = ({ network, state, look, show, drawing }) => {
   const linkList = (heading, links, index) => (!links.length ? null : amem.element("section", {}, [
     amem.element("h3", {}, [
       amem.element("span", { text: heading }),
-      amem.element("span", { class: "count", text: String(links.length) }),
+      amem.element("span", { class: "count", text: links.length.toLocaleString("en") }),
     ]),
     amem.element("ul", { class: "links" }, links.map((link) => linkItem(link, index))),
   ]));
