@@ -77,11 +77,11 @@ def _add_notes(session: Session, workspace: Workspace, show: _Narrator) -> list[
     outcomes = []
     for number, demo in enumerate(DEMO_NOTES, 1):
         show.heading(f"{number}. You add a note")
-        show.line(f"$ amem add --title “{demo.title}” “…”")
+        show.line(f'$ amem add --title "{demo.title}" "…"')
         show.quote(demo.content)
         new = NewNote(demo.content, title=demo.title, folder=workspace.settings.notes_dir)
         path = add(workspace.ports, new)
-        show.line("It is on disk and searchable. Now the model reads it …")
+        show.line("It is on disk and searchable. Now it is described and linked …")
         outcome = remember(session, workspace, path, wait=True, new_text=True)
         show.outcome(outcome)
         outcomes.append(outcome)
@@ -136,7 +136,7 @@ class _Narrator:
         from amem_cli.rendering.text import show_hits
 
         self.heading("You ask")
-        self.line(f"$ amem search “{query}”")
+        self.line(f'$ amem search "{query}"')
         if self._console is not None:
             show_hits(self._console, hits, query)
         if any(hit.via for hit in hits):

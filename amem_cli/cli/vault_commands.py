@@ -60,7 +60,7 @@ def init(
     }
     what = "adopted" if adopt else "made"
     counted = f"{notes} note{'' if notes == 1 else 's'}"
-    text = f"{what} {root}: {counted}\nnext: cd {shlex.quote(str(root))} && amem add “…”"
+    text = f'{what} {root}: {counted}\nnext: cd {shlex.quote(str(root))} && amem add "…"'
     session.output.result(document, lambda _: session.output.plain(text))
 
 

@@ -49,7 +49,7 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
     graph = seen.graph
     _line(console, *_counts(seen))
     if not graph.nodes:
-        console.print(Styled("`amem add “…”` writes the first note"))
+        console.print(Styled('`amem add "…"` writes the first note'))
         return
     titles = {path: on_one_line(note.title) for path, note in graph.nodes.items()}
     degrees = graph.degrees()

@@ -12,6 +12,9 @@ pytestmark = pytest.mark.models
 def test_the_demonstration_ends_with_lines_that_can_be_typed(amem: Program) -> None:
     told = amem("demo", "--no-llm", "--keep", str(amem.folder / "a vault"))
     assert told.code == 0
+    typed = [line for line in told.out.splitlines() if line.startswith("$ ")]
+    assert "“" not in "".join(typed) and '$ amem search "' in "".join(typed)
+    assert "the model reads" not in told.out
     steps = told.out.split("What next", 1)[1]
     assert f"$ cd '{amem.folder / 'a vault'}'" in steps
     assert "amem init ~/notes " in steps and "amem init FOLDER --adopt " in steps

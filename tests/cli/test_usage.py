@@ -69,3 +69,8 @@ def test_another_name_of_a_property_takes_effect_with_the_command_that_is_named(
     assert amem("--vault", "v", "index", "--rebuild").code == 0
     assert amem("--vault", "v", "index", "--check").code == 0
     assert "Home" in amem("--vault", "v", "show", "Mine").out
+
+
+def test_the_command_that_init_names_next_can_be_typed_as_it_stands(amem: Program) -> None:
+    told = amem("init", "my vault").out
+    assert told.rstrip().endswith(' && amem add "…"')
