@@ -240,7 +240,7 @@ def test_a_watcher_can_be_stopped(
     watcher = watch(start, root)
 
     assert stop_watcher(root, environment, 20, signals=signals) is True
-    assert watcher.wait(20) == 0
+    assert watcher.wait(120) == 0
     assert stop_watcher(root, environment, 20, signals=signals) is False
     again = watch(start, root)
     assert again.poll() is None

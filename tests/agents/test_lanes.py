@@ -34,7 +34,7 @@ def test_work_that_fails_leaves_the_lane_at_work() -> None:
 def test_work_that_was_cancelled_before_its_turn_is_not_done() -> None:
     lane, gate = Lane("test"), threading.Event()
     done: list[int] = []
-    first = lane.submit(lambda: gate.wait(10))
+    first = lane.submit(lambda: gate.wait(60))
     second = lane.submit(lambda: done.append(2))
     assert second.cancel()
     gate.set()
@@ -66,7 +66,7 @@ def test_what_a_stop_interrupts_is_never_the_next_work() -> None:
     with call.interruptible(interrupt):
         call.stop()
         call.stop()
-        assert answered.wait(10)
+        assert answered.wait(60)
     # Left only when the interruption is over.
     assert closed == ["model"]
 

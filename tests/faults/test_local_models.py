@@ -306,7 +306,7 @@ def test_a_crash_leaves_the_note_as_it_was_and_the_batch_goes_on(
     ports, paths = vault_with_notes(tmp_path)
     before = tree_hashes(tmp_path)
     faulty = KilledOnCue(model, {1: FAULTS[fault]})
-    outcomes = evolve_many(process_of(ports, faulty, deadline=2.0), paths, asked=True)
+    outcomes = evolve_many(process_of(ports, faulty, deadline=10.0), paths, asked=True)
     assert [outcome.pending for outcome in outcomes] == [True] + [False] * 5
     assert tree_hashes(tmp_path)[paths[0]] == before[paths[0]]
     assert [note.path for note in ports.index.pending()] == [paths[0]]
@@ -455,7 +455,7 @@ def test_two_hundred_mutated_models_end_in_an_error_or_an_answer(
             mutant = bytearray(tiny.read_bytes())
             mutant[random.Random(1).randrange(100, 8_000)] ^= 0xFF
             path.write_bytes(mutant)
-        model = model_at(path, start_seconds=12.0)
+        model = model_at(path, start_seconds=30.0)
         try:
             model.answer(asked(deadline=2.0))
         except ModelError as error:
