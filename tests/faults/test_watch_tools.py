@@ -268,15 +268,13 @@ def test_of_a_thousand_edits_by_two_programs_none_is_lost(bench: Bench) -> None:
 
 def test_a_folder_of_two_hundred_notes_is_renamed(bench: Bench) -> None:
     known = watched(bench, 200)
-    with watching(bench.amem, bench.root, *RESTING) as bench.watcher:
+    with watching(bench.amem, bench.root, *RESTING) as watcher:
         (bench.root / "notes").rename(bench.root / "archive")
         # No command before that: it would notice the notes itself.
-        bench.watcher.until(
-            lambda: sum(each["moved"] for each in bench.watcher.lines("noticed")) == 200
-        )
+        watcher.until(lambda: sum(each["moved"] for each in watcher.lines("noticed")) == 200)
         assert set(bench.found("walrus"))
         assert bench.in_step()
-        assert bench.watcher.lines("asking") == []
+        assert watcher.lines("asking") == []
     assert bench.paths_by_id() == {
         key: path.replace("notes/", "archive/") for key, path in known.items()
     }
