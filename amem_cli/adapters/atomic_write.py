@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.adapters.open_writers import is_being_written, wait_for_writers
-from amem_cli.core.errors import SettingsError, WriteConflict
+from amem_cli.core.errors import NoteInUse, SettingsError, WriteConflict
 
 TEMPORARY_PREFIX = ".amem-"
 TEMPORARY_SUFFIX = ".tmp"
@@ -297,7 +297,10 @@ def _opened_settled(folder: OpenFolder, name: str, patience_s: float) -> Iterato
     with os.fdopen(handle, "rb") as stream:
         _refuse_odd_file(name, os.fstat(handle))
         if patience_s and not wait_for_writers(handle, patience_s):
-            raise WriteConflict(f"{name} is being written by another program")
+            raise NoteInUse(
+                f"{name} is being written by another program",
+                hint="Close it there, or try again in a moment.",
+            )
         yield stream
 
 

@@ -120,6 +120,7 @@ class ExportFolder:
                         removed.append(path)
                     elif there is not None and path in self._before:
                         edited.append(path)
+        self._sweep_all()
         # What stays is told each time, for as long as it is there.
         self._remember(self._now | {path: self._before[path] for path in edited})
         return tuple(removed), tuple(edited)
@@ -196,6 +197,22 @@ class ExportFolder:
                     for temporary in _abandoned(folder):
                         if is_partial or _sha(folder, temporary) in self._own(last):
                             folder.unlink(temporary)
+
+    def _sweep_all(self) -> None:
+        """Delete what killed exports left; one may have been dying yet at the first sweep."""
+        known = {sha for shas in self._ahead.values() for sha in shas} | set(self._before.values())
+        known.add(hashlib.sha256(b"").hexdigest())
+        inner: set[tuple[str, ...]] = set()
+        for path in self._ahead:
+            with suppress(AmemError):
+                inner |= {(), tuple(path_parts(path)[:-1])}
+        for folders in inner:
+            with suppress(OSError), OpenFolder(self._root) as folder:
+                for part in folders:
+                    folder.enter(part)
+                for temporary in _abandoned(folder):
+                    if _sha(folder, temporary) in known:
+                        folder.unlink(temporary)
 
     def _read_manifest(self) -> dict[str, str]:
         raw = SourceFolder(self._root).read(MANIFEST, _MAX_MANIFEST)

@@ -112,8 +112,11 @@ def _tell(
 
     def show(console: Console) -> None:
         if note is None:
+            from amem_cli.cli.graph_export import tell_left_out
             from amem_cli.services.graph_overview import vault_overview
 
+            if not private:
+                tell_left_out(session, len(workspace.index.private_paths()))
             found = vault_overview(workspace.ports, private=private)
             show_overview(console, found, everything=everything)
         else:

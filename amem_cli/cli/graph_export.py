@@ -198,13 +198,17 @@ def shown_network(
     shown = public(network)
     if root is not None and root not in shown.nodes:
         raise NotFoundError(f"{root} is private", hint="--private shows it.")
-    left = len(network.nodes) - len(shown.nodes)
-    if left:
+    tell_left_out(session, len(network.nodes) - len(shown.nodes))
+    return shown, root
+
+
+def tell_left_out(session: Session, count: int) -> None:
+    """Say how many private notes are not shown, where there are any."""
+    if count:
         session.output.notice(
-            f"{left} private note{'s were' if left != 1 else ' was'} left out;"
+            f"{count} private note{'s were' if count != 1 else ' was'} left out;"
             " --private takes them along"
         )
-    return shown, root
 
 
 def _clusters(network: Graph) -> list[Cluster]:

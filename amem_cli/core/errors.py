@@ -60,6 +60,10 @@ class WriteConflict(AmemError):
     """A note changed between reading and writing; nothing was written."""
 
 
+class NoteInUse(WriteConflict):
+    """Another program has the note open to write in it; its text is the one that was read."""
+
+
 class UnsafePath(AmemError):
     """A path leads out of the vault, through a link, or into a dot folder."""
 

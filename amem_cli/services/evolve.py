@@ -11,6 +11,7 @@ from amem_cli.core.errors import (
     HeaderRefused,
     ModelClosed,
     ModelError,
+    NoteInUse,
     WriteConflict,
 )
 from amem_cli.core.merge_conflicts import conflict_line
@@ -117,6 +118,10 @@ class MemoryProcess:
                 self._postpone(path, error.message)
                 told = (error.message, error.hint)
                 return replace(waiting_outcome(self.ports, path, told), failed=True)
+            except NoteInUse as error:
+                # The model would be asked for the same once more.
+                self._postpone(path, error.message)
+                return waiting_outcome(self.ports, path, (error.message, error.hint))
             except WriteConflict:
                 # Somebody saved while the model thought: their text is what counts.
                 continue

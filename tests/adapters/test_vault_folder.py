@@ -14,6 +14,7 @@ import pytest
 
 from amem_cli.adapters.atomic_write import replace_in, sha256
 from amem_cli.adapters.open_folder import OpenFolder
+from amem_cli.adapters.open_writers import devices_of_servers
 from amem_cli.adapters.vault_folder import MAX_NOTE_BYTES, VaultFolder
 from amem_cli.core.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
 
@@ -251,6 +252,17 @@ def test_a_file_that_another_program_is_writing_is_left_to_it(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["n.md"]
     vault.write("n.md", b"the machine's", expected=sha256(b"as read\none line more\n"))
     assert note.read_bytes() == b"the machine's"
+
+
+def test_a_refused_lease_tells_of_no_writer_where_a_server_decides_on_leases() -> None:
+    mounts = (
+        "23 28 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
+        "90 23 0:51 / /a\\040b rw - nfs4 server:/export rw,vers=4.2\n"
+        "91 23 0:52 / /c rw shared:9 master:2 - cifs //server/share rw\n"
+        "92 23 0:53 / /d rw - nfs server:/nfs rw\n"
+        "93 23 0:54 / /e rw - fuse.sshfs server:/ rw\n"
+    )
+    assert devices_of_servers(mounts) == {(0, 51), (0, 52), (0, 53)}
 
 
 def test_trash_keeps_every_version(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from amem_cli.adapters.atomic_write import temporary_name
 from amem_cli.adapters.export_folder import ExportFolder
 from amem_cli.cli.export_file import write_export
 from amem_cli.core.errors import SettingsError
@@ -179,6 +181,31 @@ def test_an_export_of_markdown_that_was_killed_is_gone_on_with(amem: Program, va
     assert (len(again.json["written"]), again.json["removed"]) == (299, ["f/Note 000.md"])
     assert sorted(path.name for path in plain.iterdir()) == [".amem-export.json", "f"]
     assert {path.name[:5] for path in (plain / "f").iterdir()} == {"Note "}
+
+
+@posix
+def test_what_an_export_left_that_was_still_dying_at_the_next_one_is_swept_later(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "v").mkdir()
+    plain = tmp_path / "plain"
+    (plain / "f").mkdir(parents=True)
+    with subprocess.Popen(["sleep", "60"]) as dying:
+        whole, empty, others = (
+            plain / "f" / temporary_name(mark).replace(f"-{os.getpid():x}-", f"-{dying.pid:x}-")
+            for mark in ("0a", "0b", "0c")
+        )
+        whole.write_bytes(b"one")
+        empty.touch()
+        others.write_bytes(b"somebody's save")
+        noted = json.dumps(["f/a.md", hashlib.sha256(b"one").hexdigest()])
+        (plain / ".amem-export.part").write_text(f'{noted}\n["../x.md", ""]\n')
+        folder = ExportFolder(plain, vault=tmp_path / "v")
+        assert whole.exists()
+        dying.kill()
+    assert folder.put("f/a.md", b"one") == "written"
+    folder.finish()
+    assert {path.name for path in (plain / "f").iterdir()} == {"a.md", others.name}
 
 
 def test_what_is_edited_in_the_folder_and_goes_out_no_more_is_told_each_time(

@@ -221,6 +221,7 @@ def test_private_notes_are_told_to_their_owner_unless_not_wanted(
         for words in ((), (HUB,)):
             shown = amem("--verbose", "graph", *words, "--format", form, "--no-private")
             assert shown.code == 0 and "confid" not in shown.out, (form, words)
+            assert "private notes were left out" in shown.err, (form, words)
     told = amem("graph", "--no-private").out
     assert "17 notes, 42 links" in told and "new link" not in told
     assert amem("graph", "confidant 1", "--no-private").code == 1

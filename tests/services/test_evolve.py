@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -136,6 +137,24 @@ def test_each_event_names_its_cause_model_and_cost(tmp_path: Path) -> None:
     assert (evolve.kind, evolve.cause, evolve.trigger) == ("evolve", process.id, summary.key)
     assert evolve.splice is not None and evolve.prompt and evolve.reason
     assert ports.index.model_totals()["calls"] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks for a lease")
+def test_a_note_that_another_program_is_writing_waits_and_costs_no_second_call(
+    tmp_path: Path,
+) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([linking(change=CHANGE)] * 3)
+    before = tree_hashes(tmp_path / "notes")
+    with (tmp_path / old).open("ab"):
+        outcome = process_of(ports, model).run(path, asked=True)
+    assert outcome.pending
+    assert len(model.requests) == 1
+    assert outcome.problems[0] == "Lamination.md is being written by another program"
+    assert tree_hashes(tmp_path / "notes") == before
+    assert not process_of(ports, model).run(path, asked=True).pending
 
 
 def test_what_a_person_wrote_is_never_rewritten(tmp_path: Path) -> None:
