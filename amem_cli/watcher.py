@@ -114,7 +114,7 @@ class Watcher:
         self.watch = Watch(
             workspace.ports,
             self._hints,
-            workspace.chosen_encoder,
+            lambda: workspace.embedding_encoder,
             self._work() if evolves else None,
             self._tell,
             time.monotonic,

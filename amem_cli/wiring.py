@@ -189,6 +189,11 @@ class Workspace:
         """The encoder to search and to add with: that of the settings, once all is embedded."""
         return self._serving.current()
 
+    @property
+    def embedding_encoder(self) -> Encoder:
+        """The encoder to go over to: that of the settings, where it can be had."""
+        return self._serving.preferred()
+
     @cached_property
     def _serving(self) -> ServingEncoder:
         from amem_cli.adapters.serving_encoder import ServingEncoder

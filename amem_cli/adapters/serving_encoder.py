@@ -64,15 +64,33 @@ class ServingEncoder:
                 _ = chosen.dimension
                 return chosen
         except (EncoderError, SettingsError) as error:
-            former = self._made_with(known)
-            if former is None:
-                raise
-            self._tell(known, error)
-            return former
+            return self._instead(known, error)
         former = self._made_with(known)
         if former is None:
             return chosen
         self._tell(known, waiting)
+        return former
+
+    def preferred(self) -> Encoder:
+        """The encoder of the settings, and that of the vectors only where it cannot be had.
+
+        Raises:
+            EncoderError, SettingsError: neither can be had.
+        """
+        known = self._index.encoder()
+        try:
+            chosen = self._chosen()
+            if known is not None and known != chosen.model_id:
+                _ = chosen.dimension
+        except (EncoderError, SettingsError) as error:
+            return self._instead(known, error)
+        return chosen
+
+    def _instead(self, known: str | None, error: AmemError) -> Encoder:
+        former = self._made_with(known)
+        if former is None:
+            raise error
+        self._tell(known, error)
         return former
 
     def _made_with(self, known: str | None) -> Encoder | None:

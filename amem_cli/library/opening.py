@@ -61,7 +61,7 @@ def open_workspace(
         environment[KEY_VARIABLE] = api_key
     root = Path(vault or environment.get("AMEM_VAULT") or DEFAULT_FOLDER).expanduser().resolve()
     _make_vault(root)
-    workspace = Workspace(root, overrides=given, notify=_tell, environment=environment)
+    workspace = Workspace(root, overrides=given, notify=tell, environment=environment)
     if llm_backend or llm_model or base_url or api_key:
         _refuse_unusable_model(workspace)
     return workspace
@@ -94,5 +94,7 @@ def _make_vault(root: Path) -> None:
         fresh.close()
 
 
-def _tell(text: str) -> None:
-    log.info("%s", text)
+def tell(text: str) -> None:
+    """Log a notice: a warning where it begins with an exclamation mark."""
+    level = logging.WARNING if text.startswith("! ") else logging.INFO
+    log.log(level, "%s", text.removeprefix("! "))

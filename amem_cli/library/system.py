@@ -12,7 +12,7 @@ from amem_cli.core.identity import parse_moment
 from amem_cli.library.links import check_links, set_links, wikilink
 from amem_cli.library.notes import MemoryNote, found_note, read_memory, timestamp
 from amem_cli.library.open_memory import OpenMemory
-from amem_cli.library.opening import log
+from amem_cli.library.opening import log, tell
 from amem_cli.library.prompt_lines import numbered_line, prompt_line
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.category import set_category, with_category
@@ -268,7 +268,7 @@ class AgenticMemorySystem(OpenMemory):
     ) -> list[tuple[Hit, MemoryNote]]:
         if k < 1 or not workspace.index.count():
             return []
-        encoder = encoder_if_any(lambda: _embedded(workspace), _warn)
+        encoder = encoder_if_any(lambda: _embedded(workspace), tell)
         hits = search(
             workspace.index,
             query,
@@ -287,10 +287,6 @@ def _embedded(workspace: Workspace) -> Encoder:
     encoder = workspace.encoder
     embed_missing(workspace.ports, encoder)
     return encoder
-
-
-def _warn(text: str) -> None:
-    log.warning("%s", text.removeprefix("! "))
 
 
 def _moment(text: str | None) -> datetime | None:

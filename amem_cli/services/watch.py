@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass, field
 
 from amem_cli.core.dirty_paths import DirtyPaths, Look
-from amem_cli.core.errors import AmemError, SettingsError
+from amem_cli.core.errors import AmemError, EncoderError, SettingsError
 from amem_cli.core.index_records import PendingNote
 from amem_cli.core.ports import Encoder
 from amem_cli.core.vault_port import EveryPath
@@ -45,7 +45,7 @@ class Watch:
 
     Attributes:
         hints: opens the watching of the folder; again after the folder was replaced.
-        encoder: for new passages.
+        encoder: gives the one for new passages; asked anew each time, for it may not be had.
         work: the worker that gives pending notes to the memory process; None on a machine that
             leaves this to another one.
         report: told what happens.
@@ -55,7 +55,7 @@ class Watch:
 
     ports: VaultPorts
     hints: Callable[[], Hints]
-    encoder: Encoder
+    encoder: Callable[[], Encoder]
     work: BackgroundWork | None
     report: Callable[[News], None]
     monotonic: Callable[[], float]
@@ -67,6 +67,7 @@ class Watch:
     _asking: frozenset[str] = frozenset()
     _moved: dict[str, float] = field(default_factory=dict)
     _behind: bool = False
+    _unembedded: str = ""
     _pending: tuple[PendingNote, ...] = ()
     _tick_at: float = 0.0
     _rescan_at: float = 0.0
@@ -265,11 +266,19 @@ class Watch:
                 raise _SomethingElse
 
         self._behind = False
+        unembedded = ""
         try:
-            done = embed_missing(self.ports, self.encoder, progress=interrupt)
+            done = embed_missing(self.ports, self.encoder(), progress=interrupt)
         except _SomethingElse:
             # What is embedded is stored; the rest follows after what is due.
             self._behind = True
+        except (EncoderError, SettingsError) as error:
+            # Tried again with each look; until then words alone find what is new.
+            unembedded = error.message
+        if unembedded and unembedded != self._unembedded:
+            text = f"new notes are found by words alone: {unembedded}"
+            self.report(News("trouble", text, {"reason": unembedded}))
+        self._unembedded = unembedded
         if done:
             text = f"{done} passage{'s' if done != 1 else ''} searchable by meaning"
             self.report(News("searchable", text, {"passages": done}))

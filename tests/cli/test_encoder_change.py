@@ -12,6 +12,7 @@ from amem_cli.adapters.serving_encoder import EMBEDDED_AT_ONCE
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
 from tests.vaults import write_note
+from tests.watching import watching
 
 COUNT = EMBEDDED_AT_ONCE + 50
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
@@ -107,3 +108,30 @@ def test_a_former_encoder_that_is_gone_is_not_waited_for(vault: Program, tmp_pat
     found = vault("search", "warm bread", "--mode", "semantic", "--json")
     assert (found.code, found.err, len(found.json["hits"])) == (0, "", 5)
     assert vault("index", "--json").json["passages_embedded"] == 0
+
+
+def test_a_watcher_goes_on_with_the_former_encoder(vault: Program, tmp_path: Path) -> None:
+    assert vault("config", "set", "encoder.model", str(tmp_path / "no-such-folder")).code == 0
+    with watching(vault, tmp_path / "v", "--no-llm") as watcher:
+        write_note(tmp_path / "v", "notes/sourdough.md", "sourdough rose slowly\n")
+        watcher.until_told("searchable", passages=1)
+    assert [each for each in watcher.complaints if "first still answers" in each]
+    (hit, *_) = vault("search", "sourdough", "--mode", "semantic", "--json").json["hits"]
+    assert hit["path"] == "notes/sourdough.md"
+
+
+def test_a_watcher_without_an_encoder_keeps_the_words_of_notes(
+    vault: Program, tmp_path: Path
+) -> None:
+    assert vault("config", "set", "encoder.model", "nobody/no-such-model").code == 0
+    for folder in (tmp_path / "cache/encoders").glob("first-*"):
+        (folder / "manifest.json").unlink()
+    with watching(vault, tmp_path / "v", "--no-llm") as watcher:
+        write_note(tmp_path / "v", "notes/sourdough.md", "sourdough rose slowly\n")
+        watcher.until_told("noticed", added=1)
+        found = vault("search", "sourdough", "--mode", "keyword", "--json").json["hits"]
+        assert [hit["path"] for hit in found] == ["notes/sourdough.md"]
+        assert vault("watch", "--status", "--json").json["running"]
+    told = [each["text"] for each in watcher.lines("trouble") if "found by words" in each["text"]]
+    assert len(told) == 1
+    assert "nobody/no-such-model" in told[0]

@@ -15,7 +15,7 @@ import pytest
 from amem_cli.adapters.folder_watch import FolderWatch
 from amem_cli.adapters.vault_folder import VaultFolder
 from amem_cli.core.dirty_paths import DirtyPaths
-from amem_cli.core.ports import LanguageModel, ModelRequest
+from amem_cli.core.ports import Encoder, LanguageModel, ModelRequest
 from amem_cli.core.vault_port import FileContent
 from amem_cli.core.watch_port import Hints, News
 from amem_cli.services.add import NewNote, add
@@ -41,6 +41,7 @@ class Watched:
         self.reason = ""
         settings = ProcessSettings(settle_seconds=0.0, trusted=True)
         self.process = MemoryProcess(ports, FakeEncoder(), model, settings)
+        self.encoder: Encoder = FakeEncoder()
         self.work = BackgroundWork(
             process=lambda: self.process,
             resting=lambda: self.reason,
@@ -50,7 +51,7 @@ class Watched:
             monotonic=time.monotonic,
         )
         self.watch = Watch(
-            ports, self._hints, FakeEncoder(), self.work, self.news.append, time.monotonic
+            ports, self._hints, lambda: self.encoder, self.work, self.news.append, time.monotonic
         )
         self._thread = threading.Thread(target=self.watch.run)
 
