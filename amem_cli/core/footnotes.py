@@ -11,7 +11,13 @@ from itertools import count
 from amem_cli.core.markdown_regions import blank_out, find_regions
 
 # As in Obsidian a label holds no blanks. `[[^1]]` is a link to a block.
-_LABEL = re.compile(r"(?<!\\)\[\^([^\[\]\s\0]{1,100})\]")
+_LABEL = re.compile(r"(?<!\\)(?:\\\\)*\[\^([^\[\]\s\0]{1,100})\]")
+# Formulas, and where links lead to: `[^1]` is no footnote there.
+_ELSE = re.compile(
+    r"\$\$(?:[^$\n]|\n(?![ \t]*\n)|\$(?!\$))+?\$\$"
+    r"|(?<![\\$])\$(?![\s$])[^$\n]*(?<![\s\\])\$(?![\d$])"
+    r"|(?<=\])\((?!\[\^)[^()\s]{1,2000}\)"
+)
 _DEFINITION = re.compile(r"[ ]{0,3}(?:>[ ]{0,3})*\[\^([^\[\]\s\0]{1,100})\]:")
 _CONTINUED = re.compile(r"(?: {2}|\t)[ \t]*\S")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\n|\Z)")
@@ -49,13 +55,13 @@ def with_own_footnotes(text: str, beside: str) -> str:
     """
     if "[^" not in text or "[^" not in beside:
         return text
-    visible = _visible(text)
-    found = [match for match in _LABEL.finditer(visible) if not _is_link(visible, match)]
+    shown, shown_beside = _without_else(text), _without_else(beside)
+    found = _references(shown)
     labels = _new_labels(
         list(dict.fromkeys(match[1] for match in found)),
-        _contents(text, visible),
-        {match[1].casefold(): match[1] for match in _LABEL.finditer(_visible(beside))},
-        _contents(beside, _visible(beside)),
+        _contents(text, shown),
+        {match[1].casefold(): match[1] for match in _references(shown_beside)},
+        _contents(beside, shown_beside),
     )
     parts: list[str] = []
     done = 0
@@ -101,15 +107,17 @@ def _new_labels(
 def _alike(theirs: Mapping[str, str], ours: Mapping[str, str], used: Mapping[str, str]) -> set[str]:
     """Labels of footnotes that say the same in both texts, also in the footnotes that they name."""
     alike = {label for label, content in theirs.items() if ours.get(label) == content}
-    named = {
-        label: {each.casefold() for each in _LABEL.findall(theirs[label])} & used.keys()
-        for label in alike
-    }
     defined = {*theirs, *ours}
-    unsure = [label for label in alike if (named[label] & defined) - alike]
+    naming: dict[str, list[str]] = {}
+    for label in alike:
+        for named in {each.casefold() for each in _LABEL.findall(theirs[label])} & used.keys():
+            naming.setdefault(named, []).append(label)
+    unsure = [label for named in naming.keys() & defined - alike for label in naming[named]]
     while unsure:
-        alike.difference_update(unsure)
-        unsure = [label for label in alike if (named[label] & defined) - alike]
+        label = unsure.pop()
+        if label in alike:
+            alike.remove(label)
+            unsure += naming.get(label, ())
     return alike
 
 
@@ -128,6 +136,16 @@ def _contents(text: str, visible: str) -> dict[str, str]:
 
 def _visible(text: str) -> str:
     return blank_out(text, ((region.start, region.end) for region in find_regions(text)))
+
+
+def _without_else(text: str) -> str:
+    visible = _visible(text)
+    return blank_out(visible, (match.span() for match in _ELSE.finditer(visible)))
+
+
+def _references(shown: str) -> list[re.Match[str]]:
+    """Each place where a label stands, definitions among them."""
+    return [match for match in _LABEL.finditer(shown) if not _is_link(shown, match)]
 
 
 def _is_link(visible: str, match: re.Match[str]) -> bool:

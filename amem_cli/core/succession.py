@@ -40,10 +40,12 @@ _LOOKED_AT = 300
 # "löst … ab".
 _PARTED = re.compile(r"[^,;:.]{0,60} ab\b")
 _AGAINST = re.compile(
-    r"\b(?:not(?! only)|never|nothing|nobody|none|no|cannot|without|neither|nor|may|might|could"
-    r"|should|would|nicht(?! nur)|nie|niemals|nichts|kein\w{0,2}|ohne|könnten?|sollten?|würden?"
-    r"|dürften?)\b|n['’]t\b"
+    r"\b(?:not(?! only)|never|hardly|scarcely|nothing|nobody|none|no|cannot|without|neither|nor"
+    r"|may|might|could|should|would|nicht(?! nur)|nie|niemals|nichts|kein\w{0,2}|keineswegs|kaum"
+    r"|ohne|könnten?|sollten?|würden?|dürften?)\b|n['’]t\b"
 )
+# Behind the verb as well: "Das ersetzt den Rückblick nicht."
+_DENIED = re.compile(r"\b(?:nicht(?! nur)|keineswegs|not at all)\b")
 _UNLESS = re.compile(
     r"\b(?:if|whether|unless|perhaps|maybe|wenn|falls|ob|vielleicht|quizás|peut-être)\b"
 )
@@ -65,7 +67,7 @@ def replaced_titles(titles: Sequence[str], sentences: Iterable[str]) -> set[int]
         verb
         for sentence in map(fold, sentences)
         for verb in _REPLACES.finditer(sentence)
-        if not is_doubted(sentence, verb.start())
+        if not is_doubted(sentence, verb)
     ]
     return {at for at, title in enumerate(titles) if verbs and _is_replaced(title, verbs)}
 
@@ -100,14 +102,20 @@ def stance(title: str, sentence: str) -> Relation | None:
             # "lunch is replaced by the review": not the review is.
             until = min(max(named, 0), found.end() + _LOOKED_AT)
             takes_its_place = _BY.search(folded, found.end(), until) is not None
-            if not (takes_its_place or is_doubted(folded, found.start())):
+            if not (takes_its_place or is_doubted(folded, found)):
                 return relation
     return None
 
 
-def is_doubted(sentence: str, cue: int) -> bool:
-    """Whether a folded sentence denies, asks or supposes what it says from the place `cue` on."""
-    before = sentence[max(cue - _LOOKED_AT, 0) : cue]
+def is_doubted(sentence: str, cue: re.Match[str]) -> bool:
+    """Whether a folded sentence denies, asks or supposes what it says with the cue."""
+    before = sentence[max(cue.start() - _LOOKED_AT, 0) : cue.start()]
+    after = sentence[cue.end() : cue.end() + _LOOKED_AT]
     clause = _CLAUSE.split(before)[-1]
     asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)").endswith("?")
-    return asks or _AGAINST.search(clause) is not None or _UNLESS.search(before) is not None
+    return (
+        asks
+        or _AGAINST.search(clause) is not None
+        or _DENIED.search(_CLAUSE.split(after)[0]) is not None
+        or _UNLESS.search(before) is not None
+    )

@@ -139,13 +139,16 @@ class _Merge:
         redirection = replace(redirection, key=draft.note.id or kept.path)
         left = self._left_in_kept(draft, redirection)
         others: list[NoteDraft] = []
+        ids = {draft.note.id or ""}
         for path in self._sources():
             try:
-                source = redirection.redirect(path)
+                source = redirection.redirect(path, ids)
             except AmemError as error:
                 left.append(f"{path} still links to “{other.title}”: {error.message}")
                 continue
-            others += [] if source is None else [source]
+            if source is not None:
+                others.append(source)
+                ids.add(source.note.id or "")
         root = replace(root, known=tuple(filter(None, map(self._known, others))))
         drafts = [draft, *others]
         self.writes = [write for each in drafts for write in each.write()]

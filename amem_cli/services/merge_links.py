@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -68,15 +68,18 @@ class Redirection:
     other: NoteSummary
     root: Event
 
-    def redirect(self, path: str) -> NoteDraft | None:
+    def redirect(self, path: str, taken: Collection[str]) -> NoteDraft | None:
         """A note with its links redirected; None where it has none.
+
+        Args:
+            taken: ids that other notes get by the same merge.
 
         Raises:
             HeaderRefused, SettingsError: the note cannot be edited without risk.
         """
         draft = NoteDraft(self.ports, self.ports.vault.read(path))
-        self._machine_links(draft)
-        self._personal_links(draft)
+        self._machine_links(draft, taken)
+        self._personal_links(draft, taken)
         raw = redirected_properties(
             draft.raw, self.ports.names, lambda text: self.in_text(text, path)
         )
@@ -142,7 +145,7 @@ class Redirection:
             reason=self.root.reason,
         )
 
-    def _machine_links(self, draft: NoteDraft) -> None:
+    def _machine_links(self, draft: NoteDraft, taken: Collection[str]) -> None:
         summary = self.ports.index.summary(draft.path)
         owned = owned_by_machine(self.ports.index, summary.key if summary else draft.path).links
         record = owned.get(self.other.key) or owned.get(self.other.path)
@@ -159,9 +162,10 @@ class Redirection:
             text = format_link(shortest_target(self.kept.path, self.ports.index))
             records = (replace(record, target=self.key, path=self.kept.path, text=text),)
             links[at] = text
-        draft.change({"links": links}, replace(self._event("link", "machine"), links=records))
+        event = replace(self._event("link", "machine"), links=records)
+        draft.change({"links": links}, event, taken=taken)
 
-    def _personal_links(self, draft: NoteDraft) -> None:
+    def _personal_links(self, draft: NoteDraft, taken: Collection[str]) -> None:
         known = self.ports.index.link_records(draft.path).values()
         records = {record.text: record for record in known if record.by == "person"}
         links: list[str] = []
@@ -174,7 +178,7 @@ class Redirection:
         unique = list(dict.fromkeys(links))
         if unique != list(draft.note.links):
             event = replace(self._event("edit", "person"), links=tuple(made))
-            draft.change({"links": unique}, event)
+            draft.change({"links": unique}, event, taken=taken)
 
     def _leads(self, text: str, source: str, target: str) -> bool:
         link = parse_link(text)

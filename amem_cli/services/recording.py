@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -59,7 +59,7 @@ class NoteDraft:
         return parse_note(self.path, self.raw, self.ports.names)
 
     def change(
-        self, fields: Mapping[str, FieldValue], event: Event, *, taken: Sequence[str] = ()
+        self, fields: Mapping[str, FieldValue], event: Event, *, taken: Collection[str] = ()
     ) -> bool:
         """Set fields and record the event; False where nothing would change.
 
@@ -145,7 +145,7 @@ class NoteDraft:
             return []
         return [NoteWrite(self.path, self.content.raw, self.raw)]
 
-    def _identity(self, taken: Sequence[str]) -> dict[str, str]:
+    def _identity(self, taken: Collection[str]) -> dict[str, str]:
         # A note that was there before the program is as old as its file says.
         moment = datetime.fromtimestamp(self.content.state.mtime_ns / 1e9, tz=timezone.utc)
         local = moment.astimezone(self.ports.clock.now().tzinfo).replace(tzinfo=None)

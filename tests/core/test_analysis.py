@@ -126,6 +126,7 @@ REVIEW = LinkCandidate("r.md", "Friday review", "Half past four.", 0.2, 3, creat
         "It does not only replace lunch, it replaces the Friday review!",
         "Der Montag ersetzt das bisherige Friday review.",
         "Das Gespräch löst das Friday review vom Herbst ab.",
+        "Das Gespräch ersetzt das Friday review, das nicht half.",
     ],
 )
 def test_a_note_that_says_what_it_replaces_supersedes_it_whatever_its_title(body: str) -> None:
@@ -157,6 +158,10 @@ def test_a_note_that_says_what_it_replaces_supersedes_it_whatever_its_title(body
         "Who replaces the Friday review?",
         "It was replaced by the Friday review.",
         "Das löst das Friday review nicht aus.",
+        "Das löst das Friday review nicht ab.",
+        "Das Gespräch ersetzt das Friday review am Montag nicht.",
+        "Das Gespräch ersetzt kaum das Friday review.",
+        "A walk hardly replaces the Friday review.",
         "It replaces the Monday review. The Friday review stays.",
     ],
 )
@@ -174,6 +179,7 @@ def test_what_is_denied_supposed_or_about_something_else_supersedes_nothing(body
         "This does not supersede the Postgres upgrade plan.",
         "Whether this replaces the Postgres upgrade plan is open.",
         "Nothing here contradicts the Postgres upgrade plan.",
+        "Das ersetzt den Postgres upgrade plan nicht.",
         "The old way is superseded by the Postgres upgrade plan.",
     ],
 )

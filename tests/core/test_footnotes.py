@@ -45,6 +45,17 @@ KEPT = "First claim.[^1]\n\n[^1]: First source.\n"
             "```\n[^1]: x\n```\n\nSee `[^1]`, \\[^1], [[^1]] and [^2].\n\n[^2]: S.",
         ),
         ("Not [^a-z].\n", "Not [^a-z] either.\n", "Not [^a-z] either."),
+        (
+            KEPT,
+            "$x[^1]$, [here](a/[^1]) and $5.[^1]\n\n$$\ny[^1]\n$$\n\n[^1]: S.\n",
+            "$x[^1]$, [here](a/[^1]) and $5.[^2]\n\n$$\ny[^1]\n$$\n\n[^2]: S.",
+        ),
+        (
+            KEPT,
+            "$5.[^1] or US$6,[^1] and $$ 7.[^1]\n\n[^1]: $$ is dollars.\n",
+            "$5.[^2] or US$6,[^2] and $$ 7.[^2]\n\n[^2]: $$ is dollars.",
+        ),
+        (KEPT, "A backslash \\\\[^1]\n\n[^1]: S.\n", "A backslash \\\\[^2]\n\n[^2]: S."),
         # A footnote of several paragraphs is one, and so is one that names another.
         (
             "A.[^1]\n\n[^1]: Same.\n\n    Below.\n",
@@ -64,6 +75,12 @@ def test_each_reference_still_leads_to_its_own_text(kept: str, other: str, beyon
     assert text_beyond(kept, other) == beyond
 
 
+def test_footnotes_that_name_one_another_in_a_long_row_take_time_in_proportion() -> None:
+    row = "".join(f"[^{number}]: x[^{number + 1}]\n" for number in range(20_000))
+    beyond = text_beyond(f"{row}[^20000]: One.\n", f"{row}[^20000]: Two.\n")
+    assert beyond.startswith("[^20001]: x[^20002]") and beyond.endswith("[^40001]: Two.")
+
+
 def test_of_definitions_below_one_another_only_the_new_one_comes() -> None:
     kept = "A.[^1]\n\n[^1]: One.\n[^2]: Two.\n"
     other = "B.[^2] C.[^4]\n\n[^2]: Two.\n[^4]: Four.\n"
@@ -71,7 +88,20 @@ def test_of_definitions_below_one_another_only_the_new_one_comes() -> None:
 
 
 PIECES = st.sampled_from(
-    ["[^1]", "[^2]", "[^a]", "[^A]: ", "\n[^1]: ", "\n[^2]: x", "\n\n", "    in", "w", "\n# H\n"]
+    [
+        "[^1]",
+        "[^2]",
+        "[^a]",
+        "[^A]: ",
+        "\n[^1]: ",
+        "\n[^2]: x",
+        "\n\n",
+        "    in",
+        "w",
+        "\n# H\n",
+        "$",
+        "$$",
+    ]
 )
 TEXTS = st.lists(PIECES, max_size=12).map("".join)
 

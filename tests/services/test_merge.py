@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -480,3 +481,23 @@ def test_a_kept_note_that_cannot_be_written_is_told_by_a_trial_too(tmp_path: Pat
     (tmp_path / "Kept.md").chmod(0o444)
     with pytest.raises(SettingsError, match=r"Kept\.md is read-only\Z"):
         merge(ports, *both(ports), dry_run=True)
+
+
+def test_notes_that_get_an_id_by_one_merge_get_each_its_own_and_their_bytes_back(
+    tmp_path: Path,
+) -> None:
+    ports = open_vault(tmp_path)
+    for name in ("Kept", "Other"):
+        write_note(tmp_path, f"{name}.md", f"{name}.\n")
+    for name in ("One", "Two", "Three", "Kept"):
+        write_note(tmp_path, f"{name}.md", f'---\nlinks:\n  - "[[Other]]"\n---\n{name}.\n')
+    for path in tmp_path.glob("*.md"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    synchronise(ports)
+    before = files(tmp_path)
+    done = merged(ports)
+    changed = ("Kept", "One", "Two", "Three")
+    ids = [parse_note(name, (tmp_path / f"{name}.md").read_bytes()).id for name in changed]
+    assert all(ids) and len(set(ids)) == 4
+    assert undo(ports, done.event).kept == ()
+    assert files(tmp_path) == before
