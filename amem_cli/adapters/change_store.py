@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.atomic_write import create_file, sha256, sync_folder
 from amem_cli.adapters.own_folder import make_own_folder, own_files, read_own_file
 from amem_cli.adapters.review_folder import ReviewFolder
-from amem_cli.core.errors import AmemError, Problem, SettingsError, WriteConflict
+from amem_cli.core.errors import AmemError, NoteInUse, Problem, SettingsError, WriteConflict
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -145,8 +145,9 @@ class JournaledChanges:
             self._journal.append(step.events)
         except (AmemError, FileExistsError):
             self._review.drop([proposal.id for proposal in step.proposed])
-            self._take_back(done)
-            self._drop(intent)
+            left = self._take_back(done)
+            if not left or self._is_kept_for_later(left):
+                self._drop(intent)
             raise
         self._review.drop(step.decided)
         self._drop(intent)
@@ -185,11 +186,11 @@ class JournaledChanges:
                     )
                     path.rename(path.with_suffix(".unreadable"))
                     continue
-                problems.extend(self._settle(step))
-                self._drop(path)
+                problems.extend(self._settle(step, path))
         return problems
 
-    def _settle(self, step: _Step) -> list[Problem]:
+    def _settle(self, step: _Step, intent: Path) -> list[Problem]:
+        """Finish a change or take it back; its intent stays where neither can be done yet."""
         states = self._states(step)
         if all(state != "other" for _, state in states):
             try:
@@ -200,11 +201,19 @@ class JournaledChanges:
                 self._append_missing(step.events)
                 self._review.drop(step.decided)
                 self._tell(step.writes, step.events)
+                self._drop(intent)
                 return []
-            except (AmemError, FileExistsError):
+            except (AmemError, FileExistsError) as error:
+                # Without events it is the way back of another change.
+                is_way_back = bool(step.writes) and not step.events
+                if isinstance(error, NoteInUse) or (is_way_back and type(error) is SettingsError):
+                    told = f"a change is unfinished: {error.message}"
+                    return [Problem(".amem/intents", 0, told, error.hint)]
                 states = self._states(step)
-        self._take_back([write for write, state in states if state == "after"])
+        left = self._take_back([write for write, state in states if state == "after"])
         self._review.drop([proposal.id for proposal in step.proposed])
+        if not left:
+            self._drop(intent)
         return [
             Problem(
                 write.path, 0, "an interrupted change was taken back, the note was edited since"
@@ -241,9 +250,14 @@ class JournaledChanges:
         expected = None if write.before is None else sha256(write.before)
         self._vault.write(write.path, write.after, expected=expected)
 
-    def _take_back(self, done: Sequence[NoteWrite]) -> None:
+    def _take_back(self, done: Sequence[NoteWrite]) -> list[NoteWrite]:
+        """Put notes back as they were; where somebody edited one meanwhile, their version stays.
+
+        Returns:
+            What could not be put back: another program holds the note, or it cannot be written.
+        """
+        left = []
         for write in reversed(done):
-            # Where somebody edited the note in this instant, their version stays.
             with contextlib.suppress(AmemError):
                 if write.before is None:
                     self._vault.move_to_trash(write.path)
@@ -251,6 +265,18 @@ class JournaledChanges:
                     self._vault.write(write.path, write.before, expected=None)
                 else:
                     self._vault.write(write.path, write.before, expected=sha256(write.after))
+            if self._state(write) == "after":
+                left.append(write)
+        return left
+
+    def _is_kept_for_later(self, left: Sequence[NoteWrite]) -> bool:
+        """Keep the way back of a change as a change of its own, without events."""
+        writes = tuple(replace(each, before=each.after, after=each.before) for each in left)
+        try:
+            self._keep_intent(_Step(writes, (), (), ()))
+        except SettingsError:
+            return False
+        return True
 
     def _keep_intent(self, step: _Step) -> Path:
         from amem_cli.core.journal import to_record

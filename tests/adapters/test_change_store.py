@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -142,6 +143,40 @@ def test_a_note_edited_after_the_kill_keeps_the_edit(tmp_path: Path) -> None:
     assert (tmp_path / "a.md").read_bytes() == b"one"
     assert (tmp_path / "b.md").read_bytes() == b"one, and a person's word"
     assert events_of(journal) == []
+
+
+class _HeldByAnother(VaultFolder):
+    """A vault in which a program opens a note to write in it as soon as amem wrote it."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        super().__init__(root)
+        self._name = name
+        self.held: IO[bytes] | None = None
+
+    def write(self, path: str, content: bytes, *, expected: str | None) -> None:
+        super().write(path, content, expected=expected)
+        if path == self._name and self.held is None:
+            self.held = (self.root / path).open("ab")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks for a lease")
+def test_a_note_that_cannot_be_put_back_at_once_is_put_back_later(tmp_path: Path) -> None:
+    (tmp_path / ".amem").mkdir()
+    vault = _HeldByAnother(tmp_path, "a.md")
+    journal = JournalFolder(tmp_path / ".amem" / "journal", "test")
+    store = JournaledChanges(vault, journal)
+    (tmp_path / "a.md").write_bytes(b"one")
+    (tmp_path / "b.md").write_bytes(b"one, and a person's word")
+    with pytest.raises(WriteConflict):
+        store.apply([NoteWrite(name, b"one", b"two") for name in ("a.md", "b.md")], [an_event("e")])
+    assert vault.held is not None
+    (tmp_path / "b.md").write_bytes(b"one")
+    assert ["unfinished" in problem.message for problem in store.recover()] == [True]
+    vault.held.close()
+    assert store.recover() == []
+    assert [(tmp_path / name).read_bytes() for name in ("a.md", "b.md")] == [b"one", b"one"]
+    assert events_of(journal) == []
+    assert list((tmp_path / ".amem/intents").iterdir()) == []
 
 
 def test_a_torn_journal_line_is_skipped_and_the_next_one_is_whole(tmp_path: Path) -> None:
