@@ -173,6 +173,7 @@ def test_the_settings_are_the_built_in_ones(tmp_path: Path) -> None:
         ".amem/watch.lock",
         ".amem/index.db.corrupt",
         ".amem/intents/",
+        ".amem-1a2b3c4d-2f-0a.tmp",
         ".obsidian/workspace.json",
         ".obsidian/workspace-mobile.json",
         ".trash/",

@@ -162,9 +162,12 @@ class ExportFolder:
     def _note(self, path: str, sha: str) -> None:
         """Note what is about to be written, so that it is known for an export's after a kill."""
         if self._noting is None:
-            with OpenFolder(self._root) as folder:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
-                handle = folder.open(AHEAD, flags, 0o666)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
+            try:
+                with OpenFolder(self._root) as folder:
+                    handle = folder.open(AHEAD, flags, 0o666)
+            except OSError as error:
+                raise write_failure(AHEAD, error) from None
             # It stays open for as long as files are written.
             self._noting = os.fdopen(handle, "ab", buffering=0)
         self._noting.write(json.dumps([path, sha]).encode() + b"\n")

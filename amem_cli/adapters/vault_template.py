@@ -10,8 +10,9 @@ from amem_cli.core.errors import SettingsError
 
 STATE_FOLDER = ".amem"
 IGNORED = (".amem/index.db*", ".amem/*.lock", ".amem/intents/")
-# Deleted notes; left to the user where the lines above stand in the file already.
-_ALSO_IGNORED = (".trash/",)
+# What a write holds or saved of a note for a while, and deleted notes; left to the user where the
+# lines above stand in the file already.
+_ALSO_IGNORED = (".amem-*.tmp", ".trash/")
 ATTRIBUTES = (".amem/journal/*.jsonl merge=union text eol=lf",)
 
 

@@ -183,6 +183,14 @@ def test_an_export_of_markdown_that_was_killed_is_gone_on_with(amem: Program, va
     assert {path.name[:5] for path in (plain / "f").iterdir()} == {"Note "}
 
 
+def test_a_record_that_cannot_be_kept_is_named(tmp_path: Path) -> None:
+    (tmp_path / "plain/.amem-export.part").mkdir(parents=True)
+    (tmp_path / "v").mkdir()
+    folder = ExportFolder(tmp_path / "plain", vault=tmp_path / "v")
+    with pytest.raises(SettingsError, match=r"cannot write \.amem-export\.part"):
+        folder.put("a.md", b"a")
+
+
 @posix
 def test_what_an_export_left_that_was_still_dying_at_the_next_one_is_swept_later(
     tmp_path: Path,

@@ -123,7 +123,7 @@ def test_adopting_touches_no_note(tmp_path: Path) -> None:
     assert {path: after[path] for path in before} == before
     assert set(after) - set(before) == {".gitignore", ".gitattributes"}
     ignored = tmp_path / ".gitignore"
-    assert ".trash/" in ignored.read_text().splitlines()
+    assert {".trash/", ".amem-*.tmp"} <= set(ignored.read_text().splitlines())
     assert ports.index.pending() == []
     assert [problem.path for problem in ports.index.problems()] == ["odd.md"]
     adopt_vault(tmp_path)
