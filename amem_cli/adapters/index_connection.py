@@ -58,7 +58,7 @@ class IndexConnection:
         self._depth = 0
         try:
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(exist_ok=True)
                 self._open()
             except (OSError, *UNWRITABLE) as error:
                 self._open_copy(error)
