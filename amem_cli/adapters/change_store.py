@@ -71,6 +71,8 @@ class JournaledChanges:
             self._lock = FileLock(str(self._vault.state_folder / "write.lock"))
         lock = self._lock
         try:
+            # A lock would make the folder anew where the vault was moved away.
+            self._vault.state_folder.stat()
             lock.acquire(timeout=LOCK_SECONDS)
         except Timeout:
             raise SettingsError(
@@ -103,6 +105,7 @@ class JournaledChanges:
             self._work = FileLock(str(self._vault.state_folder / "work.lock"))
         work = self._work
         try:
+            self._vault.state_folder.stat()
             work.acquire(timeout=seconds)
         except (Timeout, OSError):
             yield False

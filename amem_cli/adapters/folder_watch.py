@@ -156,7 +156,7 @@ class FolderWatch:
 
     def _make_journal(self) -> None:
         journal = self._root / JOURNAL
-        if not journal.is_symlink():
+        if self._root.is_dir() and not journal.is_symlink():
             with suppress(OSError):
                 journal.mkdir(parents=True, exist_ok=True)
 

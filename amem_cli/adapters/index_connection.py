@@ -58,7 +58,7 @@ class IndexConnection:
         self._depth = 0
         try:
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(exist_ok=True)
                 self._open()
             except (OSError, *UNWRITABLE) as error:
                 self._open_copy(error)
@@ -179,6 +179,9 @@ class IndexConnection:
         """Of several processes that find a bad index, one sets it aside."""
         from filelock import FileLock
 
+        # The lock would make folders that are missing, as where the vault was moved away.
+        if not self.path.parent.is_dir():
+            raise _cannot_open(self.path, FileNotFoundError("its folder is gone"))
         with FileLock(str(self.path.with_name("index.lock")), timeout=60):
             yield
 
@@ -262,7 +265,7 @@ class IndexConnection:
         if self._former is not None:
             self._former.close()
         if self._damaged and self._files[0] == index_file.identities(self.path)[0]:
-            with contextlib.suppress(OSError), self._replacing():
+            with contextlib.suppress(OSError, IndexFault), self._replacing():
                 index_file.set_aside(self.path)
         self._db.close()
         if not self._damaged and not index_file.in_use(self.path):

@@ -28,7 +28,8 @@ def make_own_folder(folder: Path) -> None:
     """
     if folder.is_symlink():
         raise SettingsError(f"{folder.name} in .amem is a link", hint="Replace it by a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
+    # Not its parents: a vault that was moved away is not begun anew in its former place.
+    folder.mkdir(exist_ok=True)
 
 
 def read_own_file(path: Path, limit: int) -> bytes:
