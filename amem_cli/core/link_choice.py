@@ -11,7 +11,7 @@ from amem_cli.core.link_evidence import (
     gather_evidence,
 )
 from amem_cli.core.link_reasons import link_reason
-from amem_cli.core.markdown_prose import prose
+from amem_cli.core.markdown_prose import prose, without_quotes
 from amem_cli.core.note import MemoryLink, Note, Relation
 from amem_cli.core.note_terms import DocumentFrequency, mentions_title, searchable
 from amem_cli.core.succession import replaced_titles, stance
@@ -67,7 +67,8 @@ def link_suggestions(
         Links with a one-sentence reason in the note's language.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
-    named = replaced_titles([older.title for older in candidates], sentences(prose(note.body)))
+    own_words = sentences(prose(without_quotes(note.body)))
+    named = replaced_titles([older.title for older in candidates], own_words)
     replaced = {i for i in named if not _is_newer(candidates[i], note)}
     scored = sorted(
         (
@@ -82,7 +83,7 @@ def link_suggestions(
             older = candidates[i]
             relation: Relation = "supersedes"
             if i not in replaced:
-                relation = _relation(note, older, evidence[i], document_frequency, total)
+                relation = _relation(note, older, own_words, evidence[i], document_frequency, total)
             reason = link_reason(note, older, evidence[i], relation)
             made.append(MemoryLink(older.path, relation, reason, round(score, 2)))
     return made
@@ -113,13 +114,14 @@ def _is_newer(candidate: LinkCandidate, note: Note) -> bool:
 def _relation(
     note: Note,
     candidate: LinkCandidate,
+    own_words: Sequence[str],
     evidence: Evidence,
     document_frequency: DocumentFrequency,
     total: int,
 ) -> Relation:
     if _is_newer(candidate, note):
         return "related"
-    for sentence in sentences(prose(note.body)):
+    for sentence in own_words:
         named = evidence.mention == "full" and mentions_title(
             candidate.title, searchable(sentence), document_frequency, total
         )

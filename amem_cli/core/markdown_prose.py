@@ -10,6 +10,7 @@ _LINE_MARKS = re.compile(
     r"(?:[ \t>]{0,32})(?:#{1,6}[ \t]+|[-*+•→][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,3}[.)][ \t]+)?"
 )
 _OWN_LINE = re.compile(r"[ \t]{0,32}(?:[-*+•→|#>]|\d{1,3}[.)][ \t])")
+_QUOTE = re.compile(r"[ \t]{0,3}>[ \t]*(\[!)?")
 _CALLOUT = re.compile(r"\[![a-zA-Z-]{1,20}\][+-]?")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{0,300})(?:\|([^\[\]\n]{0,300}))?\]\]")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}(?:\s[^()\n]{0,200})?\)")
@@ -76,4 +77,19 @@ def prose(markdown: str, *, with_code: bool = False) -> str:
     plain = prose_lines(markdown, with_code=with_code)
     for line, kept in zip(markdown.splitlines(), plain, strict=True):
         lines.extend(("", kept, "") if _OWN_LINE.match(line) else (kept,))
+    return "\n".join(lines)
+
+
+def without_quotes(markdown: str) -> str:
+    """The text with its quotes blank, which say what others say; callouts stay."""
+    lines: list[str] = []
+    quoted = callout = False
+    for line in markdown.splitlines():
+        mark = _QUOTE.match(line)
+        if mark:
+            callout = callout if quoted else bool(mark[1])
+            quoted = True
+        elif not line.strip() or _OWN_LINE.match(line):
+            quoted = False
+        lines.append("" if quoted and not callout else line)
     return "\n".join(lines)

@@ -127,6 +127,8 @@ REVIEW = LinkCandidate("r.md", "Friday review", "Half past four.", 0.2, 3, creat
         "Der Montag ersetzt das bisherige Friday review.",
         "Das Gespräch löst das Friday review vom Herbst ab.",
         "Das Gespräch ersetzt das Friday review, das nicht half.",
+        "> They met.\n\n> [!note] Changed\n> This replaces the Friday review.",
+        "> They met.\n- This replaces the Friday review.",
     ],
 )
 def test_a_note_that_says_what_it_replaces_supersedes_it_whatever_its_title(body: str) -> None:
@@ -162,6 +164,7 @@ def test_a_note_that_says_what_it_replaces_supersedes_it_whatever_its_title(body
         "Das Gespräch ersetzt das Friday review am Montag nicht.",
         "Das Gespräch ersetzt kaum das Friday review.",
         "A walk hardly replaces the Friday review.",
+        "Oksana writes:\n\n> From now on\n> this replaces the Friday review.\n\nI wonder.",
         "It replaces the Monday review. The Friday review stays.",
     ],
 )
