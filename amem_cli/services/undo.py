@@ -80,7 +80,7 @@ def undo(
             raise SettingsError(
                 f"event {event.id} changed nothing", hint=_HINTS.get(event.kind, "")
             )
-        scope = "merge" if event.kind == "merge" else ""
+        scope = "merge" if event.kind == "merge" else event.scope
         return _take_back(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
 
 
