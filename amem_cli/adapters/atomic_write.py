@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
 from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.adapters.open_writers import is_being_written, wait_for_writers
+from amem_cli.adapters.temporary_names import temporary_name
 from amem_cli.core.errors import NoteInUse, SettingsError, WriteConflict
 
-TEMPORARY_PREFIX = ".amem-"
-TEMPORARY_SUFFIX = ".tmp"
-ABANDONED_NS = 3600 * 10**9
 # An editor would have to save once in each of these instants.
 _PUT_BACK_TRIES = 100
 _LONGEST_SAVE_S = 0.2
-
-_WRITER = re.compile(r"\.amem-([0-9a-f]{8})-([0-9a-f]{1,12})-[0-9a-f]+\.tmp")
 
 
 def sha256(data: bytes) -> str:
@@ -149,23 +143,6 @@ def write_failure(name: str, error: OSError) -> SettingsError:
         errno.EFBIG: "The limit on a file's size is reached (ulimit -f).",
     }.get(error.errno or 0, "Check the disk and the permissions of the folder.")
     return SettingsError(f"cannot write {name}: {error.strerror or error}", hint=hint)
-
-
-def temporary_name(mark: str) -> str:
-    """A name for a file that is being written, which tells by whom.
-
-    Args:
-        mark: hexadecimal digits that tell it from others of this process.
-    """
-    return f"{TEMPORARY_PREFIX}{_machine()}-{os.getpid():x}-{mark}{TEMPORARY_SUFFIX}"
-
-
-def is_abandoned(name: str, modified_ns: int, now_ns: int) -> bool:
-    """Whether a temporary file's writer is gone, or has had time enough in any case."""
-    writer = _WRITER.fullmatch(name)
-    if writer and writer[1] == _machine() and not _is_alive(int(writer[2], 16)):
-        return True
-    return now_ns - modified_ns > ABANDONED_NS
 
 
 def sync_folder(folder: Path) -> None:
@@ -326,29 +303,3 @@ def _refuse_odd_file(name: str, status: os.stat_result) -> None:
         )
     if not status.st_mode & stat.S_IWUSR:
         raise SettingsError(f"{name} is read-only", hint="Allow writing it, if amem may.")
-
-
-@cache
-def _machine() -> str:
-    """Eight digits that tell this machine's processes from those that share its folders."""
-    import zlib
-
-    try:
-        numbering = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
-    except OSError:
-        numbering = 0
-    node = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-    return f"{zlib.crc32(f'{node} {numbering}'.encode()):08x}"
-
-
-def _is_alive(process: int) -> bool:
-    if os.name == "nt":
-        # Asking there would end the process.
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True

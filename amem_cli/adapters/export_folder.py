@@ -16,17 +16,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from amem_cli.adapters.atomic_write import (
-    TEMPORARY_PREFIX,
-    TEMPORARY_SUFFIX,
-    create_in,
-    is_abandoned,
-    replace_in,
-    write_failure,
-)
+from amem_cli.adapters.atomic_write import create_in, replace_in, write_failure
 from amem_cli.adapters.note_paths import path_parts
 from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.adapters.source_folder import SourceFolder
+from amem_cli.adapters.temporary_names import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, is_abandoned
 from amem_cli.core.errors import AmemError, SettingsError, UsageError, WriteConflict
 from amem_cli.core.export_port import Written
 

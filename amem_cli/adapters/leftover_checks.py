@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from amem_cli.adapters.atomic_write import TEMPORARY_PREFIX, is_abandoned
 from amem_cli.adapters.open_folder import OpenFolder
+from amem_cli.adapters.temporary_names import TEMPORARY_PREFIX, is_abandoned
 from amem_cli.adapters.vault_folder import NOTE_SUFFIX
 from amem_cli.core.errors import SettingsError
 from amem_cli.core.filenames import conflict_copy

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import apsw
 
-from amem_cli.adapters.atomic_write import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
 from amem_cli.adapters.index_file import copy_index
 from amem_cli.adapters.index_opening import Unusable, open_index
 from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.adapters.sqlite_index import SqliteIndex
+from amem_cli.adapters.temporary_names import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
 from amem_cli.adapters.vault_folder import VaultFolder
 from amem_cli.core.errors import IndexFault, Problem
 

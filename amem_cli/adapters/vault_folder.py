@@ -11,9 +11,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from amem_cli.adapters.atomic_write import (
-    TEMPORARY_PREFIX,
     create_in,
-    is_abandoned,
     replace_in,
     require_writable,
     sha256,
@@ -28,6 +26,7 @@ from amem_cli.adapters.note_paths import (
     through_link,
 )
 from amem_cli.adapters.open_folder import OpenFolder
+from amem_cli.adapters.temporary_names import TEMPORARY_PREFIX, is_abandoned
 from amem_cli.core.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
 from amem_cli.core.filenames import conflict_copy, with_suffix
 from amem_cli.core.vault_port import FileContent, FileState

@@ -66,7 +66,7 @@ def _temporary(wanted: Path) -> Path:
     from hashlib import sha256
     from time import time_ns
 
-    from amem_cli.adapters.atomic_write import is_abandoned, temporary_name
+    from amem_cli.adapters.temporary_names import is_abandoned, temporary_name
 
     mark = sha256(os.fsencode(wanted.name)).hexdigest()[:16]
     for left in wanted.parent.glob(f".amem-*-{mark}.tmp"):

@@ -15,25 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.atomic_write import temporary_name
 from amem_cli.adapters.export_folder import ExportFolder
+from amem_cli.adapters.temporary_names import temporary_name
 from amem_cli.cli.export_file import write_export
 from amem_cli.core.errors import SettingsError
 from tests.conftest import Program
 from tests.vaults import write_note
 
 posix = pytest.mark.skipif(os.name == "nt", reason="signals, modes and links of POSIX")
-
-
-@pytest.fixture
-def vault(amem: Program) -> Path:
-    """An empty vault, named by the environment."""
-    assert amem("init", "v").code == 0
-    vault = amem.folder / "v"
-    for note in vault.rglob("*.md"):
-        note.unlink()
-    amem.environment["AMEM_VAULT"] = str(vault)
-    return vault
 
 
 @pytest.fixture

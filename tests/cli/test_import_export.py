@@ -29,17 +29,6 @@ from tests.vaults import open_vault, tree_hashes, write_note
 DATA = Path(__file__).parents[1] / "data"
 
 
-@pytest.fixture
-def vault(amem: Program) -> Path:
-    """An empty vault, named by the environment."""
-    assert amem("init", "v").code == 0
-    vault = amem.folder / "v"
-    for note in vault.rglob("*.md"):
-        note.unlink()
-    amem.environment["AMEM_VAULT"] = str(vault)
-    return vault
-
-
 def test_a_dry_run_says_what_would_be_made_and_writes_nothing(amem: Program, vault: Path) -> None:
     before = tree_hashes(vault)
     journal = sorted((vault / ".amem").rglob("*.jsonl"))

@@ -14,17 +14,6 @@ from tests.conftest import Program
 from tests.vaults import write_note
 
 
-@pytest.fixture
-def vault(amem: Program) -> Path:
-    """An empty vault, named by the environment."""
-    assert amem("init", "v").code == 0
-    vault = amem.folder / "v"
-    for note in vault.rglob("*.md"):
-        note.unlink()
-    amem.environment["AMEM_VAULT"] = str(vault)
-    return vault
-
-
 def test_a_dry_run_tells_no_id_of_a_note_that_will_have_none(amem: Program, vault: Path) -> None:
     source = amem.folder / "s"
     write_note(source, "Broken.md", "---\ntitle: [unclosed\n---\nText.\n")
