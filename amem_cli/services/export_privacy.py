@@ -28,10 +28,6 @@ class StayingNotes:
         self.named: dict[str, set[str]] = {}
         self.cut_links = 0
 
-    def is_private(self, path: str) -> bool:
-        """Whether it is one of those that stay because they are private."""
-        return path in self._private
-
     def links(self, texts: Iterable[str], source: str, *, any_note: bool) -> list[str]:
         """The entries of `links` without those that lead to a note that stays.
 
