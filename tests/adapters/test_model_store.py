@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.adapters.file_download import Patience, Wanted
-from amem_cli.adapters.gguf_file import MAGIC, NotGguf, memory_needed, read_header
+from amem_cli.adapters.gguf_file import NotGguf, memory_needed, read_header
 from amem_cli.adapters.model_store import ModelStore, PulledModel
 from amem_cli.core.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
 from tests.fakes.hub_server import Hub, a_hub
@@ -47,7 +47,7 @@ def fetched(
     store: ModelStore, hub: Hub, *, size: int = 0, sha256: str = "", patience: Patience = QUICK
 ) -> PulledModel:
     url = f"{hub.url}/owner/tiny-GGUF/resolve/main/{NAME}"
-    wanted = Wanted(url, {"authorization": "Bearer secret"}, size=size, begins=MAGIC)
+    wanted = Wanted(url, {"authorization": "Bearer secret"}, size=size)
     return store.fetch(wanted, NAME, source=url, sha256=sha256, patience=patience)
 
 
@@ -145,7 +145,7 @@ def test_a_wrong_digest_leaves_nothing_behind(store: ModelStore, hub: Hub) -> No
         ("announces_more", "cut"),
         ("announces_less", "cut off"),
         ("page", "no GGUF model"),
-        ("packed", "packs"),
+        ("packed", "compressed"),
         ("hang_up", "cut"),
         ("drip", "next to nothing"),
         ("drip_headers", "next to nothing"),
