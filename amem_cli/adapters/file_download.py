@@ -54,6 +54,9 @@ class Patience:
     pause_seconds: float = 1.0
 
 
+USUAL_PATIENCE = Patience()
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A file to fetch; the headers go to the address's own host only. `size` 0: unknown."""
@@ -71,9 +74,7 @@ class _Cut(Exception):
         self.wait = wait
 
 
-def download(
-    wanted: Wanted, part: Path, *, progress: Progress | None = None, patience: Patience
-) -> None:
+def download(wanted: Wanted, part: Path, progress: Progress, patience: Patience) -> None:
     """Fetch a file into a part file, or what is missing of it.
 
     Raises:
@@ -131,12 +132,7 @@ class _Transfer:
     """
 
     def __init__(
-        self,
-        wanted: Wanted,
-        part: Path,
-        progress: Progress | None,
-        patience: Patience,
-        until: float,
+        self, wanted: Wanted, part: Path, progress: Progress, patience: Patience, until: float
     ) -> None:
         self._wanted = wanted
         self._host = host_of(wanted.url)
@@ -263,8 +259,7 @@ class _Transfer:
                 done += len(chunk)
                 if done - mark >= self._patience.slow_bytes:
                     mark, scope.deadline = done, self._deadline()
-                if self._progress is not None:
-                    self._progress(done, total or done)
+                self._progress(done, total or done)
             os.fsync(file.fileno())
         if done < total:
             raise _Cut(f"the connection was cut after {done} of {total} bytes")

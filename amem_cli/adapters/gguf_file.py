@@ -6,7 +6,6 @@ import hashlib
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import SEEK_CUR
 from math import prod
 from pathlib import Path
 from typing import BinaryIO
@@ -44,17 +43,9 @@ class NotGguf(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """A model's description of itself.
+    """A model's description of itself; of a text only the beginning is kept, of a list nothing."""
 
-    Attributes:
-        tensors: how many.
-        least_size: bytes that the file must have at least.
-        values: by key; lists are None, and of a text only the beginning is kept.
-    """
-
-    tensors: int
-    least_size: int
-    values: dict[str, int | str | None]
+    values: dict[str, int | str]
 
     @property
     def architecture(self) -> str:
@@ -79,18 +70,14 @@ class GgufHeader:
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Read the header of a model, and compare the file's size with it.
+    """Read the header of a model, and make sure that its tensors fit into the file.
 
     Raises:
         NotGguf: it is no GGUF file, of another version, damaged or cut off.
         OSError: it cannot be read.
     """
-    size = path.stat().st_size
     with path.open("rb") as stream:
-        header = _Reader(stream, size).header()
-    if size < header.least_size:
-        raise NotGguf(f"it is cut off: {size} bytes of at least {header.least_size}")
-    return header
+        return _Reader(stream, path.stat().st_size).header()
 
 
 def memory_needed(path: Path, context_tokens: int) -> int:
@@ -102,7 +89,7 @@ def memory_needed(path: Path, context_tokens: int) -> int:
     return path.stat().st_size + read_header(path).window_bytes(context_tokens) + _WORKSPACE
 
 
-def sha256_of(path: Path, progress: Callable[[int, int], None] | None = None) -> str:
+def sha256_of(path: Path, progress: Callable[[int, int], None]) -> str:
     """The digest of a file, hexadecimal.
 
     Raises:
@@ -113,8 +100,7 @@ def sha256_of(path: Path, progress: Callable[[int, int], None] | None = None) ->
         while block := stream.read(2**20):
             digest.update(block)
             done += len(block)
-            if progress is not None:
-                progress(done, size)
+            progress(done, size)
     return digest.hexdigest()
 
 
@@ -124,72 +110,69 @@ class _Reader:
         self._size = size
 
     def header(self) -> GgufHeader:
-        if self._bytes(4) != MAGIC:
+        if self._read(4) != MAGIC:
             raise NotGguf("it does not begin as a GGUF file does")
-        version = self._unpack("I")
+        version = self._number("I")
         if version not in _VERSIONS:
             raise NotGguf(f"it is GGUF of version {version}, which is not known")
-        tensors, entries = self._unpack("Q"), self._unpack("Q")
+        tensors, entries = self._number("Q"), self._number("Q")
         if not 0 < tensors <= _MOST_ENTRIES or entries > _MOST_ENTRIES:
             raise NotGguf(f"it claims {tensors} tensors and {entries} entries")
-        values = {}
-        for _ in range(entries):
-            key = self._text()
-            values[key] = self._value(self._unpack("I"))
+        values = {self._text(): self._value(self._number("I")) for _ in range(entries)}
         furthest = max(self._tensor_end() for _ in range(tensors))
         alignment = values.get("general.alignment", 32)
         if not isinstance(alignment, int) or not 0 < alignment <= _MOST_ALIGNMENT:
             raise NotGguf("its tensors are aligned in an impossible way")
-        start = -(-self._stream.tell() // alignment) * alignment
-        return GgufHeader(tensors, start + furthest, values)
+        end = -(-self._stream.tell() // alignment) * alignment + furthest
+        if self._size < end:
+            raise NotGguf(f"it is cut off: {self._size} bytes of at least {end}")
+        return GgufHeader(values)
 
     def _tensor_end(self) -> int:
         """Where a tensor ends at least, from the beginning of all tensors."""
         self._text()
-        dimensions = self._unpack("I")
+        dimensions = self._number("I")
         if dimensions > _MOST_DIMENSIONS:
             raise NotGguf(f"it claims a tensor of {dimensions} dimensions")
-        count = prod(self._unpack("Q") for _ in range(dimensions))
-        block, size = _BLOCKS.get(self._unpack("I"), (1, 0))
-        return self._unpack("Q") + count // block * size
+        count = prod(self._number("Q") for _ in range(dimensions))
+        block, size = _BLOCKS.get(self._number("I"), (1, 0))
+        return self._number("Q") + count // block * size
 
-    def _value(self, kind: int) -> int | str | None:
+    def _value(self, kind: int) -> int | str:
         if kind == _TEXT:
             return self._text()
         if kind == _LIST:
-            self._skip_list(self._unpack("I"), self._unpack("Q"))
-            return None
+            return self._skip_list(self._number("I"), self._number("Q"))
         if kind not in _FORMS:
             raise NotGguf(f"it holds a value of the unknown kind {kind}")
-        return self._unpack(_FORMS[kind])
+        return self._number(_FORMS[kind])
 
-    def _skip_list(self, kind: int, count: int) -> None:
+    def _skip_list(self, kind: int, count: int) -> str:
         if count > _MOST_ITEMS or (kind != _TEXT and kind not in _FORMS):
             raise NotGguf("it holds an impossible list")
-        if kind == _TEXT:
-            for _ in range(count):
-                self._skip(self._length())
-        else:
-            self._skip(struct.calcsize("<" + _FORMS[kind]) * count)
+        if kind != _TEXT:
+            self._read(struct.calcsize(_FORMS[kind]) * count)
+            return ""
+        # Hundreds of thousands of words: no call more than is needed.
+        read, number = self._stream.read, int.from_bytes
+        for _ in range(count):
+            head = read(8)
+            length = number(head, "little") if len(head) == 8 else _LONGEST_TEXT + 1
+            if length > _LONGEST_TEXT or len(read(length)) < length:
+                raise NotGguf("it ends in the middle of a list")
+        return ""
 
     def _text(self) -> str:
-        return self._bytes(self._length())[:_LONGEST_KEPT].decode("utf-8", "replace")
-
-    def _length(self) -> int:
-        length = self._unpack("Q")
+        length = self._number("Q")
         if length > _LONGEST_TEXT:
             raise NotGguf("it holds an impossibly long text")
-        return length
+        return self._read(length)[:_LONGEST_KEPT].decode("utf-8", "replace")
 
-    def _unpack(self, form: str) -> int:
-        return int(struct.unpack("<" + form, self._bytes(struct.calcsize("<" + form)))[0])
+    def _number(self, form: str) -> int:
+        return int(struct.unpack("<" + form, self._read(struct.calcsize(form)))[0])
 
-    def _bytes(self, count: int) -> bytes:
+    def _read(self, count: int) -> bytes:
         data = self._stream.read(count)
         if len(data) < count:
             raise NotGguf("it ends in the middle of its header")
         return data
-
-    def _skip(self, count: int) -> None:
-        if self._stream.seek(count, SEEK_CUR) > self._size:
-            raise NotGguf("it ends in the middle of its header")

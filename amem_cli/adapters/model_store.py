@@ -7,20 +7,31 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from amem_cli import config
-from amem_cli.adapters.file_download import Patience, Wanted, check_room, download, forget
+from amem_cli.adapters.file_download import (
+    USUAL_PATIENCE,
+    Patience,
+    Wanted,
+    check_room,
+    download,
+    forget,
+)
 from amem_cli.adapters.gguf_file import NotGguf, read_header, sha256_of
 from amem_cli.core.errors import ModelError, NotFoundError, SettingsError, UsageError
 from amem_cli.core.model_source import GGUF_ENDING, kept_name
 
 Progress = Callable[[str, int, int], None]
-_Step = Callable[[int, int], None]
 
 FOLDER = "models"
 PART_ENDING = ".part"
 COPY_BYTES = 2**20
+
+
+def _silent(label: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +83,25 @@ class ModelStore:
         *,
         source: str,
         sha256: str = "",
-        progress: Progress | None = None,
-        patience: Patience | None = None,
+        progress: Progress = _silent,
+        patience: Patience = USUAL_PATIENCE,
     ) -> PulledModel:
         """Fetch a model over HTTP, to keep under a file name; `sha256` empty: any digest."""
-        fetching = _labelled(progress, "fetching")
 
         def bring(part: Path) -> None:
-            download(wanted, part, progress=fetching, patience=patience or Patience())
+            download(wanted, part, partial(progress, "fetching"), patience)
 
-        return self._add(name, source, sha256, bring, _labelled(progress, "checking"))
+        return self._add(name, source, sha256, bring, progress)
 
     def copy(
-        self, path: Path, name: str, *, sha256: str = "", progress: Progress | None = None
+        self, path: Path, name: str, *, sha256: str = "", progress: Progress = _silent
     ) -> PulledModel:
         """Copy a model's file into the store, under a file name; `sha256` empty: any digest."""
-        copying = _labelled(progress, "copying")
 
         def bring(part: Path) -> None:
             _check_gguf(path, path.name)
             try:
-                _copy(path, part, copying)
+                _copy(path, part, partial(progress, "copying"))
             except BaseException as error:
                 # A copy is begun anew, not resumed.
                 forget(part)
@@ -103,8 +112,7 @@ class ModelStore:
                     hint="Is there room, and may the file be read?",
                 ) from None
 
-        source, checking = str(path.resolve()), _labelled(progress, "checking")
-        return self._add(name, source, sha256, bring, checking)
+        return self._add(name, str(path.resolve()), sha256, bring, progress)
 
     def remove(self, name: str) -> PulledModel:
         """Delete a model and what is left of fetching it.
@@ -155,7 +163,7 @@ class ModelStore:
         source: str,
         sha256: str,
         bring: Callable[[Path], None],
-        checking: _Step | None,
+        progress: Progress,
     ) -> PulledModel:
         with self._locked(name):
             here = self.find(name)
@@ -169,7 +177,7 @@ class ModelStore:
             path, part = self._folder / name, self._part(name)
             bring(part)
             try:
-                digest = _checked(part, name, sha256, checking)
+                digest = _checked(part, name, sha256, progress)
             except ModelError:
                 forget(part)
                 raise
@@ -183,10 +191,10 @@ class ModelStore:
             return _pulled(path)
 
 
-def _checked(path: Path, name: str, sha256: str, checking: _Step | None) -> str:
+def _checked(path: Path, name: str, sha256: str, progress: Progress) -> str:
     """The digest of a GGUF file, which must be the given one unless that is empty."""
     _check_gguf(path, name)
-    digest = sha256_of(path, checking)
+    digest = sha256_of(path, partial(progress, "checking"))
     if sha256 and digest != sha256:
         raise ModelError(
             f"{name} is not the model with the expected digest: it has {digest}",
@@ -220,20 +228,13 @@ def _check_gguf(path: Path, name: str) -> None:
         raise ModelError(f"{name} cannot be read: {error.strerror}") from None
 
 
-def _copy(path: Path, part: Path, copying: _Step | None) -> None:
+def _copy(path: Path, part: Path, copying: Callable[[int, int], None]) -> None:
     size, done = path.stat().st_size, 0
     check_room(part.parent, size)
     with path.open("rb") as source, part.open("wb") as target:
         while block := source.read(COPY_BYTES):
             target.write(block)
             done += len(block)
-            if copying is not None:
-                copying(done, size)
+            copying(done, size)
         target.flush()
         os.fsync(target.fileno())
-
-
-def _labelled(progress: Progress | None, label: str) -> _Step | None:
-    if progress is None:
-        return None
-    return lambda done, total: progress(label, done, total)

@@ -109,7 +109,7 @@ def _refuse_model_in_use(session: Session, store: ModelStore, name: str) -> None
 
 
 def _pulled(
-    store: ModelStore, text: str, sha256: str, name: str, progress: Transferred | None
+    store: ModelStore, text: str, sha256: str, name: str, progress: Transferred
 ) -> tuple[PulledModel, str]:
     """Fetch what a person named.
 
@@ -166,7 +166,7 @@ def _from_hub(
     given: str,
     listed: str,
     name: str,
-    progress: Transferred | None,
+    progress: Transferred,
 ) -> tuple[PulledModel, str]:
     from amem_cli.adapters.model_hub import hub_download, hub_files
     from amem_cli.core.errors import ModelError
