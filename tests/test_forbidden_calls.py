@@ -79,7 +79,6 @@ MAY_WRITE = {
     "adapters/model_store.py": "fetched models and their digests, in the user's data folder",
     "adapters/onnx_export.py": "a prepared encoder, in the user's cache",
     "adapters/open_folder.py": "the calls that atomic_write writes, exchanges and deletes by",
-    "adapters/part_file.py": "what is noted of a model that is being fetched",
     "adapters/review_folder.py": "removes proposals that are decided, in .amem/review",
     "adapters/state_file.py": "consents and verdicts on models, in the user's state folder",
     "adapters/untouched.py": "a temporary copy of the index, to look at without changing it",

@@ -1,11 +1,11 @@
-"""Reads what a GGUF file says of itself, within bounds, before native code sees it."""
+"""Reads a GGUF file's header, within bounds, before native code sees the file."""
 
 from __future__ import annotations
 
 import hashlib
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import BinaryIO
@@ -14,13 +14,12 @@ MAGIC = b"GGUF"
 _VERSIONS = frozenset({2, 3})
 _MOST_ENTRIES = 100_000
 _MOST_ITEMS = 20_000_000
+_MOST_DIMENSIONS = 8
+_MOST_ALIGNMENT = 2**20
 _LONGEST_TEXT = 16 * 2**20
 _LONGEST_KEPT = 256
-_MOST_DIMENSIONS = 8
-_BLOCK = 2**20
-# Sizes of the plain kinds of values; 8 is a text and 9 is a list.
-_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-_NUMBERS = {4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
+# How `struct` reads the kinds of values; fractions as whole numbers, for no use is made of them.
+_FORMS = dict(enumerate("BbHhIiI?")) | {10: "Q", 11: "q", 12: "Q"}
 _TEXT, _LIST = 8, 9
 # Kinds of tensors as ggml.h numbers them: numbers a block, bytes a block.
 _KINDS = (
@@ -44,26 +43,17 @@ class NotGguf(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """A model's account of itself.
+    """A model's description of itself; of a text only the beginning is kept, of a list nothing."""
 
-    Attributes:
-        numbers, texts: its values by key; lists and fractions are left out.
-        tensors: how many.
-        least_size: bytes that the file must have at least.
-    """
-
-    tensors: int
-    least_size: int
-    numbers: dict[str, int] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
+    values: dict[str, int | str]
 
     @property
     def architecture(self) -> str:
         """Such as `llama` or `qwen3`."""
-        return self.texts.get("general.architecture", "")
+        return str(self.values.get("general.architecture", ""))
 
     def window_bytes(self, tokens: int) -> int:
-        """Memory of the context window in 16 bits; 0 where the model does not say enough."""
+        """Memory of a context window in 16 bits; 0 if the model does not say enough."""
         layers = self._number("block_count")
         heads = self._number("attention.head_count")
         if not (layers and heads):
@@ -75,22 +65,19 @@ class GgufHeader:
         return 2 * tokens * layers * shared * (key + value)
 
     def _number(self, name: str) -> int:
-        return self.numbers.get(f"{self.architecture}.{name}", 0)
+        value = self.values.get(f"{self.architecture}.{name}")
+        return value if isinstance(value, int) else 0
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Read the header of a model, and compare the file's size with it.
+    """Read the header of a model, and make sure that its tensors fit into the file.
 
     Raises:
         NotGguf: it is no GGUF file, of another version, damaged or cut off.
         OSError: it cannot be read.
     """
-    size = path.stat().st_size
     with path.open("rb") as stream:
-        header = _Reader(stream).header()
-    if size < header.least_size:
-        raise NotGguf(f"it is cut off: {size} bytes of at least {header.least_size}")
-    return header
+        return _Reader(stream, path.stat().st_size).header()
 
 
 def memory_needed(path: Path, context_tokens: int) -> int:
@@ -102,7 +89,7 @@ def memory_needed(path: Path, context_tokens: int) -> int:
     return path.stat().st_size + read_header(path).window_bytes(context_tokens) + _WORKSPACE
 
 
-def sha256_of(path: Path, progress: Callable[[int, int], None] | None = None) -> str:
+def sha256_of(path: Path, progress: Callable[[int, int], None]) -> str:
     """The digest of a file, hexadecimal.
 
     Raises:
@@ -110,87 +97,81 @@ def sha256_of(path: Path, progress: Callable[[int, int], None] | None = None) ->
     """
     digest, done, size = hashlib.sha256(), 0, path.stat().st_size
     with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
+        while block := stream.read(2**20):
             digest.update(block)
             done += len(block)
-            if progress is not None:
-                progress(done, size)
+            progress(done, size)
     return digest.hexdigest()
 
 
 class _Reader:
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, size: int) -> None:
         self._stream = stream
+        self._size = size
 
     def header(self) -> GgufHeader:
-        if self._bytes(4) != MAGIC:
+        if self._read(4) != MAGIC:
             raise NotGguf("it does not begin as a GGUF file does")
-        version = self._number("<I")
+        version = self._number("I")
         if version not in _VERSIONS:
             raise NotGguf(f"it is GGUF of version {version}, which is not known")
-        tensors, entries = self._number("<Q"), self._number("<Q")
+        tensors, entries = self._number("Q"), self._number("Q")
         if not 0 < tensors <= _MOST_ENTRIES or entries > _MOST_ENTRIES:
             raise NotGguf(f"it claims {tensors} tensors and {entries} entries")
-        numbers: dict[str, int] = {}
-        texts: dict[str, str] = {}
-        for _ in range(entries):
-            key, kind = self._text(), self._number("<I")
-            if kind in _NUMBERS:
-                numbers[key] = self._number(_NUMBERS[kind])
-            elif kind == _TEXT:
-                texts[key] = self._text()
-            else:
-                self._skip(kind)
+        values = {self._text(): self._value(self._number("I")) for _ in range(entries)}
         furthest = max(self._tensor_end() for _ in range(tensors))
-        alignment = numbers.get("general.alignment", 32)
-        if not 0 < alignment <= _BLOCK:
+        alignment = values.get("general.alignment", 32)
+        if not isinstance(alignment, int) or not 0 < alignment <= _MOST_ALIGNMENT:
             raise NotGguf("its tensors are aligned in an impossible way")
-        start = -(-self._stream.tell() // alignment) * alignment
-        return GgufHeader(tensors, start + furthest, numbers, texts)
+        end = -(-self._stream.tell() // alignment) * alignment + furthest
+        if self._size < end:
+            raise NotGguf(f"it is cut off: {self._size} bytes of at least {end}")
+        return GgufHeader(values)
 
     def _tensor_end(self) -> int:
         """Where a tensor ends at least, from the beginning of all tensors."""
         self._text()
-        dimensions = self._number("<I")
+        dimensions = self._number("I")
         if dimensions > _MOST_DIMENSIONS:
             raise NotGguf(f"it claims a tensor of {dimensions} dimensions")
-        count = prod(self._number("<Q") for _ in range(dimensions))
-        block, size = _BLOCKS.get(self._number("<I"), (1, 0))
-        return self._number("<Q") + count // block * size
+        count = prod(self._number("Q") for _ in range(dimensions))
+        block, size = _BLOCKS.get(self._number("I"), (1, 0))
+        return self._number("Q") + count // block * size
 
-    def _skip(self, kind: int) -> None:
-        if kind in _SIZES:
-            self._bytes(_SIZES[kind])
-            return
-        if kind != _LIST:
+    def _value(self, kind: int) -> int | str:
+        if kind == _TEXT:
+            return self._text()
+        if kind == _LIST:
+            return self._skip_list(self._number("I"), self._number("Q"))
+        if kind not in _FORMS:
             raise NotGguf(f"it holds a value of the unknown kind {kind}")
-        of, count = self._number("<I"), self._number("<Q")
-        if count > _MOST_ITEMS or (of != _TEXT and of not in _SIZES):
+        return self._number(_FORMS[kind])
+
+    def _skip_list(self, kind: int, count: int) -> str:
+        if count > _MOST_ITEMS or (kind != _TEXT and kind not in _FORMS):
             raise NotGguf("it holds an impossible list")
-        if of in _SIZES:
-            self._bytes(_SIZES[of] * count)
-            return
+        if kind != _TEXT:
+            self._read(struct.calcsize(_FORMS[kind]) * count)
+            return ""
         # Hundreds of thousands of words: no call more than is needed.
-        read, unpacked = self._stream.read, struct.Struct("<Q").unpack
+        read, number = self._stream.read, int.from_bytes
         for _ in range(count):
             head = read(8)
-            length = unpacked(head)[0] if len(head) == 8 else _LONGEST_TEXT + 1
+            length = number(head, "little") if len(head) == 8 else _LONGEST_TEXT + 1
             if length > _LONGEST_TEXT or len(read(length)) < length:
                 raise NotGguf("it ends in the middle of a list")
+        return ""
 
     def _text(self) -> str:
-        return self._bytes(self._length())[:_LONGEST_KEPT].decode("utf-8", "replace")
-
-    def _length(self) -> int:
-        length = self._number("<Q")
+        length = self._number("Q")
         if length > _LONGEST_TEXT:
             raise NotGguf("it holds an impossibly long text")
-        return length
+        return self._read(length)[:_LONGEST_KEPT].decode("utf-8", "replace")
 
     def _number(self, form: str) -> int:
-        return int(struct.unpack(form, self._bytes(struct.calcsize(form)))[0])
+        return int(struct.unpack("<" + form, self._read(struct.calcsize(form)))[0])
 
-    def _bytes(self, count: int) -> bytes:
+    def _read(self, count: int) -> bytes:
         data = self._stream.read(count)
         if len(data) < count:
             raise NotGguf("it ends in the middle of its header")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,7 @@ class ShelvedModel:
 
 
 def models_at_hand(settings: Settings, environment: Mapping[str, str]) -> list[ShelvedModel]:
-    """The bundled models, the fetched ones, and the one that the settings name."""
+    """The bundled models, the pulled ones, and the one that the settings name."""
     return [*_encoders(settings), *_language_models(settings, environment)]
 
 
@@ -59,11 +60,9 @@ def _language_models(settings: Settings, environment: Mapping[str, str]) -> list
     local = settings.llm_backend == "llama.cpp"
     used = Path(settings.llm_model).expanduser() if local and settings.llm_model else None
     shelf = []
-    try:
+    with suppress(AmemError):
         path = bundled_model()
         shelf.append(_shelved(path, path.name, "bundled", local and used is None, settings))
-    except AmemError:
-        pass
     pulled = ModelStore(environment).models()
     for one in pulled:
         in_use = used == one.path

@@ -1,19 +1,25 @@
-"""The language models that the user of this machine fetched, in the user's data folder."""
+"""The language models that the user pulled, in the user's data folder, for all vaults."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from amem_cli import config
-from amem_cli.adapters.file_download import SPARE_BYTES, Patience, Wanted, download
-from amem_cli.adapters.gguf_file import MAGIC, NotGguf, read_header, sha256_of
-from amem_cli.adapters.part_file import forget
+from amem_cli.adapters.file_download import (
+    USUAL_PATIENCE,
+    Patience,
+    Wanted,
+    check_room,
+    download,
+    forget,
+)
+from amem_cli.adapters.gguf_file import NotGguf, read_header, sha256_of
 from amem_cli.core.errors import ModelError, NotFoundError, SettingsError, UsageError
 from amem_cli.core.model_source import GGUF_ENDING, kept_name
 
@@ -24,14 +30,17 @@ PART_ENDING = ".part"
 COPY_BYTES = 2**20
 
 
+def _silent(label: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
 @dataclass(frozen=True, slots=True)
 class PulledModel:
     """A model in the store.
 
     Attributes:
         name: by which it is chosen: the file's name without its ending.
-        sha256: hexadecimal; empty where its record is lost.
-        source: where it came from.
+        sha256, source: as recorded when it was pulled; empty if the record is lost.
     """
 
     name: str
@@ -42,14 +51,20 @@ class PulledModel:
 
 
 class ModelStore:
-    """A folder of GGUF files, each with a small record beside it."""
+    """A folder of GGUF files, each with a JSON record beside it.
+
+    `fetch` and `copy` return a model that is in the store already as it is. They raise:
+        ModelError: the file cannot be had, is no GGUF model, or has another digest.
+        NotFoundError, SettingsError: see `download`; the folder cannot be written.
+        UsageError: another model has this name.
+    """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """Name the folder; it is made with the first model."""
         self._folder = config.user_data_folder(environment) / FOLDER
 
     def models(self) -> list[PulledModel]:
-        """All of them, by name."""
+        """All models, by name."""
         try:
             paths = sorted(self._folder.glob(f"*{GGUF_ENDING}"))
         except OSError:
@@ -61,10 +76,6 @@ class ModelStore:
         wanted = name.lower().removesuffix(GGUF_ENDING)
         return next((one for one in self.models() if one.name.lower() == wanted), None)
 
-    def holding(self, path: Path) -> PulledModel | None:
-        """The model that a path leads to."""
-        return next((one for one in self.models() if one.path.resolve() == path.resolve()), None)
-
     def fetch(
         self,
         wanted: Wanted,
@@ -72,56 +83,36 @@ class ModelStore:
         *,
         source: str,
         sha256: str = "",
-        progress: Progress | None = None,
-        patience: Patience | None = None,
+        progress: Progress = _silent,
+        patience: Patience = USUAL_PATIENCE,
     ) -> PulledModel:
-        """Fetch a model over HTTP; one that is here already is not fetched again.
+        """Fetch a model over HTTP, to keep under a file name; `sha256` empty: any digest."""
 
-        Args:
-            name: file name to keep it under.
-            sha256: digest that it must have; empty: any.
+        def bring(part: Path) -> None:
+            download(wanted, part, partial(progress, "fetching"), patience)
 
-        Raises:
-            ModelError: it could not be had, or is no GGUF model; a wrong digest.
-            NotFoundError, SettingsError: as `file_download.download`.
-            UsageError: another model has this name.
-        """
-        with self._being_added(name) as part:
-            here = self._same(name, source, sha256)
-            if here is not None:
-                return here
-            told = _labelled(progress, "fetching")
-            download(wanted, part, progress=told, patience=patience)
-            return self._accept(part, name, source, sha256, progress)
+        return self._add(name, source, sha256, bring, progress)
 
     def copy(
-        self, path: Path, name: str, *, sha256: str = "", progress: Progress | None = None
+        self, path: Path, name: str, *, sha256: str = "", progress: Progress = _silent
     ) -> PulledModel:
-        """Copy a model's file into the store.
+        """Copy a model's file into the store, under a file name; `sha256` empty: any digest."""
 
-        Raises:
-            ModelError: it is no GGUF model, or has another digest.
-            SettingsError: it cannot be copied.
-            UsageError: another model has this name.
-        """
-        source = str(path.resolve())
-        with self._being_added(name) as part:
-            here = self._same(name, source, sha256)
-            if here is not None:
-                return here
+        def bring(part: Path) -> None:
             _check_gguf(path, path.name)
             try:
-                _copy(path, part, _labelled(progress, "copying"))
-            except OSError as error:
+                _copy(path, part, partial(progress, "copying"))
+            except BaseException as error:
+                # A copy is begun anew, not resumed.
+                forget(part)
+                if not isinstance(error, OSError):
+                    raise
                 raise SettingsError(
                     f"{path.name} cannot be copied: {error.strerror}",
                     hint="Is there room, and may the file be read?",
                 ) from None
-            finally:
-                # Nothing can be gone on with that is quickly copied again.
-                if not _is_whole(part, path):
-                    _remove(part)
-            return self._accept(part, name, source, sha256, progress)
+
+        return self._add(name, str(path.resolve()), sha256, bring, progress)
 
     def remove(self, name: str) -> PulledModel:
         """Delete a model and what is left of fetching it.
@@ -137,9 +128,9 @@ class ModelStore:
             )
         try:
             model.path.unlink()
+            _record(model.path).unlink(missing_ok=True)
         except OSError as error:
             raise SettingsError(f"{model.path} cannot be deleted: {error.strerror}") from None
-        _remove(_record(model.path))
         forget(self._part(model.path.name))
         return model
 
@@ -147,16 +138,15 @@ class ModelStore:
         return self._folder / (name + PART_ENDING)
 
     @contextlib.contextmanager
-    def _being_added(self, name: str) -> Iterator[Path]:
+    def _locked(self, name: str) -> Iterator[None]:
         from filelock import FileLock, Timeout
 
         if name != kept_name(name):
             raise UsageError(f"{name!r} is no file name for a model")
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self._folder / f".{name}.lock", timeout=0)
-            with lock:
-                yield self._part(name)
+            with FileLock(self._folder / f".{name}.lock", timeout=0):
+                yield
         except Timeout:
             raise SettingsError(
                 f"another amem is fetching {name}", hint="Wait for it to finish."
@@ -167,41 +157,50 @@ class ModelStore:
                 hint="Is the disk full? AMEM_DATA_DIR names another folder.",
             ) from None
 
-    def _same(self, name: str, source: str, sha256: str) -> PulledModel | None:
-        here = self.find(name)
-        if here is None:
-            return None
-        if (here.sha256 == sha256) if sha256 else (here.source == source):
-            return here
-        raise UsageError(
-            f"a model named {here.name} is here already, from {here.source or 'elsewhere'}",
-            hint="Give this one another name (--name), or delete that one: amem model rm.",
-        )
-
-    def _accept(
-        self, part: Path, name: str, source: str, sha256: str, progress: Progress | None
+    def _add(
+        self,
+        name: str,
+        source: str,
+        sha256: str,
+        bring: Callable[[Path], None],
+        progress: Progress,
     ) -> PulledModel:
-        """Check what has come, and give it its name."""
-        try:
-            _check_gguf(part, name)
-            found = sha256_of(part, _labelled(progress, "checking"))
-            if sha256 and found != sha256:
-                raise ModelError(
-                    f"{name} is not the model with the expected digest: it has {found}",
-                    hint="It was not kept. Was the digest copied whole, and for this very file?",
+        with self._locked(name):
+            here = self.find(name)
+            if here is not None:
+                if (here.sha256 == sha256) if sha256 else (here.source == source):
+                    return here
+                raise UsageError(
+                    f"a model named {here.name} is here already, from {here.source or 'elsewhere'}",
+                    hint="Give this one another name (--name), or delete that one: amem model rm.",
                 )
-        except ModelError:
+            path, part = self._folder / name, self._part(name)
+            bring(part)
+            try:
+                digest = _checked(part, name, sha256, progress)
+            except ModelError:
+                forget(part)
+                raise
+            record = {"source": source, "sha256": digest, "size": part.stat().st_size}
+            # The record first: a model never stands there without the digest to check it by.
+            new = _record(path).with_suffix(".new")
+            new.write_text(json.dumps(record, indent=1), encoding="utf-8")
+            new.replace(_record(path))
+            part.replace(path)
             forget(part)
-            raise
-        path = self._folder / name
-        record = {"source": source, "sha256": found, "size": part.stat().st_size}
-        # The record first: a model never stands there without the digest that it is checked by.
-        new = _record(path).with_suffix(".new")
-        new.write_text(json.dumps(record, indent=1), encoding="utf-8")
-        new.replace(_record(path))
-        part.replace(path)
-        forget(part)
-        return _pulled(path)
+            return _pulled(path)
+
+
+def _checked(path: Path, name: str, sha256: str, progress: Progress) -> str:
+    """The digest of a GGUF file, which must be the given one unless that is empty."""
+    _check_gguf(path, name)
+    digest = sha256_of(path, partial(progress, "checking"))
+    if sha256 and digest != sha256:
+        raise ModelError(
+            f"{name} is not the model with the expected digest: it has {digest}",
+            hint="It was not kept. Was the digest copied whole, and for this very file?",
+        )
+    return digest
 
 
 def _pulled(path: Path) -> PulledModel:
@@ -210,13 +209,8 @@ def _pulled(path: Path) -> PulledModel:
     except (OSError, ValueError, RecursionError):
         record = {}
     record = record if isinstance(record, dict) else {}
-    return PulledModel(
-        path.stem,
-        path,
-        path.stat().st_size,
-        str(record.get("sha256", "")),
-        str(record.get("source", "")),
-    )
+    sha256, source = str(record.get("sha256", "")), str(record.get("source", ""))
+    return PulledModel(path.stem, path, path.stat().st_size, sha256, source)
 
 
 def _record(path: Path) -> Path:
@@ -234,41 +228,13 @@ def _check_gguf(path: Path, name: str) -> None:
         raise ModelError(f"{name} cannot be read: {error.strerror}") from None
 
 
-def _copy(path: Path, part: Path, progress: Callable[[int, int], None] | None) -> None:
+def _copy(path: Path, part: Path, copying: Callable[[int, int], None]) -> None:
     size, done = path.stat().st_size, 0
-    free = shutil.disk_usage(part.parent).free
-    if size + SPARE_BYTES > free:
-        raise SettingsError(
-            f"the model needs {size / 1e9:.1f} GB of disk, and {free / 1e9:.1f} GB are free",
-            hint="Use it where it lies: amem model use FILE",
-        )
+    check_room(part.parent, size)
     with path.open("rb") as source, part.open("wb") as target:
-        # Checked again here, for the header that was looked at may be of another file by now.
-        if source.read(len(MAGIC)) != MAGIC:
-            raise ModelError(f"{path.name} is no GGUF model")
-        source.seek(0)
         while block := source.read(COPY_BYTES):
             target.write(block)
             done += len(block)
-            if progress is not None:
-                progress(done, size)
+            copying(done, size)
         target.flush()
         os.fsync(target.fileno())
-
-
-def _is_whole(part: Path, path: Path) -> bool:
-    try:
-        return part.stat().st_size == path.stat().st_size
-    except OSError:
-        return False
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()
-
-
-def _labelled(progress: Progress | None, label: str) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    return lambda done, total: progress(label, done, total)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class ModelChoice:
 
 
 def chosen_model(
-    name: str, backend: str | None, base_url: str, progress: Transferred | None
+    name: str, backend: str | None, base_url: str, progress: Transferred
 ) -> ModelChoice:
     """Find the model of a name: bundled, a file, a fetched one, or one of a server.
 
@@ -76,7 +77,7 @@ def _check_server(name: str, base_url: str) -> None:
         check_address(base_url)
 
 
-def _local(name: str, progress: Transferred | None) -> ModelChoice | None:
+def _local(name: str, progress: Transferred) -> ModelChoice | None:
     from amem_cli.adapters.gguf_file import sha256_of
     from amem_cli.adapters.llama_cpp_model import check_model_file
     from amem_cli.adapters.model_store import ModelStore
@@ -93,8 +94,8 @@ def _local(name: str, progress: Transferred | None) -> ModelChoice | None:
     else:
         return None
     check_model_file(path)
-    told = None if progress is None else lambda done, total: progress("checking", done, total)
-    return ModelChoice("llama.cpp", str(path), "", known or sha256_of(path, told), path)
+    digest = known or sha256_of(path, partial(progress, "checking"))
+    return ModelChoice("llama.cpp", str(path), "", digest, path)
 
 
 def _ollama_here() -> str:

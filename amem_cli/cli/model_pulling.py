@@ -109,7 +109,7 @@ def _refuse_model_in_use(session: Session, store: ModelStore, name: str) -> None
 
 
 def _pulled(
-    store: ModelStore, text: str, sha256: str, name: str, progress: Transferred | None
+    store: ModelStore, text: str, sha256: str, name: str, progress: Transferred
 ) -> tuple[PulledModel, str]:
     """Fetch what a person named.
 
@@ -118,7 +118,6 @@ def _pulled(
         recommended models` or nothing.
     """
     from amem_cli.adapters.file_download import Wanted
-    from amem_cli.adapters.gguf_file import MAGIC
     from amem_cli.core.errors import UsageError
     from amem_cli.core.model_source import (
         GGUF_ENDING,
@@ -152,7 +151,7 @@ def _pulled(
         listed = choice.sha256 if choice else ""
         return _from_hub(store, meant, given, listed, wanted_name, progress)
     model = store.fetch(
-        Wanted(meant.url, begins=MAGIC),
+        Wanted(meant.url),
         wanted_name or file_name_of(meant.url),
         source=meant.url.partition("?")[0],
         sha256=given,
@@ -167,16 +166,13 @@ def _from_hub(
     given: str,
     listed: str,
     name: str,
-    progress: Transferred | None,
+    progress: Transferred,
 ) -> tuple[PulledModel, str]:
-    from amem_cli.adapters.file_download import Wanted
-    from amem_cli.adapters.gguf_file import MAGIC
-    from amem_cli.adapters.model_hub import open_hub
+    from amem_cli.adapters.model_hub import hub_download, hub_files
     from amem_cli.core.errors import ModelError
     from amem_cli.core.model_source import chosen_file, kept_name
 
-    hub = open_hub(os.environ)
-    file = chosen_file(meant.repository, meant.pattern, hub.files(meant.repository))
+    file = chosen_file(meant.repository, meant.pattern, hub_files(meant.repository))
     expected = given or listed
     if expected and file.sha256 and expected != file.sha256:
         raise ModelError(
@@ -184,7 +180,7 @@ def _from_hub(
             hint="The repository changed, or the digest is of another file.",
         )
     model = store.fetch(
-        Wanted(hub.url_of(meant.repository, file.name), hub.headers, size=file.size, begins=MAGIC),
+        hub_download(meant.repository, file),
         name or kept_name(file.name),
         source=f"{meant.repository}:{file.name}",
         sha256=expected or file.sha256,

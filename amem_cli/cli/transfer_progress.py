@@ -17,10 +17,10 @@ SECONDS_BETWEEN_LINES = 15.0
 
 
 @contextlib.contextmanager
-def transfer_progress(output: Output) -> Iterator[Transferred | None]:
+def transfer_progress(output: Output) -> Iterator[Transferred]:
     """Yields what to call with (what is done, bytes so far, bytes in all); all of it on stderr."""
     if output.quiet:
-        yield None
+        yield lambda label, done, total: None
     elif sys.stderr.isatty():
         with _bar(output) as told:
             yield told

@@ -86,9 +86,10 @@ def test_a_model_is_pulled_without_a_vault_from_an_address_and_from_a_file(
     assert "next: amem model use mine" in copied.out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="sends the signal of Ctrl-C")
-def test_an_interrupted_pull_leaves_no_model_and_goes_on_later(
-    amem: Program, hub: Hub, tiny: Path
+@pytest.mark.skipif(os.name == "nt", reason="sends signals")
+@pytest.mark.parametrize(("sent", "code"), [("SIGINT", 130), ("SIGKILL", -9)])
+def test_an_interrupted_or_killed_pull_leaves_no_model_and_goes_on_later(
+    amem: Program, hub: Hub, tiny: Path, sent: str, code: int
 ) -> None:
     hub.faults = ["stall", ""]
     variables = {"HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": "0", "HF_TOKEN": ""}
@@ -107,9 +108,9 @@ def test_an_interrupted_pull_leaves_no_model_and_goes_on_later(
     # Bytes are written by the portion that the network brings.
     while part.stat().st_size < hub.cut_at and time.monotonic() < until:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.Signals[sent])
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 130, error
+    assert process.returncode == code, error
     assert not list(folder.glob("*.gguf"))
     assert part.stat().st_size == hub.cut_at
     assert pulled(amem, hub, REPOSITORY).code == 0

@@ -28,7 +28,7 @@ class Hub:
         announced: a size that the listing claims for every file; 0: the true one.
         redirect_to: where the fault `elsewhere` leads.
         ranges: the hub gives parts of a file.
-        listing: status of the listing.
+        listing: status of the description of the repository.
     """
 
     url: str = ""
@@ -89,9 +89,9 @@ class _HubHandler(BaseHTTPRequestHandler):
         prefix = f"/{repository}/resolve/"
         name = path.removeprefix(prefix).partition("/")[2] if path.startswith(prefix) else ""
         if path.startswith(f"/api/models/{repository}/tree/"):
-            self._send(hub.listing, _listed(hub), body=body)
+            self._send(200, _listed(hub), body=body)
         elif path.startswith(f"/api/models/{repository}"):
-            self._send(200, _described(repository, hub.files), body=body)
+            self._send(hub.listing, _described(repository, hub), body=body)
         elif name in hub.files:
             if body:
                 hub.given.append(name)
@@ -246,8 +246,14 @@ class _HubHandler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
 
-def _described(repository: str, files: Mapping[str, bytes]) -> bytes:
-    siblings = [{"rfilename": name} for name in files]
+def _described(repository: str, hub: Hub) -> bytes:
+    siblings = []
+    for name, content in hub.files.items():
+        sibling: dict[str, object] = {"rfilename": name, "size": hub.announced or len(content)}
+        if name.endswith(".gguf"):
+            digest = hashlib.sha256(content).hexdigest()
+            sibling["lfs"] = {"sha256": digest, "size": sibling["size"], "pointerSize": 134}
+        siblings.append(sibling)
     return json.dumps(
         {"id": repository, "sha": COMMIT, "siblings": siblings, "tags": [], "private": False}
     ).encode()
