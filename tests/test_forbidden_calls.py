@@ -68,7 +68,7 @@ MAY_WRITE = {
     "adapters/evolving_device.py": "which machines watch a vault, in .amem/devices",
     "adapters/export_folder.py": "the folder that the user named for an export",
     "adapters/file_download.py": "a model that is being fetched, in the user's data folder",
-    "adapters/git_repository.py": "git's own index for a commit of named paths",
+    "git/repository.py": "git's own index for a commit of named paths",
     "adapters/index_connection.py": "a temporary index where the vault's cannot be written",
     "adapters/index_file.py": "the index, which can always be made again",
     "adapters/journal_folder.py": "appends to this machine's journal",

@@ -253,7 +253,7 @@ class Checkup:
         )
 
     def _git(self) -> Iterable[Finding]:
-        from amem_cli.adapters.git_checks import git_findings
+        from amem_cli.git.checks import git_findings
 
         return git_findings(self.root, may_mend=self._is_own)
 
