@@ -72,7 +72,7 @@ MAY_WRITE = {
     "adapters/index_connection.py": "a temporary index where the vault's cannot be written",
     "adapters/index_file.py": "the index, which can always be made again",
     "adapters/journal_folder.py": "appends to this machine's journal",
-    "adapters/leftover_checks.py": "removes leftovers that the user told it to",
+    "doctor/leftovers.py": "removes leftovers that the user told it to",
     "adapters/llama_cpp_worker.py": "sends the noise of native code to the null device",
     "adapters/login_service.py": "the service that the user asked for, in the user's own folders",
     "adapters/memory_database.py": "a temporary copy of another program's database",

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from amem_cli.adapters.vault_template import ATTRIBUTES, IGNORED, extend_lines
-from amem_cli.core.finding import Finding
+from amem_cli.doctor.finding import Finding
 from amem_cli.git.state import (
     common_folder,
     git_folder,

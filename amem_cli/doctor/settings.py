@@ -11,7 +11,7 @@ from typing import Any
 
 from amem_cli import config
 from amem_cli.core.errors import AmemError, SettingsError
-from amem_cli.core.finding import Finding
+from amem_cli.doctor.finding import Finding
 
 _LINE = re.compile(r"\bline ([0-9]+)")
 

@@ -12,7 +12,7 @@ from amem_cli.adapters.temporary_names import TEMPORARY_PREFIX, is_abandoned
 from amem_cli.adapters.vault_folder import NOTE_SUFFIX
 from amem_cli.core.errors import SettingsError
 from amem_cli.core.filenames import conflict_copy
-from amem_cli.core.finding import Finding, Mend
+from amem_cli.doctor.finding import Finding, Mend
 
 
 def leftover_findings(

@@ -1,4 +1,4 @@
-"""Finds notes that carry one id, and gives a copy an id of its own where the journal is clear."""
+"""Finds notes that carry one id, and gives a copy an id of its own if the journal is clear."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from datetime import datetime
 from functools import partial
 
 from amem_cli.core.changes import NoteWrite
-from amem_cli.core.errors import HeaderRefused, SettingsError
-from amem_cli.core.finding import Finding
+from amem_cli.core.errors import SettingsError
 from amem_cli.core.header import find_fences, read_header
 from amem_cli.core.identity import new_id, parse_moment
 from amem_cli.core.journal import Change, Event, splice_between
 from amem_cli.core.note import PropertyNames
 from amem_cli.core.note_file import parse_note
-from amem_cli.services.checkup.mending import OpenPorts
-from amem_cli.services.checkup.reading import VaultReading
+from amem_cli.doctor.finding import Finding
+from amem_cli.doctor.reading import OpenPorts, VaultReading
 from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts
@@ -39,7 +38,7 @@ def duplicate_findings(reading: VaultReading, ports: OpenPorts | None) -> Iterat
                     copy,
                     f"has the id {note_id}, which the journal knows as that of {original}",
                     "If it is a copy, remove this line; amem gives the note an id of its own.",
-                    _id_line(reading, copy),
+                    reading.property_line(copy, reading.names.id),
                     mend=partial(_give_new_id, ports, copy, note_id, original) if ports else None,
                 )
 
@@ -58,19 +57,8 @@ def _unclear(reading: VaultReading, note_id: str, paths: Sequence[str]) -> Findi
         paths[-1],
         f"has the id {note_id}, and so has {', '.join(paths[:-1])}; {why}",
         f"Remove the line `{reading.names.id}:` from the note that is the copy.",
-        _id_line(reading, paths[-1]),
+        reading.property_line(paths[-1], reading.names.id),
     )
-
-
-def _id_line(reading: VaultReading, path: str) -> int:
-    raw = reading.vault.read(path).raw
-    try:
-        fences = find_fences(raw)
-        header = read_header(raw, fences) if fences else None
-    except HeaderRefused:
-        return 0
-    entry = header.entry(reading.names.id) if header else None
-    return header.line(entry.start) if header and entry else 0
 
 
 def _give_new_id(ports_of: OpenPorts, path: str, old: str, original: str) -> str:

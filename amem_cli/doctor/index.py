@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from amem_cli.core.errors import IndexFault
-from amem_cli.core.finding import Finding, Mend
+from amem_cli.doctor.finding import Finding, Mend
 from amem_cli.services.check import check_index
 from amem_cli.services.vault_ports import VaultPorts
 

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from amem_cli.config import Settings
 from amem_cli.core.errors import AmemError, EncoderError
-from amem_cli.core.finding import Finding
 from amem_cli.core.ports import LanguageModel
+from amem_cli.doctor.finding import Finding
 
 SERVER_SECONDS = 2.0
 _PACKAGES = ("numpy", "onnxruntime", "sqlite_vec", "tokenizers")

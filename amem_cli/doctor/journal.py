@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 
 from amem_cli.core.errors import SettingsError
-from amem_cli.core.finding import Finding, from_problem
 from amem_cli.core.journal import REMOVING, Event
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
@@ -15,8 +14,8 @@ from amem_cli.core.ownership import Ownership, ownership
 from amem_cli.core.resolution import resolve
 from amem_cli.core.reversal import is_worded
 from amem_cli.core.wikilinks import parse_link
-from amem_cli.services.checkup.mending import OpenPorts
-from amem_cli.services.checkup.reading import JOURNAL, VaultReading
+from amem_cli.doctor.finding import Finding, from_problem
+from amem_cli.doctor.reading import JOURNAL, OpenPorts, VaultReading
 from amem_cli.services.release import missing_of_own, release_edited
 from amem_cli.services.sync import refresh
 

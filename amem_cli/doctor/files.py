@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from amem_cli.core.filenames import conflict_copy
-from amem_cli.core.finding import Finding, from_problem
 from amem_cli.core.resolution import is_linkable
-from amem_cli.services.checkup.reading import VaultReading
+from amem_cli.doctor.finding import Finding, from_problem
+from amem_cli.doctor.reading import VaultReading
 
 # What Windows refuses anywhere in a path, and the names that it takes for devices.
 _NOT_ON_WINDOWS = re.compile(r'[<>:"\\|?*\x00-\x1f]|[ .](?:/|\Z)')
