@@ -16,21 +16,19 @@ from amem_cli.adapters.review_folder import ReviewFolder
 from amem_cli.adapters.system_clock import SystemClock
 from amem_cli.adapters.untouched import Survey, UntouchedVault, index_copy, survey
 from amem_cli.core.errors import Problem
-from amem_cli.doctor.files import (
-    conflict_findings,
-    file_findings,
-    header_findings,
-    name_findings,
-)
 from amem_cli.doctor.finding import Check, Finding, from_problem
 from amem_cli.doctor.git import git_findings
-from amem_cli.doctor.ids import duplicate_findings
-from amem_cli.doctor.index import index_differences, index_findings
-from amem_cli.doctor.journal import journal_findings
 from amem_cli.doctor.leftovers import leftover_findings
 from amem_cli.doctor.links import link_findings
 from amem_cli.doctor.machine import disk_findings, place_findings, sqlite_findings, watch_findings
 from amem_cli.doctor.models import encoder_findings, language_model_findings
+from amem_cli.doctor.notes import (
+    conflict_findings,
+    duplicate_findings,
+    file_findings,
+    header_findings,
+    name_findings,
+)
 from amem_cli.doctor.permissions import (
     folder_findings,
     secret_findings,
@@ -38,6 +36,7 @@ from amem_cli.doctor.permissions import (
     user_findings,
 )
 from amem_cli.doctor.reading import OpenPorts, VaultReading, read_vault
+from amem_cli.doctor.records import index_differences, index_findings, journal_findings
 from amem_cli.doctor.settings import UsableSettings, read_settings
 from amem_cli.model_opening import OLLAMA_URL, OPENAI_URL, open_model
 from amem_cli.services.sync import synchronise

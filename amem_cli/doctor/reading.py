@@ -30,7 +30,7 @@ class FoundLink:
 
     Attributes:
         text: the link as it is written in a property; empty for a link in the body.
-        line: 1-based line of a link in the body; 0 where it cannot be told, and for a property.
+        line: 1-based line of a link in the body; 0 if it cannot be told, and for a property.
     """
 
     target: str
@@ -46,7 +46,7 @@ class ReadNote:
     Attributes:
         note: without its body.
         cut: only its beginning was read, for it is larger than a note may be.
-        conflict_line: line of the first git conflict, 0 where there is none.
+        conflict_line: line of the first git conflict, 0 if there is none.
     """
 
     note: Note
@@ -104,7 +104,7 @@ def read_vault(vault: Vault, journal: Journal | None, names: PropertyNames) -> V
 
     Args:
         vault: one whose `scan` leaves everything where it is.
-        journal: None where the vault's journal must not be read.
+        journal: None if the vault's journal must not be read.
     """
     problems: list[Problem] = []
     notes: dict[str, ReadNote] = {}

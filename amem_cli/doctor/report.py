@@ -17,7 +17,7 @@ SHOWN_OF_A_CHECK = 20
 
 
 def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """All findings as JSON; `line` is 0 where one concerns a whole file."""
+    """All findings as JSON; `line` is 0 if one concerns a whole file."""
     return {
         "healthy": is_healthy(findings),
         "findings": [

@@ -113,7 +113,7 @@ def is_machine_change(event: Event) -> bool:
 
 
 def _agent(event: Event) -> str:
-    """The agent whose own change this is; empty where it is none's."""
+    """The agent whose own change this is; empty if it is none's."""
     client = event.extra.get("client")
     if event.by != "person" or not isinstance(client, str):
         return ""
@@ -182,7 +182,7 @@ def commit_message(events: Sequence[Event], *, left_out: Collection[str] = ()) -
 
 
 def one_line(text: str, limit: int) -> str:
-    """Text of a note or a model as one line of visible characters, cut where it is too long."""
+    """Text of a note or a model as one line of visible characters, cut if it is too long."""
     seen = (" " if unicodedata.category(char) in _INVISIBLE else char for char in text[: 4 * limit])
     line = " ".join("".join(seen).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
