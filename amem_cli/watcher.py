@@ -190,8 +190,8 @@ class Watcher:
         over = self._over()
         if over:
             return over
-        from amem_cli.adapters.git_state import git_is_busy
         from amem_cli.adapters.power import on_battery
+        from amem_cli.git.state import git_is_busy
 
         if self._lock is not None and self._lock.stop_requested() and self.watch is not None:
             self.watch.stop()

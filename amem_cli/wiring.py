@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from amem_cli.core.journal import Event
     from amem_cli.core.model_trust import ModelTrust
     from amem_cli.core.ports import Encoder, LanguageModel, Reranker
-    from amem_cli.machine_commits import MachineCommits
+    from amem_cli.git.batch import MachineCommits
     from amem_cli.services.evolve import MemoryProcess
 
 HEARD_SECONDS = 0.1
@@ -299,7 +299,7 @@ class Workspace:
 
     @cached_property
     def _commits(self) -> MachineCommits:
-        from amem_cli.machine_commits import MachineCommits
+        from amem_cli.git.batch import MachineCommits
 
         return MachineCommits(self.root, self.environment)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from amem_cli.cli.checkup import Checkup
-from amem_cli.core.finding import Finding
 from amem_cli.core.journal import LinkRecord
-from amem_cli.services.doctor import examine, mend
+from amem_cli.doctor.checkup import Checkup
+from amem_cli.doctor.finding import Finding, examine, mend
 from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import refresh
 from amem_cli.services.vault_ports import VaultPorts

@@ -18,13 +18,12 @@ MOST_DEVICES = 1000
 _LARGEST_FILE = 4096
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
 _SINCE = "%Y-%m-%dT%H:%M:%SZ"
-_SINCE_SHAPE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
 def register(state_folder: Path, machine: str, now: datetime) -> bool:
     """Let the other clones know that this machine watches the vault; once is enough.
 
-    Only of use where the setting is `first`.
+    Only of use if the setting is `first`.
 
     Args:
         state_folder: the vault's `.amem`.
@@ -32,7 +31,7 @@ def register(state_folder: Path, machine: str, now: datetime) -> bool:
         now: with its offset from UTC.
 
     Returns:
-        True where a file was written.
+        True if a file was written.
 
     Raises:
         SettingsError: it cannot be written.
@@ -79,17 +78,13 @@ def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
 
 
 def _since(path: Path) -> str:
-    """Since when a machine has watched the vault; empty where its file does not say."""
+    """Since when a machine has watched the vault; empty if its file does not say."""
     try:
         record = json.loads(read_own_file(path, _LARGEST_FILE))
-        machine, since = record["machine"], record["since"]
-        if (
-            machine != path.stem
-            or not _NAME.fullmatch(machine)
-            or not _SINCE_SHAPE.fullmatch(since)
-        ):
-            return ""
-        datetime.strptime(since, _SINCE)
+        machine, since = record["machine"], str(record["since"])
+        # Moments are compared as text, so each must be written in the one form.
+        written = datetime.strptime(since, _SINCE).strftime(_SINCE) == since
+        valid = machine == path.stem and _NAME.fullmatch(machine) and written
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return ""
-    return str(since)
+    return since if valid else ""

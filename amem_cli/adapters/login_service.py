@@ -45,11 +45,11 @@ class Installed:
 
     Attributes:
         file: the unit or agent.
-        changed: False where all was so already.
+        changed: False if all was so already.
         done: what was done, one line.
         to_type: commands that are left to the user, as they could not be run here.
         reason: why they could not, or empty.
-        log: command that shows what the service tells, or empty where it is gone.
+        log: command that shows what the service tells, or empty if it is gone.
     """
 
     file: Path
@@ -72,13 +72,13 @@ class _Service:
     """What a system needs to know; commands are run in their order.
 
     Attributes:
-        start: run where the service is new, or was there unchanged.
-        restart: run where the file was another one.
+        start: run if the service is new, or was there unchanged.
+        restart: run if the file was another one.
         stop: run before the file goes.
         log: shows what the service tells.
         after: run when it is gone.
-        probe: succeeds where the service is known to run, where `start` must not be repeated.
-        leftover: a link to the file that may be left where `stop` could not be run.
+        probe: succeeds if the service is known to run, so that `start` must not be repeated.
+        leftover: a link to the file that may be left if `stop` could not be run.
     """
 
     file: Path
@@ -98,7 +98,7 @@ def install(
     """Have the vault watched from now on, and after each login.
 
     Args:
-        python: the program that runs amem; this one where none is named.
+        python: the program that runs amem; this one if none is named.
         system: as `sys.platform` names it.
 
     Raises:
@@ -122,7 +122,7 @@ def install(
 def uninstall(
     root: Path, environment: Mapping[str, str], *, python: str = "", system: str = sys.platform
 ) -> Installed:
-    """Have the vault watched no more; `changed` is False where it was not.
+    """Have the vault watched no more; `changed` is False if it was not.
 
     Raises: see `install`.
     """
@@ -144,7 +144,7 @@ def uninstall(
 
 
 def _runs(service: _Service, environment: Mapping[str, str]) -> bool | None:
-    """Whether the service runs already; None where that makes no difference."""
+    """Whether the service runs already; None if that makes no difference."""
     return not _failure(service.probe, environment) if service.probe else None
 
 
@@ -272,7 +272,7 @@ def _refuse_unwritable(text: str) -> None:
 
 
 def _content(file: Path) -> bytes | None:
-    """What the service's file holds; None where there is none.
+    """What the service's file holds; None if there is none.
 
     Raises:
         SettingsError: it is not amem's.

@@ -13,7 +13,7 @@ NICENESS = 10
 
 
 def on_battery(read: Callable[[], Any] | None = None) -> bool:
-    """True where the machine draws on its battery; False where that is not known.
+    """True if the machine draws on its battery; False if that is not known.
 
     Args:
         read: what to ask, as `psutil.sensors_battery`.

@@ -35,9 +35,9 @@ def doctor(
     """
     import os
 
-    from amem_cli.cli.checkup import Checkup
-    from amem_cli.rendering.findings import findings_document, show_findings
-    from amem_cli.services.doctor import examine, is_healthy, mend
+    from amem_cli.doctor.checkup import Checkup
+    from amem_cli.doctor.finding import examine, is_healthy, mend
+    from amem_cli.doctor.report import findings_document, show_findings
     from amem_cli.vault_location import find_vault
 
     session = session_of(context)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.git_repository import GitRepository
-from amem_cli.core.commit_port import CommitReport
+from amem_cli.git.repository import CommitReport, commit_files
 from tests.repositories import HOOKS, TestRepository, new_repository, person, wrapped_git
 
 MESSAGE = "amem: “Dough” linked to 2 notes\n\n- one line\n\nAmem-Event: 0001"
@@ -29,7 +28,7 @@ def repo(tmp_path: Path) -> TestRepository:
 def commit(repo: TestRepository, *paths: str, vault: str = "", **variables: str) -> CommitReport:
     """Commit files of the vault as the program does."""
     environment = {**repo.environment, **variables}
-    return GitRepository(repo.top / vault, environment).commit(paths, lambda _: MESSAGE)
+    return commit_files(repo.top / vault, environment, paths, lambda _: MESSAGE)
 
 
 def assert_sound(repo: TestRepository) -> None:
@@ -85,7 +84,7 @@ def test_the_message_may_call_the_commit_off(repo: TestRepository) -> None:
         asked.append(changed)
         return ""
 
-    report = GitRepository(repo.top, repo.environment).commit(["a.md", "b.md"], describe)
+    report = commit_files(repo.top, repo.environment, ["a.md", "b.md"], describe)
     assert report == CommitReport()
     assert asked == [frozenset({"a.md"})]
     assert (repo.head(), repo.status()) == (before, [" M a.md"])
@@ -490,7 +489,7 @@ def test_git_that_hangs_is_ended(repo: TestRepository, tmp_path: Path) -> None:
     environment = {**repo.environment, "PATH": wrapped_git(tmp_path / "bin", script)}
     repo.write("a.md", "changed\n")
     before, index = repo.head(), index_of(repo)
-    report = GitRepository(repo.top, environment, seconds=1.0).commit(["a.md"], lambda _: MESSAGE)
+    report = commit_files(repo.top, environment, ["a.md"], lambda _: MESSAGE, seconds=1.0)
     assert report.skipped == "git took too long"
     assert (repo.head(), index_of(repo)) == (before, index)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.git_state import git_is_busy
+from amem_cli.git.state import git_is_busy
 from tests.repositories import TestRepository, new_repository, person
 from tests.vaults import write_note
 

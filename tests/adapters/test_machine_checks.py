@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.machine_checks import (
+from amem_cli.adapters.vault_template import adopt_vault
+from amem_cli.doctor.finding import Finding
+from amem_cli.doctor.machine import (
     disk_findings,
     place_findings,
     sqlite_findings,
     watch_findings,
 )
-from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.core.finding import Finding
 from amem_cli.services.sync import synchronise
 from tests.checkups import fix, look, places, whole_tree
 from tests.vaults import open_vault, tree_hashes, write_note

@@ -262,7 +262,7 @@ def test_commands_that_change_nothing_load_nothing_of_it(
     code = (
         "import sys\nfrom amem_cli.cli.main import run\n"
         "try:\n    run(['list'])\n"
-        "finally:\n    print([name for name in sys.modules if 'commit' in name or '.git_' in name])"
+        "finally:\n    print([name for name in sys.modules if name.startswith('amem_cli.git')])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

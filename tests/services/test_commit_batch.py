@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.core.changes import NoteWrite
-from amem_cli.core.commit_port import CommitReport
 from amem_cli.core.journal import Change, Event, LinkRecord
-from amem_cli.services.commit_batch import CommitBatch, commit, commit_message, notices
+from amem_cli.git.batch import CommitBatch, commit, commit_message, notices
+from amem_cli.git.repository import CommitReport
 
 DOUGH, YEAST, OVEN = "notes/Dough temperature.md", "notes/Yeast.md", "notes/Oven.md"
 
@@ -195,7 +195,7 @@ def test_what_the_machine_changed_is_committed_with_what_describes_it() -> None:
     batch.collect([NoteWrite(DOUGH, b"x", b"y"), NoteWrite(YEAST, b"x", b"y")], a_run())
     batch.collect([NoteWrite(OVEN, b"x", b"y")], [event(9, "edit", OVEN, by="person")])
     repository = Recorder()
-    assert commit(batch, repository, [".amem/journal/x.jsonl"]) == []
+    assert commit(batch, repository.commit, [".amem/journal/x.jsonl"]) == []
     assert repository.asked == [DOUGH, YEAST, ".amem/journal/x.jsonl"]
     assert "Oven” added" not in repository.message
 
@@ -223,7 +223,7 @@ def test_notes_that_are_left_out_are_said_so() -> None:
     batch = CommitBatch()
     batch.collect([NoteWrite(DOUGH, b"x", b"y"), NoteWrite(YEAST, b"x", b"y")], a_run())
     repository = Recorder({YEAST: "you have staged something of it"})
-    told = commit(batch, repository, [])
+    told = commit(batch, repository.commit, [])
     assert told == [f"git: left out of the commit: {YEAST}: you have staged something of it"]
     evolved = [line for line in repository.message.splitlines() if "tags evolved" in line]
     assert evolved[0].endswith(" (not in this commit)")
@@ -233,7 +233,7 @@ def test_without_any_of_its_notes_there_is_no_commit() -> None:
     batch = CommitBatch()
     batch.collect([NoteWrite(DOUGH, b"x", b"y")], a_run()[:2])
     repository = Recorder({DOUGH: "git ignores it"})
-    commit(batch, repository, [".amem/journal/x.jsonl"])
+    commit(batch, repository.commit, [".amem/journal/x.jsonl"])
     assert repository.message == ""
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.core.finding import Check, Finding
+from amem_cli.doctor.finding import Check, Finding, examine, is_healthy, mend
 from amem_cli.services.add import NewNote, add
-from amem_cli.services.doctor import examine, is_healthy, mend
 from amem_cli.services.recording import new_event
 from amem_cli.services.sync import synchronise
 from amem_cli.services.vault_ports import VaultPorts

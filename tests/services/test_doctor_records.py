@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from amem_cli.core.journal import Event
+from amem_cli.doctor.finding import is_healthy
 from amem_cli.services.add import NewNote, add
-from amem_cli.services.doctor import is_healthy
 from amem_cli.services.sync import synchronise
 from amem_cli.services.vault_ports import VaultPorts
 from tests.checkups import fix, look, machine_writes, whole_tree

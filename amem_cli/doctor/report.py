@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.core.finding import Finding
+from amem_cli.doctor.finding import Finding, is_healthy
 from amem_cli.rendering.console import Styled
 from amem_cli.rendering.output import on_one_line
-from amem_cli.services.doctor import is_healthy
 
 if TYPE_CHECKING:
     from amem_cli.rendering.console import Console
@@ -18,7 +17,7 @@ SHOWN_OF_A_CHECK = 20
 
 
 def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
-    """All findings as JSON; `line` is 0 where one concerns a whole file."""
+    """All findings as JSON; `line` is 0 if one concerns a whole file."""
     return {
         "healthy": is_healthy(findings),
         "findings": [
@@ -47,13 +46,14 @@ def show_findings(
         whole: show all of a check, however many.
     """
     for check, group in groupby(findings, key=lambda finding: finding.check):
-        found = list(group)
+        all_of_check = list(group)
         console.print(Styled((check, "bold cyan")))
-        shown = found if whole else found[:SHOWN_OF_A_CHECK]
+        shown = all_of_check if whole else all_of_check[:SHOWN_OF_A_CHECK]
         for finding in shown:
             _show(console, finding)
-        if len(shown) < len(found):
-            console.print(f"  … and {len(found) - len(shown)} more (--verbose shows all)")
+        hidden = len(all_of_check) - len(shown)
+        if hidden:
+            console.print(f"  … and {hidden} more (--verbose shows all)")
     console.print(Styled((_summary(findings, fixing=fixing), "bold")))
 
 

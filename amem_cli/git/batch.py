@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.core.journal import REMOVING
+from amem_cli.vault_location import STATE_FOLDER
 
 if TYPE_CHECKING:
     from amem_cli.core.changes import NoteWrite
-    from amem_cli.core.commit_port import CommitReport, Repository
     from amem_cli.core.journal import Event
+    from amem_cli.git.repository import CommitReport, Describe
 
 SUBJECT_CHARACTERS = 72
 LINE_CHARACTERS = 240
@@ -63,6 +67,44 @@ class CommitBatch:
         return [path for path, machine in self._written.items() if machine or path in touched]
 
 
+class MachineCommits:
+    """The changes of one vault since its last commit; several threads may add to them.
+
+    Args:
+        environment: variables, those of git among them.
+    """
+
+    def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
+        self._root = root
+        self._environment = environment
+        self._collecting = threading.Lock()
+        self._batch = CommitBatch()
+
+    def collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+        """Remember a change that was made whole."""
+        with self._collecting:
+            self._batch.collect(writes, events)
+
+    def commit(self) -> list[str]:
+        """Commit what was collected since the last call.
+
+        Returns:
+            Notices for the user, one line each.
+        """
+        with self._collecting:
+            batch, self._batch = self._batch, CommitBatch()
+        if not batch:
+            return []
+        from amem_cli.adapters.machine_name import machine_name
+        from amem_cli.git.repository import commit_files
+
+        state = self._root / STATE_FOLDER
+        journal = (state / "journal").glob(f"*-{machine_name(self._environment)}.jsonl")
+        beside = sorted(path.relative_to(self._root).as_posix() for path in journal)
+        beside += [f"{STATE_FOLDER}/review/", f"{STATE_FOLDER}/devices/"]
+        return commit(batch, partial(commit_files, self._root, self._environment), beside)
+
+
 def is_machine_change(event: Event) -> bool:
     """True for what the machine or an agent did, or a person's verdict on that."""
     if event.kind in _ACCOUNTS:
@@ -71,17 +113,22 @@ def is_machine_change(event: Event) -> bool:
 
 
 def _agent(event: Event) -> str:
-    """The agent whose own change this is; empty where it is none's."""
+    """The agent whose own change this is; empty if it is none's."""
     client = event.extra.get("client")
     if event.by != "person" or not isinstance(client, str):
         return ""
     return one_line(client, TITLE_CHARACTERS)
 
 
-def commit(batch: CommitBatch, repository: Repository, beside: Sequence[str]) -> list[str]:
+def commit(
+    batch: CommitBatch,
+    commit_files: Callable[[Sequence[str], Describe], CommitReport],
+    beside: Sequence[str],
+) -> list[str]:
     """Commit what the machine changed.
 
     Args:
+        commit_files: commits files of the vault, as `repository.commit_files` does.
         beside: vault-relative paths of the files that describe the changes: journal and proposals.
 
     Returns:
@@ -95,22 +142,22 @@ def commit(batch: CommitBatch, repository: Repository, beside: Sequence[str]) ->
             return ""
         return commit_message(batch.events, left_out=set(notes) - changed)
 
-    return notices(repository.commit([*notes, *beside], describe))
+    return notices(commit_files([*notes, *beside], describe))
 
 
 def notices(report: CommitReport) -> list[str]:
     """What the user should know of a commit: why there is none, and what is not in it."""
-    told = []
+    lines = []
     if report.skipped:
-        told.append(f"git: the changes were not committed: {one_line(report.skipped, 200)}")
+        lines.append(f"git: the changes were not committed: {one_line(report.skipped, 200)}")
     by_reason: dict[str, list[str]] = {}
     for path, reason in report.left_out.items():
         by_reason.setdefault(reason, []).append(one_line(path, 120))
     for reason, paths in by_reason.items():
         more = len(paths) - NAMED_PATHS
         named = ", ".join(paths[:NAMED_PATHS]) + (f" and {more} more" if more > 0 else "")
-        told.append(f"git: left out of the commit: {named}: {one_line(reason, 200)}")
-    return told
+        lines.append(f"git: left out of the commit: {named}: {one_line(reason, 200)}")
+    return lines
 
 
 def commit_message(events: Sequence[Event], *, left_out: Collection[str] = ()) -> str:
@@ -135,7 +182,7 @@ def commit_message(events: Sequence[Event], *, left_out: Collection[str] = ()) -
 
 
 def one_line(text: str, limit: int) -> str:
-    """Text of a note or a model as one line of visible characters, cut where it is too long."""
+    """Text of a note or a model as one line of visible characters, cut if it is too long."""
     seen = (" " if unicodedata.category(char) in _INVISIBLE else char for char in text[: 4 * limit])
     line = " ".join("".join(seen).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -11,7 +11,7 @@ from typing import Any
 
 from amem_cli import config
 from amem_cli.core.errors import AmemError, SettingsError
-from amem_cli.core.finding import Finding
+from amem_cli.doctor.finding import Finding
 
 _LINE = re.compile(r"\bline ([0-9]+)")
 
@@ -37,7 +37,7 @@ def read_settings(
     """Every layer's settings, without those that do not fit; each of these is a finding.
 
     Args:
-        vault_file: None where the vault's own must not be read.
+        vault_file: None if the vault's own must not be read.
     """
     findings: list[Finding] = []
     settings = config.Settings()
@@ -106,7 +106,7 @@ def _environment_values(environment: Mapping[str, str], findings: list[Finding])
 
 
 def _line_of(path: Path, key: str) -> int:
-    """Where a setting stands; 0 where that cannot be told."""
+    """Where a setting stands; 0 if that cannot be told."""
     section, _, name = key.rpartition(".")
     inside = not section
     try:

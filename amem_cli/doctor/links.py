@@ -8,15 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from amem_cli.core.errors import HeaderRefused, SettingsError
-from amem_cli.core.finding import Finding, Mend
-from amem_cli.core.header import find_fences, read_header
+from amem_cli.core.errors import SettingsError
 from amem_cli.core.journal import LinkRecord
 from amem_cli.core.ownership import ownership
 from amem_cli.core.resolution import is_attachment, name_key, resolve
 from amem_cli.core.wikilinks import parse_link
-from amem_cli.services.checkup.mending import OpenPorts
-from amem_cli.services.checkup.reading import FoundLink, ReadNote, VaultReading
+from amem_cli.doctor.finding import Finding
+from amem_cli.doctor.reading import FoundLink, OpenPorts, ReadNote, VaultReading
 from amem_cli.services.recording import NoteDraft, new_event
 from amem_cli.services.sync import refresh
 
@@ -46,26 +44,34 @@ def link_findings(
     suggestions = _Suggestions(reading)
     gone: list[tuple[Finding, str]] = []
     for path, each in reading.notes.items():
-        told: set[tuple[str, str]] = set()
-        made = _machine_records(reading, each)
+        broken: dict[tuple[str, str], FoundLink] = {}
         for link in each.links:
-            if (link.kind, link.target) in told or not _is_broken(reading, path, link, others):
-                continue
-            told.add((link.kind, link.target))
+            if _is_broken(reading, path, link, others):
+                broken.setdefault((link.kind, link.target), link)
+        made = _machine_records(reading, each)
+        for link in broken.values():
             record = made.get(link.text)
+            line = link.line
+            if link.kind != "wikilink":
+                line = reading.property_line(path, reading.names.links, link.text)
+            own = f"amem's own link [[{link.target}]] leads to no note"
             if record is None:
-                yield _persons(reading, path, link, suggestions)
+                message = f"the link [[{link.target}]] leads to no note"
+                hint = f"{suggestions.near(link.target)}Correct the link, or write the note."
+                yield Finding("links", path, message, hint, line)
             elif record.target in reading.ids:
-                yield _renamed(reading, path, link, reading.ids[record.target][0])
+                now = reading.ids[record.target][0]
+                hint = f"The note is {now} now; rename it back, or link it again: amem link."
+                yield Finding("links", path, own, hint, line)
             else:
                 # A note that cannot be read just now is not gone.
                 is_gone = reading.complete and not others.holds(record.path)
-                mend = (
-                    partial(_remove, ports, path, link.text, record.target)
-                    if ports and is_gone
-                    else None
-                )
-                gone.append((_of_gone_note(reading, path, link, mend), record.target))
+                mend = None
+                if ports and is_gone:
+                    mend = partial(_remove, ports, path, link.text, record.target)
+                hint = "Remove the link, or bring the note back."
+                finding = Finding("links", path, f"{own}; the note is gone", hint, line, mend=mend)
+                gone.append((finding, record.target))
     yield from _unless_too_many(reading, gone)
 
 
@@ -86,41 +92,6 @@ def _unless_too_many(
             hint = f"{lost} notes that amem linked to are gone. Is a folder missing?"
             finding = replace(finding, hint=hint, mend=None)
         yield finding
-
-
-def _persons(
-    reading: VaultReading, path: str, link: FoundLink, suggestions: _Suggestions
-) -> Finding:
-    near = suggestions.near(link.target)
-    hint = f"Did you mean {near}? " if near else ""
-    return Finding(
-        "links",
-        path,
-        f"the link [[{link.target}]] leads to no note",
-        f"{hint}Correct the link, or write the note.",
-        link.line if link.kind == "wikilink" else _property_line(reading, path, link),
-    )
-
-
-def _renamed(reading: VaultReading, path: str, link: FoundLink, now: str) -> Finding:
-    return Finding(
-        "links",
-        path,
-        f"amem's own link [[{link.target}]] leads to no note",
-        f"The note is {now} now; rename it back, or link it again: amem link.",
-        _property_line(reading, path, link),
-    )
-
-
-def _of_gone_note(reading: VaultReading, path: str, link: FoundLink, mend: Mend | None) -> Finding:
-    return Finding(
-        "links",
-        path,
-        f"amem's own link [[{link.target}]] leads to no note; the note is gone",
-        "Remove the link, or bring the note back.",
-        _property_line(reading, path, link),
-        mend=mend,
-    )
 
 
 def _machine_records(reading: VaultReading, each: ReadNote) -> dict[str, LinkRecord]:
@@ -149,20 +120,6 @@ def _remove(ports_of: OpenPorts, path: str, text: str, target: str) -> str:
     return f"Removed {text} from the links of {path}."
 
 
-def _property_line(reading: VaultReading, path: str, link: FoundLink) -> int:
-    raw = reading.vault.read(path).raw
-    try:
-        fences = find_fences(raw)
-        header = read_header(raw, fences) if fences else None
-    except HeaderRefused:
-        return 0
-    entry = header.entry(reading.names.links) if header else None
-    if header is None or entry is None:
-        return 0
-    place = header.text.find(link.text, entry.start, entry.value.end)
-    return header.line(max(place, entry.start))
-
-
 class _Suggestions:
     """Names of notes that are spelled nearly alike."""
 
@@ -173,11 +130,12 @@ class _Suggestions:
         self._left = _SUGGESTIONS
 
     def near(self, target: str) -> str:
-        """A name or two, as links, or nothing."""
+        """A question that names a note or two as links, or nothing."""
         if self._left == 0:
             return ""
         self._left -= 1
         keys: Sequence[str] = difflib.get_close_matches(
             name_key(target), self._names, n=2, cutoff=_LIKENESS
         )
-        return " or ".join(f"[[{self._names[key]}]]" for key in keys)
+        near = " or ".join(f"[[{self._names[key]}]]" for key in keys)
+        return f"Did you mean {near}? " if near else ""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from amem_cli.adapters.own_folder import read_own_file
 
-# What is there while a command of git's waits for the person to go on.
-UNFINISHED = {
-    "MERGE_HEAD": "a merge",
+# What lies in the repository while a command of git's waits for the person to go on.
+_UNFINISHED = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
+    "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
     "sequencer": "a row of cherry-picks or reverts",
@@ -19,7 +19,7 @@ UNFINISHED = {
     "BISECT_LOG": "a bisect",
 }
 # A lock that is older was left by a git that was killed.
-STALE_LOCK_SECONDS = 600.0
+_STALE_LOCK_SECONDS = 600.0
 _LARGEST_NAME = 64 * 1024
 
 
@@ -27,10 +27,11 @@ def git_is_busy(root: Path) -> str:
     """What git is in the middle of in the vault's work tree, as part of a sentence.
 
     Returns:
-        Such as `git is in the middle of a rebase`; empty where it is not, or there is no
+        Such as `git is in the middle of a rebase`; empty if it is not, or if there is no
         repository.
     """
-    folder = repository_folder(root)
+    top = work_tree(root)
+    folder = git_folder(top / ".git") if top else None
     if folder is None:
         return ""
     unfinished = unfinished_work(folder)
@@ -40,12 +41,12 @@ def git_is_busy(root: Path) -> str:
         age = time.time() - (folder / "index.lock").lstat().st_mtime
     except OSError:
         return ""
-    return "git is at work" if abs(age) < STALE_LOCK_SECONDS else ""
+    return "git is at work" if abs(age) < _STALE_LOCK_SECONDS else ""
 
 
 def unfinished_work(folder: Path) -> str:
     """What waits to be finished or aborted in a repository, such as `a merge`, or nothing."""
-    return next((what for name, what in UNFINISHED.items() if (folder / name).exists()), "")
+    return next((what for name, what in _UNFINISHED.items() if (folder / name).exists()), "")
 
 
 def work_tree(root: Path) -> Path | None:
@@ -53,21 +54,23 @@ def work_tree(root: Path) -> Path | None:
     return next((each for each in (root, *root.parents) if (each / ".git").exists()), None)
 
 
-def repository_folder(root: Path) -> Path | None:
-    """Where git keeps what is of this work tree alone; None where the vault is in none."""
-    top = work_tree(root)
-    return None if top is None else git_folder(top / ".git")
-
-
 def git_folder(place: Path) -> Path | None:
-    """The repository's own folder; a file `.git` names it, as in worktrees and submodules."""
-    if place.is_dir():
-        return place
-    named = read_name(place)
-    if not named.startswith("gitdir:"):
-        return None
-    folder = (place.parent / named.removeprefix("gitdir:").strip()).resolve()
-    return folder if folder.is_dir() else None
+    """Where git keeps what is of one work tree alone.
+
+    Args:
+        place: its `.git`; in worktrees and submodules, a file that names the folder.
+
+    Returns:
+        None if it does not lead to a repository.
+    """
+    folder = place
+    if not place.is_dir():
+        named = read_name(place)
+        if not named.startswith("gitdir:"):
+            return None
+        folder = (place.parent / named.removeprefix("gitdir:").strip()).resolve()
+    head = folder / "HEAD"
+    return folder if head.is_symlink() or read_name(head) else None
 
 
 def common_folder(folder: Path) -> Path:
@@ -76,17 +79,8 @@ def common_folder(folder: Path) -> Path:
     return folder / named if named else folder
 
 
-def checked_out(folder: Path) -> str:
-    """What the repository says is checked out; empty where it says nothing that can be read."""
-    head = folder / "HEAD"
-    try:
-        return str(head.readlink()) if head.is_symlink() else read_name(head)
-    except OSError:
-        return ""
-
-
 def read_name(path: Path) -> str:
-    """What one of git's small files holds; empty where it cannot be read or is no such file."""
+    """What one of git's small files holds; empty if it cannot be read or is no such file."""
     try:
         raw = read_own_file(path.resolve(), _LARGEST_NAME)
     except (OSError, ValueError, RuntimeError):

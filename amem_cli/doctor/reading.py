@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from amem_cli.core.errors import AmemError, Problem
+from amem_cli.core.errors import AmemError, HeaderRefused, Problem
+from amem_cli.core.header import find_fences, read_header
 from amem_cli.core.index_records import LinkKind
 from amem_cli.core.journal import Event
 from amem_cli.core.merge_conflicts import conflict_line
@@ -14,10 +15,13 @@ from amem_cli.core.note_file import parse_note
 from amem_cli.core.resolution import NameTable
 from amem_cli.core.vault_port import FileContent, Vault
 from amem_cli.core.wikilinks import find_links, parse_link
-from amem_cli.services.vault_ports import Journal
+from amem_cli.services.vault_ports import Journal, VaultPorts
 
 JOURNAL = ".amem/journal"
 UNREAD = "cannot be read"  # as the scan of a vault begins what it says of a folder
+
+# Opens the vault for a mend, with its index in step with the notes.
+OpenPorts = Callable[[], VaultPorts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class FoundLink:
 
     Attributes:
         text: the link as it is written in a property; empty for a link in the body.
-        line: 1-based line of a link in the body; 0 where it cannot be told, and for a property.
+        line: 1-based line of a link in the body; 0 if it cannot be told, and for a property.
     """
 
     target: str
@@ -42,7 +46,7 @@ class ReadNote:
     Attributes:
         note: without its body.
         cut: only its beginning was read, for it is larger than a note may be.
-        conflict_line: line of the first git conflict, 0 where there is none.
+        conflict_line: line of the first git conflict, 0 if there is none.
     """
 
     note: Note
@@ -81,13 +85,26 @@ class VaultReading:
         """The events of one note."""
         return self.events.get(note.id or note.path, ())
 
+    def property_line(self, path: str, name: str, text: str = "") -> int:
+        """The 1-based line of a note's property, or of a text in it; 0 if it cannot be told."""
+        raw = self.vault.read(path).raw
+        try:
+            fences = find_fences(raw)
+            header = read_header(raw, fences) if fences else None
+        except HeaderRefused:
+            return 0
+        entry = header.entry(name) if header else None
+        if header is None or entry is None:
+            return 0
+        return header.line(max(header.text.find(text, entry.start, entry.value.end), entry.start))
+
 
 def read_vault(vault: Vault, journal: Journal | None, names: PropertyNames) -> VaultReading:
     """Read every note and the whole journal.
 
     Args:
         vault: one whose `scan` leaves everything where it is.
-        journal: None where the vault's journal must not be read.
+        journal: None if the vault's journal must not be read.
     """
     problems: list[Problem] = []
     notes: dict[str, ReadNote] = {}

@@ -1,4 +1,4 @@
-"""Runs git's plumbing so that nothing which a repository brings along is run with it."""
+"""Runs git's plumbing so that no program which a repository brings along is run with it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-# What says who the user is and where their settings are. Every other variable of git's is left
+# These say who the user is and where their settings are. Every other variable of git's is left
 # behind: inside a hook, they lead to the repository and the index of the commit being made.
 _KEPT_VARIABLES = frozenset(
     {
@@ -34,19 +34,14 @@ _OWN_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_OPTIONS = (
-    "--no-pager",
-    "-c",
+_SETTINGS = (
     "core.fsmonitor=false",
-    "-c",
     "core.hooksPath=/dev/null",
-    "-c",
     "core.safecrlf=false",
-    "-c",
     "commit.gpgSign=false",
-    "-c",
     "i18n.commitEncoding=UTF-8",
 )
+_OPTIONS = ("--no-pager", *(word for setting in _SETTINGS for word in ("-c", setting)))
 _GRACE_SECONDS = 2.0
 
 
@@ -55,20 +50,11 @@ class GitError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a call of git gave."""
-
-    code: int
-    out: bytes
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Git:
     """Git in one folder, until a moment after which no call is waited for.
 
     Attributes:
-        deadline: reading of `time.monotonic` at which the last call is ended.
+        deadline: reading of `time.monotonic` at which a running call is ended.
     """
 
     program: str
@@ -76,47 +62,30 @@ class Git:
     variables: Mapping[str, str]
     deadline: float
 
-    def within(self, folder: Path) -> Git:
-        """The same git in another folder."""
-        return replace(self, folder=folder)
-
     def with_variables(self, **variables: str) -> Git:
         """The same git with more variables."""
         return replace(self, variables={**self.variables, **variables})
 
-    def with_index(self, index: Path) -> Git:
-        """The same git on another index file."""
-        return self.with_variables(GIT_INDEX_FILE=str(index))
-
     def without_filters(self, drivers: Sequence[str]) -> Git:
         """The same git, in which the named filter drivers do nothing."""
-        values = [("clean", ""), ("process", ""), ("smudge", ""), ("required", "false")]
-        settings = [(f"filter.{name}.{key}", value) for name in drivers for key, value in values]
+        off = {"clean": "", "process": "", "smudge": "", "required": "false"}
+        settings = [(f"filter.{name}.{key}", off[key]) for name in drivers for key in off]
         variables = {"GIT_CONFIG_COUNT": str(len(settings))}
         for number, (key, value) in enumerate(settings):
-            variables[f"GIT_CONFIG_KEY_{number}"] = key
-            variables[f"GIT_CONFIG_VALUE_{number}"] = value
+            variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
         return self.with_variables(**variables)
 
-    def __call__(self, *words: str, stdin: bytes = b"") -> bytes:
+    def __call__(self, *words: str, stdin: bytes = b"", success: Collection[int] = (0,)) -> str:
         """Run one command.
+
+        Args:
+            success: exit statuses that are an answer; many commands say no with 1.
 
         Returns:
             Its standard output.
 
         Raises:
-            GitError: it failed, or the time was over.
-        """
-        answer = self.ask(*words, stdin=stdin)
-        if answer.code != 0:
-            raise GitError(answer.message or f"git {words[0]} failed")
-        return answer.out
-
-    def ask(self, *words: str, stdin: bytes = b"") -> Answer:
-        """Run one command that may say no.
-
-        Raises:
-            GitError: it cannot be started, or the time was over.
+            GitError: it failed, cannot be started, or took too long.
         """
         try:
             process = subprocess.Popen(
@@ -138,7 +107,9 @@ class Git:
         except BaseException:
             _end(process)
             raise
-        return Answer(process.returncode, out, _message(err))
+        if process.returncode not in success:
+            raise GitError(_message(err) or f"git {words[0]} failed")
+        return os.fsdecode(out)
 
 
 def open_git(folder: Path, environment: Mapping[str, str], *, seconds: float) -> Git:
@@ -173,5 +144,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _message(err: bytes) -> str:
     """The line of git's standard error that says what is wrong."""
     lines = [line.strip() for line in os.fsdecode(err).splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith(("fatal: ", "error: "))]
-    return (told or lines or [""])[0].removeprefix("fatal: ").removeprefix("error: ")
+    errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    return (errors or lines or [""])[0].removeprefix("fatal: ").removeprefix("error: ")

@@ -1,13 +1,13 @@
-"""Checks the journal: whether it can be read, and whether it and the notes say the same."""
+"""Checks the index and the journal against the notes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cache, partial
 
-from amem_cli.core.errors import SettingsError
-from amem_cli.core.finding import Finding, from_problem
+from amem_cli.core.errors import IndexFault, SettingsError
 from amem_cli.core.journal import REMOVING, Event
 from amem_cli.core.note import Note
 from amem_cli.core.note_file import parse_note
@@ -15,16 +15,75 @@ from amem_cli.core.ownership import Ownership, ownership
 from amem_cli.core.resolution import resolve
 from amem_cli.core.reversal import is_worded
 from amem_cli.core.wikilinks import parse_link
-from amem_cli.services.checkup.mending import OpenPorts
-from amem_cli.services.checkup.reading import JOURNAL, VaultReading
+from amem_cli.doctor.finding import Finding, Mend, from_problem
+from amem_cli.doctor.reading import JOURNAL, OpenPorts, VaultReading
+from amem_cli.services.check import check_index
 from amem_cli.services.release import missing_of_own, release_edited
 from amem_cli.services.sync import refresh
+from amem_cli.services.vault_ports import VaultPorts
 
+# The vault over a copy of its index; None if there is no index.
+OpenCopy = Callable[[], AbstractContextManager[VaultPorts | None]]
 # The lines of a journal's file, by the file's name.
 LinesOf = Callable[[str], Sequence[str]]
 
 _MERGE_MARK = re.compile(r"(?:<{7}|>{7}|\|{7})(?: |\r?\Z)|={7}\r?\Z")
 _EVENT_ID = re.compile(r"\s*\{\s*\"id\"\s*:\s*\"([^\"\\]+)\"")
+
+_INDEX = ".amem/index.db"
+_SHOWN = 3
+# What every command that reads the vault catches up with; any other difference is damage.
+_BEHIND = (
+    ": not in the index",
+    ": in the index, but gone",
+    ": changed since it was indexed",
+    ": events not in the index",
+    ": not the journal that was indexed",
+)
+
+
+def index_findings(
+    open_copy: OpenCopy,
+    unread: Collection[str],
+    *,
+    update: Mend | None,
+    rebuild: Mend | None,
+) -> Iterator[Finding]:
+    """Whether the index is there, can be used, and says what the notes say.
+
+    Args:
+        unread: paths of notes and folders that cannot be read now; the index cannot be compared
+            with them, and another check tells them.
+        update, rebuild: bring it in step; make it anew from nothing.
+    """
+    hint = "Nothing is lost: `amem index` makes it from the notes."
+    try:
+        with open_copy() as ports:
+            if ports is None:
+                yield Finding("index", _INDEX, "there is no index", hint, mend=update)
+                return
+            differences = index_differences(ports, unread)
+    except IndexFault as fault:
+        yield Finding("index", _INDEX, fault.message, hint, mend=rebuild)
+        return
+    if differences:
+        more = len(differences) - _SHOWN
+        shown = [*differences[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+        yield Finding(
+            "index",
+            _INDEX,
+            f"is not in step with the vault: {'; '.join(shown)}",
+            "`amem index` brings it up to date, as most commands do by themselves; otherwise"
+            " `amem index --rebuild`.",
+            severity="notice" if all(each.endswith(_BEHIND) for each in differences) else "problem",
+            mend=update,
+        )
+
+
+def index_differences(ports: VaultPorts, unread: Collection[str]) -> list[str]:
+    """Differences between index and vault, one line each, but for what cannot be read now."""
+    hidden = tuple(f"{path}{end}" for path in unread for end in (": ", "/"))
+    return [each for each in check_index(ports) if not each.startswith(hidden)]
 
 
 def journal_findings(
@@ -36,7 +95,7 @@ def journal_findings(
         yield Finding(
             "journal",
             f"{JOURNAL}/{name}",
-            f"two different events have the id {event.id}: {_told(known)}, and {_told(event)}",
+            f"two different events have the id {event.id}: {_named(known)}, and {_named(event)}",
             "The first one counts. Delete the line that is wrong.",
         )
     yield from _disagreements(reading, ports)
@@ -49,24 +108,18 @@ def _unread_lines(reading: VaultReading, lines_of: LinesOf) -> Iterator[Finding]
         text = lines[problem.line - 1] if 0 < problem.line <= len(lines) else ""
         why = _why_harmless(reading, text) if problem.line else ""
         if why:
-            yield Finding(
-                "journal",
-                problem.path,
-                f"{problem.message}; {why}",
-                "Nothing needs doing; the line may be deleted.",
-                problem.line,
-                severity="notice",
-            )
-        elif problem.line:
+            message = f"{problem.message}; {why}"
+            hint, line = "Nothing needs doing; the line may be deleted.", problem.line
+            yield Finding("journal", problem.path, message, hint, line, severity="notice")
+            continue
+        hint = "Check its permissions, and the disk."
+        if problem.line:
             hint = "Put the line back from git or a backup, or delete it; the others count."
-            yield from_problem("journal", problem, hint=hint)
-        else:
-            hint = "Check its permissions, and the disk."
-            yield from_problem("journal", problem, hint=hint)
+        yield from_problem("journal", problem, hint=hint)
 
 
 def _why_harmless(reading: VaultReading, text: str) -> str:
-    """Why nothing is lost with a line that cannot be read; empty where something may be."""
+    """Why nothing is lost with a line that cannot be read; empty if something may be."""
     if _MERGE_MARK.match(text):
         return "it is a mark of a merge, of which both sides count"
     if not text.strip("\0 \t\r"):
@@ -90,7 +143,7 @@ def _disagreements(reading: VaultReading, ports: OpenPorts | None) -> Iterator[F
             yield Finding(
                 "journal",
                 path,
-                f"the journal calls amem's own what the note no longer holds: {'; '.join(gone)}",
+                f"no longer holds what amem wrote, by the journal: {'; '.join(gone)}",
                 "If you took it out, it is yours to decide; `amem doctor --fix` records that.",
                 mend=partial(_release, ports, path) if ports else None,
             )
@@ -157,5 +210,5 @@ def _events_of_lost_notes(reading: VaultReading) -> Iterator[Finding]:
         )
 
 
-def _told(event: Event) -> str:
+def _named(event: Event) -> str:
     return f"{event.kind} of {event.path or event.note or 'the vault'}"

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from amem_cli.core.finding import Finding
+from amem_cli.doctor.finding import Finding
 
 # The first version without the WAL-reset bug, which can corrupt a database that two processes use.
 SAFE_SQLITE = (3, 51, 3)
@@ -32,8 +32,12 @@ _SYNCED_NAMES = {
 }
 
 
-def sqlite_findings(version: str) -> Iterator[Finding]:
-    """Whether SQLite, as apsw brings it, is one to which the index may be entrusted."""
+def sqlite_findings(version: str = "") -> Iterator[Finding]:
+    """Whether a version of SQLite, as that of apsw, keeps an index safe."""
+    if not version:
+        import apsw
+
+        version = apsw.sqlite_lib_version()
     numbers = tuple(int(part) for part in version.split(".")[:3])
     if numbers < SAFE_SQLITE:
         yield Finding(
@@ -86,6 +90,8 @@ def place_findings(root: Path, mounts: str | None = None) -> Iterator[Finding]:
 
 def watch_findings(folders: int, proc: Path = Path("/proc")) -> Iterator[Finding]:
     """Whether the system lets `amem watch` watch all folders of the vault."""
+    if os.name != "posix":
+        return
     limit = _number(proc / "sys/fs/inotify/max_user_watches")
     if limit is not None and folders >= limit:
         yield Finding(

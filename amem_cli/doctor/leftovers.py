@@ -12,7 +12,7 @@ from amem_cli.adapters.temporary_names import TEMPORARY_PREFIX, is_abandoned
 from amem_cli.adapters.vault_folder import NOTE_SUFFIX
 from amem_cli.core.errors import SettingsError
 from amem_cli.core.filenames import conflict_copy
-from amem_cli.core.finding import Finding, Mend
+from amem_cli.doctor.finding import Finding, Mend
 
 
 def leftover_findings(
@@ -34,7 +34,7 @@ def leftover_findings(
             "leftovers",
             path.relative_to(root).as_posix(),
             "is a change that was cut off in the middle",
-            "The next command finishes it, or takes it back where a note was edited since.",
+            "The next command finishes it, or takes it back if a note was edited since.",
             mend=partial(_settled, path, settle) if settle else None,
         )
     for path in sorted((state / "intents").glob("*.unreadable")):
@@ -128,4 +128,4 @@ def _settled(path: Path, settle: Callable[[], object]) -> str:
     if path.exists() or aside.exists():
         hint = f"Look at your newest notes, then delete .amem/intents/{aside.name}."
         raise SettingsError("the change cannot be read", hint=hint)
-    return "Finished, or taken back where a note was edited since."
+    return "Finished, or taken back if a note was edited since."

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from amem_cli.config import Settings
 from amem_cli.core.errors import AmemError, EncoderError
-from amem_cli.core.finding import Finding
 from amem_cli.core.ports import LanguageModel
+from amem_cli.doctor.finding import Finding
 
 SERVER_SECONDS = 2.0
 _PACKAGES = ("numpy", "onnxruntime", "sqlite_vec", "tokenizers")
@@ -49,7 +49,7 @@ def language_model_findings(
     """Whether the language model is there, and may and can be asked.
 
     Args:
-        url: address of the server, where the model is a server's.
+        url: address of the server, if the model is a server's.
         opened: opens the model of the settings, without loading it or sending anything.
     """
     if settings.llm_backend == "none":
@@ -109,7 +109,7 @@ def _check_weights(folder: Path) -> None:
 
 
 def _unreachable(url: str) -> str:
-    """Why no connection can be made, within two seconds in all; empty where one can."""
+    """Why no connection can be made, within two seconds in all; empty if one can."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if urllib.request.getproxies() and not _is_local(host):

@@ -1,0 +1,1 @@
+"""The checks of `amem doctor`, and what they mend."""

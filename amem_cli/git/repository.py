@@ -1,0 +1,304 @@
+"""Commits named files of a vault beside whatever the user is doing in the repository.
+
+The commit is made of git's plumbing on indexes in a temporary folder. Only at the end, under git's
+own lock of the index, the branch moves, if it is still where it was, and the user's index is
+replaced, if it is still the one that was read. So no step can be seen half done or has to be taken
+back, and no hook, filter, signature or program of the repository is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from amem_cli.git.process import Git, GitError, open_git
+from amem_cli.git.selection import (
+    FILE_MODES,
+    GONE,
+    Change,
+    Place,
+    Selection,
+    joined,
+    read_changes,
+    split,
+)
+from amem_cli.git.state import unfinished_work
+
+SECONDS = 30.0
+ATTEMPTS = 3
+PAUSE_SECONDS = 0.15
+_OWN_NAME, _OWN_ADDRESS = "amem", "amem@localhost"
+# Some kinds of repository keep these where no file shows them.
+_REFS_IN_PROGRESS = {"CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
+
+Describe = Callable[[frozenset[str]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReport:
+    """What became of a commit.
+
+    Attributes:
+        commit: id of the new commit; empty if there is none.
+        skipped: why there is none though something was to be committed, one line, or empty.
+        left_out: why a path was left out, by vault-relative path.
+    """
+
+    commit: str = ""
+    skipped: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Disturbed(GitError):
+    """Somebody else was at work in the repository; another attempt may go through."""
+
+
+def commit_files(
+    root: Path,
+    environment: Mapping[str, str],
+    paths: Sequence[str],
+    describe: Describe,
+    *,
+    seconds: float = SECONDS,
+) -> CommitReport:
+    """Commit exactly these files as they are on disk; what else the user is doing stays.
+
+    Args:
+        root: the vault; outside of any repository nothing is done.
+        environment: the variables that the program was started with.
+        paths: vault-relative, with `/`; a file that is gone is removed by the commit. One with
+            `/` at its end names the files that a folder holds, or held at the last commit.
+        describe: given the paths that differ from the last commit and can be committed, the
+            message; an empty one calls the commit off.
+        seconds: the longest that all calls of git together may take.
+
+    Returns:
+        What was done. Nothing here raises: the report says why there is no commit.
+    """
+    if not any(os.path.lexists(folder / ".git") for folder in (root, *root.parents)):
+        return CommitReport()
+    try:
+        git = open_git(root, environment, seconds=seconds)
+        place = _locate(git)
+        if place is None:
+            return CommitReport()
+        _refuse_inside_git(place.git_dir, environment)
+        git = replace(git, folder=place.top)
+        for attempt in range(1, ATTEMPTS):
+            with contextlib.suppress(_Disturbed):
+                return _attempt(git, place, paths, describe)
+            time.sleep(PAUSE_SECONDS * attempt)
+        return _attempt(git, place, paths, describe)
+    except GitError as error:
+        return CommitReport(skipped=str(error))
+    except OSError as error:
+        return CommitReport(skipped=f"{error.strerror or error}")
+
+
+def _locate(git: Git) -> Place | None:
+    """Where the vault lies in its repository; None if git knows of none."""
+    wanted = ("--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel", "--show-prefix")
+    try:
+        lines = git("rev-parse", *wanted).split("\n")
+    except GitError as error:
+        if str(error).startswith("not a git repository (or any"):
+            return None
+        raise
+    if len(lines) != 5 or lines[0] != "true":
+        raise GitError("the vault does not lie in the work tree of its repository")
+    return Place(Path(lines[1]), Path(lines[2]), lines[3])
+
+
+def _refuse_inside_git(git_dir: Path, environment: Mapping[str, str]) -> None:
+    """Refuse to move a branch on which a git command of the user's builds at this moment.
+
+    Git holds no lock while it runs a hook or an editor, but tells them where it works.
+    """
+    index = environment.get("GIT_INDEX_FILE")
+    named = (environment.get("GIT_DIR"), Path(index).parent if index else None)
+    if any(folder and Path(folder).resolve() == git_dir.resolve() for folder in named):
+        raise GitError("amem was started by a git command in this repository, as by a hook")
+
+
+def _attempt(git: Git, place: Place, paths: Sequence[str], describe: Describe) -> CommitReport:
+    index = _UserIndex(place.git_dir / "index")
+    _refuse_unready(git, place.git_dir)
+    index.refuse_locked()
+    head = git("rev-parse", "-q", "--verify", "HEAD^{commit}", success=(0, 1)).strip()
+    # Before the first commit, the new one is compared with the tree that holds nothing.
+    base = head or git("hash-object", "-t", "tree", "--stdin").strip()
+    with tempfile.TemporaryDirectory(prefix="amem-git-") as folder:
+        copy = Path(folder) / "index"
+        index.copy_to(copy)
+        git = git.without_filters(_filter_drivers(git))
+        theirs = git.with_variables(GIT_INDEX_FILE=str(copy))
+        ours = git.with_variables(GIT_INDEX_FILE=str(Path(folder) / "commit"))
+        selection = Selection(theirs, place, base)
+        selection.choose(place.prefix + path for path in paths)
+        cut = len(place.prefix)
+        left_out = {name[cut:]: reason for name, reason in selection.left_out.items()}
+        changes = _stage(ours, base, selection.chosen)
+        message = describe(frozenset(name[cut:] for name in changes)) if changes else ""
+        if not message:
+            return CommitReport(left_out=left_out)
+        _enter(theirs, changes)
+        git, commit = _write_commit(ours, head, message)
+        with index.locked(copy) as replace_index:
+            _refuse_unready(git, place.git_dir)
+            reason = f"commit (amem): {message.splitlines()[0]}"
+            try:
+                git("update-ref", "-m", reason, "HEAD", commit, head or "0" * len(commit))
+            except GitError as error:
+                raise _Disturbed(str(error)) from None
+            try:
+                replace_index()
+            except OSError:
+                git("update-ref", *(("HEAD", head, commit) if head else ("-d", "HEAD", commit)))
+                raise
+    return CommitReport(commit, left_out=left_out)
+
+
+def _refuse_unready(git: Git, git_dir: Path) -> None:
+    """Refuse to commit while the next commit is one that the user is preparing.
+
+    Raises:
+        GitError: an operation is in progress, or no branch is checked out.
+    """
+    unfinished = unfinished_work(git_dir)
+    for name, what in _REFS_IN_PROGRESS.items():
+        if not unfinished and git("rev-parse", "-q", "--verify", name, success=(0, 1)):
+            unfinished = what
+    if unfinished:
+        raise GitError(f"{unfinished} is in progress")
+    if not git("symbolic-ref", "-q", "HEAD", success=(0, 1)).startswith("refs/heads/"):
+        raise GitError("no branch is checked out (detached HEAD)")
+
+
+def _filter_drivers(git: Git) -> list[str]:
+    """Names of all filter drivers that are configured, so that they can be switched off."""
+    driver = r"^filter\..*\.(clean|process|smudge)$"
+    keys = split(git("config", "-z", "--name-only", "--get-regexp", driver, success=(0, 1)))
+    return list(dict.fromkeys(key.removeprefix("filter.").rpartition(".")[0] for key in keys))
+
+
+def _stage(git: Git, base: str, chosen: Sequence[str]) -> dict[str, Change]:
+    """Fill an index with a tree and the files as they are on disk; in what it differs from it.
+
+    Git reads the files itself, so that line endings, encodings and modes are as `git add` would
+    have them.
+    """
+    if not chosen:
+        return {}
+    git("read-tree", base)
+    git("update-index", "-z", "--add", "--remove", "--stdin", stdin=joined(chosen))
+    changes = read_changes(git, base)
+    regular = all(change.mode in (*FILE_MODES, GONE) for change in changes.values())
+    if not (changes.keys() <= set(chosen) and regular):
+        raise _Disturbed("files changed their kind meanwhile")
+    return changes
+
+
+def _enter(git: Git, changes: Mapping[str, Change]) -> None:
+    """Bring the copy of the user's index up to the commit, in these entries alone."""
+    lines = [f"{each.mode} {each.oid}\t{name}" for name, each in changes.items()]
+    git("update-index", "-z", "--index-info", stdin=joined(lines))
+    kept = joined(name for name, each in changes.items() if each.mode != GONE)
+    if kept:
+        # Only saves the user's next `git status` the reading of these files.
+        words = ("add", "--refresh", "--pathspec-from-file=-", "--pathspec-file-nul")
+        with contextlib.suppress(GitError):
+            git(*words, stdin=kept)
+
+
+def _write_commit(git: Git, head: str, message: str) -> tuple[Git, str]:
+    """Write the commit as the user, or as amem if git does not know who that is.
+
+    Returns:
+        Git with that name, and the commit's id.
+    """
+    tree = git("write-tree", "--missing-ok").strip()
+    words = ("commit-tree", "--no-gpg-sign", *(("-p", head) if head else ()), "-F", "-", tree)
+    text = message.encode("utf-8", "replace").replace(b"\0", b"")
+    try:
+        return git, git("-c", "user.useConfigOnly=true", *words, stdin=text).strip()
+    except GitError:
+        names = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), _OWN_NAME)
+        addresses = dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), _OWN_ADDRESS)
+        git = git.with_variables(**names, **addresses)
+        return git, git(*words, stdin=text).strip()
+
+
+class _UserIndex:
+    """The user's index: read once, replaced only if it is still the one that was read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = Path(os.path.realpath(path))
+        self._lock = self._path.with_name(self._path.name + ".lock")
+        self._content: bytes | None = None
+
+    def refuse_locked(self) -> None:
+        """Raise `_Disturbed` if another git command has the index."""
+        if os.path.lexists(self._lock):
+            raise _Disturbed(f"another git command is at work, or one was killed ({self._lock})")
+
+    def copy_to(self, target: Path) -> None:
+        """Copy the index, if there is one yet.
+
+        Its times come along: by them git tells which entries it cannot trust.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy2(self._path, target)
+            self._content = target.read_bytes()
+
+    @contextlib.contextmanager
+    def locked(self, new: Path) -> Iterator[Callable[[], None]]:
+        """Hold git's lock of the index; what is yielded puts `new` in its place.
+
+        It has to be called last: an exception in between leaves the index as it was.
+
+        Raises:
+            _Disturbed: another git command has the index, or has changed it since.
+            OSError: the index cannot be replaced.
+        """
+
+        def replace_index() -> None:
+            self._lock.replace(self._path)
+
+        with _signals_held():
+            try:
+                os.close(os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            except FileExistsError:
+                self.refuse_locked()
+                raise _Disturbed("another git command is at work") from None
+            try:
+                shutil.copy2(new, self._lock)
+                now = self._path.read_bytes() if self._path.exists() else None
+                if now != self._content:
+                    raise _Disturbed("the index changed meanwhile")
+                if now is not None:
+                    shutil.copymode(self._path, self._lock)
+                yield replace_index
+            except BaseException:
+                self._lock.unlink(missing_ok=True)
+                raise
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let no signal end the program while it holds a lock that nobody else would remove."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    held = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,1 +1,0 @@
-"""The checks of `amem doctor` that look at the vault itself, by subject."""
