@@ -12,7 +12,6 @@ from amem_cli.adapters.model_exports import (
     BrokenExport,
     CachedExport,
     Manifest,
-    Preparation,
     find_manifest,
     folder_prefix,
     model_id,
@@ -44,7 +43,7 @@ class PreparedEncoder:
         *,
         cache: Path,
         notify: Callable[[str], None] | None = None,
-        preparation: Preparation | None = None,
+        preparation: Callable[..., None] | None = None,
     ) -> None:
         self._export = CachedExport(model, "encoder", cache, notify=notify, preparation=preparation)
         self._notify = notify
@@ -110,12 +109,12 @@ class PreparedEncoder:
     ) -> OnnxEncoder | SentenceTransformersEncoder:
         with self._opening:
             if self._encoder is None or self._encoder is instead_of:
-                export = self._export
-                manifest = None if instead_of else export.current()
+                again = instead_of is not None
+                manifest = None if again else self._export.current()
                 if manifest is None:
-                    manifest = export.make_again() if instead_of else export.make()
+                    manifest = self._export.make(again=again)
                     self._tell_if_slow(manifest)
-                self._encoder = _open(export.folder, manifest)
+                self._encoder = _open(self._export.folder, manifest)
             return self._encoder
 
     def _tell_if_slow(self, manifest: Manifest) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from amem_cli.adapters.encoder_models import (
     bundled_encoder,
@@ -109,13 +109,6 @@ class Manifest:
         return self.query_prompt if query else self.document_prompt
 
 
-class Preparation(Protocol):
-    """Exports a model into a folder, unless another process did so meanwhile."""
-
-    def __call__(self, model: str, folder: Path, *, broken: str = "") -> None:
-        """Fill the folder; an export with the stamp `broken` is replaced."""
-
-
 class CachedExport:
     """The place of one model's export in the cache.
 
@@ -124,7 +117,7 @@ class CachedExport:
         kind: `encoder` or `reranker`.
         cache: folder of exports, made if missing.
         notify: is told when the model is exported.
-        preparation: does what `export_apart` does.
+        preparation: exports a model as `export_apart(kind, ...)` does.
 
     Raises:
         EncoderError: a folder that is missing or not safe to load.
@@ -137,7 +130,7 @@ class CachedExport:
         cache: Path,
         *,
         notify: Callable[[str], None] | None = None,
-        preparation: Preparation | None = None,
+        preparation: Callable[..., None] | None = None,
     ) -> None:
         bundled = bundled_encoder(model)
         source = bundled or local_encoder(model)
@@ -157,11 +150,11 @@ class CachedExport:
         manifest = find_manifest(self.folder)
         return manifest if manifest is not None and manifest.is_current else None
 
-    def make(self, *, broken: str = "") -> Manifest:
+    def make(self, *, again: bool = False) -> Manifest:
         """Export the model.
 
         Args:
-            broken: stamp of the export to replace.
+            again: replace an export that proved to be broken.
 
         Raises:
             EncoderError: the model cannot be had, or an export failed less than a minute ago.
@@ -170,19 +163,15 @@ class CachedExport:
         message, hint, moment = self._failed
         if message and time.monotonic() - moment < _RETRY_SECONDS:
             raise EncoderError(message, hint=hint)
+        present = self.current() if again else None
         if self._notify is not None:
             self._notify(f"preparing the {self._kind} (once)")
         try:
-            self._preparation(self.model, self.folder, broken=broken)
+            self._preparation(self.model, self.folder, broken=present.stamp if present else "")
         except EncoderError as error:
             self._failed = error.message, error.hint, time.monotonic()
             raise
         return read_manifest(self.folder)
-
-    def make_again(self) -> Manifest:
-        """Replace an export that proved to be broken; see `make`."""
-        manifest = self.current()
-        return self.make(broken=manifest.stamp if manifest else "")
 
 
 def folder_prefix(model: str) -> str:

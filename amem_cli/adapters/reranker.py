@@ -12,7 +12,6 @@ from amem_cli.adapters.model_exports import (
     BrokenExport,
     CachedExport,
     Manifest,
-    Preparation,
 )
 from amem_cli.core.errors import AmemError, EncoderError
 
@@ -34,7 +33,7 @@ class PreparedReranker:
         *,
         cache: Path,
         notify: Callable[[str], None] | None = None,
-        preparation: Preparation | None = None,
+        preparation: Callable[..., None] | None = None,
     ) -> None:
         self._model = model
         self._cache = cache
@@ -69,7 +68,7 @@ class PreparedReranker:
         try:
             return RerankerGraph(export.folder, manifest)
         except BrokenExport:
-            return RerankerGraph(export.folder, export.make_again())
+            return RerankerGraph(export.folder, export.make(again=True))
 
 
 class RerankerGraph:

@@ -48,6 +48,28 @@ def test_scores_are_those_of_the_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.models
+def test_a_reranker_that_an_earlier_version_exported_still_opens(tmp_path: Path) -> None:
+    model = save_tiny_cross_encoder(tmp_path / "tiny")
+    cache = tmp_path / "c"
+    scores = PreparedReranker(str(model), cache=cache, preparation=here).scores(QUERY, TEXTS)
+    (path,) = cache.glob("*/manifest.json")
+    data = json.loads(path.read_text())
+    kept = ("stamp", "model", "reason", "max_tokens", "pad_id", "with_types", "sizes")
+    earlier = {
+        **{name: data[name] for name in kept},
+        "probe_pair": data["probe"],
+        "probe_score": data["expected"][0],
+        "versions": {},
+        "format": 1,
+    }
+    path.write_text(json.dumps(earlier))
+    said: list[str] = []
+    again = PreparedReranker(str(model), cache=cache, notify=said.append, preparation=here)
+    assert again.scores(QUERY, TEXTS) == scores
+    assert said == []
+
+
+@pytest.mark.models
 def test_damaged_weights_are_made_again(tmp_path: Path) -> None:
     model = save_tiny_cross_encoder(tmp_path / "tiny")
     cache = tmp_path / "c"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +134,20 @@ def test_a_damaged_manifest_is_said(tmp_path: Path, text: str) -> None:
     (write_prepared_encoder(tmp_path) / "manifest.json").write_text(text)
     with pytest.raises(BrokenExport):
         OnnxEncoder(tmp_path)
+
+
+def test_an_encoder_that_an_earlier_version_exported_still_opens(tmp_path: Path) -> None:
+    manifest = write_prepared_encoder(tmp_path) / "manifest.json"
+    expected = OnnxEncoder(tmp_path).encode(["bread"])
+    data = json.loads(manifest.read_text())
+    (probe,), vector = data.pop("probe"), data.pop("expected")
+    del data["with_types"]
+    earlier = {"exported": True, "pooling": "mean", "normalized": True, "format": 2}
+    manifest.write_text(
+        json.dumps({**data, "probe_text": probe, "probe_vector": vector, **earlier})
+    )
+    np.testing.assert_array_equal(OnnxEncoder(tmp_path).encode(["bread"]), expected)
+    assert OnnxEncoder(tmp_path).model_id == "tiny@ffffffffffffffff"
 
 
 def test_a_cut_file_is_noticed_before_it_is_loaded(tmp_path: Path) -> None:
