@@ -113,12 +113,12 @@ def open_chosen_encoder(
     Raises:
         SettingsError: the vault names one that would be downloaded, and nobody here agreed.
     """
-    from amem_cli.adapters.encoder_models import open_encoder
+    from amem_cli.adapters.encoder_open import PreparedEncoder
     from amem_cli.adapters.model_consents import refuse_unasked_download
 
     if origin.get("encoder.model") == "vault":
         refuse_unasked_download(settings.encoder_model, root, environment)
-    return open_encoder(settings.encoder_model, cache=encoder_cache(environment), notify=notify)
+    return PreparedEncoder(settings.encoder_model, cache=encoder_cache(environment), notify=notify)
 
 
 def encoder_cache(environment: Mapping[str, str]) -> Path:
@@ -138,7 +138,6 @@ def open_reranker(
     Raises:
         SettingsError: the vault names one that would be downloaded, and nobody here agreed.
     """
-    from amem_cli.adapters.cross_encoder import PreparedReranker
     from amem_cli.adapters.model_consents import refuse_unasked_download
 
     model = settings.search_reranker
@@ -146,5 +145,7 @@ def open_reranker(
         return None
     if origin.get("search.reranker") == "vault":
         refuse_unasked_download(model, root, environment, key="search.reranker")
+    from amem_cli.adapters.reranker import PreparedReranker
+
     cache = config.user_cache_folder(environment) / "rerankers"
     return PreparedReranker(model, cache=cache, notify=notify)

@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli import config
-from amem_cli.adapters.encoder_models import DEFAULT_ENCODER, open_encoder
+from amem_cli.adapters.encoder_models import DEFAULT_ENCODER
+from amem_cli.adapters.encoder_open import PreparedEncoder
 from amem_cli.adapters.vault_template import adopt_vault
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.wiring import Workspace
@@ -165,7 +166,7 @@ def texts_to_embed(slices: Sequence[Sequence[str]], encoder: Encoder) -> list[li
 
 def compare(texts: Sequence[str], count: int) -> None:
     cache = config.user_cache_folder(os.environ) / "encoders"
-    encoder = open_encoder(DEFAULT_ENCODER, cache=cache)
+    encoder = PreparedEncoder(DEFAULT_ENCODER, cache=cache)
     encoder.encode(["warm up"] * 64)
     size = max(1, len(texts) // count)
     slices = [texts[start : start + size] for start in range(0, size * count, size)]

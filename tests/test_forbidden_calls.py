@@ -61,10 +61,8 @@ MAY_WRITE = {
     "adapters/atomic_write.py": "the one way in which bytes reach a note",
     "adapters/attachment_folder.py": "files that imported notes show, where there are none",
     "adapters/change_store.py": "intents of changes under way, in .amem/intents",
-    "adapters/cross_encoder_export.py": "a prepared reranker, in the user's cache",
-    "adapters/cross_encoder_manifest.py": "what a prepared reranker is, in the user's cache",
     "adapters/daily_budget.py": "the day's tokens, in the user's state folder",
-    "adapters/encoder_manifest.py": "what a prepared encoder is, in the user's cache",
+    "adapters/encoder_export.py": "an exported encoder or reranker, in the user's cache",
     "adapters/evolving_device.py": "which machines watch a vault, in .amem/devices",
     "adapters/export_folder.py": "the folder that the user named for an export",
     "adapters/file_download.py": "a model that is being fetched, in the user's data folder",
@@ -76,8 +74,8 @@ MAY_WRITE = {
     "adapters/llama_cpp_worker.py": "sends the noise of native code to the null device",
     "adapters/login_service.py": "the service that the user asked for, in the user's own folders",
     "adapters/memory_database.py": "a temporary copy of another program's database",
+    "adapters/model_exports.py": "what is known of an export, in the user's cache",
     "adapters/model_store.py": "fetched models and their digests, in the user's data folder",
-    "adapters/onnx_export.py": "a prepared encoder, in the user's cache",
     "adapters/open_folder.py": "the calls that atomic_write writes, exchanges and deletes by",
     "adapters/review_folder.py": "removes proposals that are decided, in .amem/review",
     "adapters/state_file.py": "consents and verdicts on models, in the user's state folder",
@@ -313,4 +311,4 @@ def test_onnxruntime_is_loaded_in_one_place_that_keeps_it_from_reporting() -> No
         if (isinstance(node, ast.Import) and node.names[0].name.startswith("onnxruntime"))
         or (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("onnxruntime"))
     ]
-    assert loading == ["adapters/onnx_runtime.py"]
+    assert loading == ["adapters/encoder.py"]

@@ -6,15 +6,12 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amem_cli.core.errors import EncoderError
-
-if TYPE_CHECKING:
-    from amem_cli.adapters.prepared_encoder import PreparedEncoder
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 
@@ -30,29 +27,6 @@ _TENSOR_SAMPLE = 4096
 
 class EncoderMissing(EncoderError):
     """A model of the hub is not on this machine."""
-
-
-def open_encoder(
-    model: str,
-    *,
-    cache: Path,
-    notify: Callable[[str], None] | None = None,
-    threads: int | None = None,
-) -> PreparedEncoder:
-    """Open an encoder; nothing is loaded or downloaded before it is first asked something.
-
-    Args:
-        model: name of a sentence-transformers model, or a folder of one.
-        cache: folder for encoders that were prepared, made where missing.
-        notify: told, in a few words, when something slow begins.
-        threads: batches encoded at the same time; by default one for each core.
-
-    Raises:
-        EncoderError: a folder that is not there or that is not safe to load.
-    """
-    from amem_cli.adapters.prepared_encoder import PreparedEncoder
-
-    return PreparedEncoder(model, cache=cache, notify=notify, threads=threads)
 
 
 def short_name(model: str) -> str:
@@ -229,10 +203,14 @@ def _from_hub(model: str, *, offline: bool) -> Path:
     # all of them mean that the model is not to be had.
     except Exception as error:
         how = "is not on this machine" if offline else "could not be downloaded"
-        why = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise EncoderMissing(
-            f"the encoder {model} {how}: {why[:200]}",
+            f"the encoder {model} {how}: {first_line(error)}",
             hint=f"Check the name and the network, give a folder, or use {DEFAULT_ENCODER}.",
         ) from error
     check_encoder_folder(folder)
     return folder
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, or its name if it has none."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from amem_cli.adapters.cross_encoder import PreparedReranker
-from amem_cli.adapters.cross_encoder_export import main, prepare
-from amem_cli.adapters.cross_encoder_manifest import CrossEncoderManifest, write_cross_encoder
-from amem_cli.adapters.encoder_manifest import WEIGHTS_FILE
+from amem_cli.adapters.encoder_export import RerankerExporter, main, prepare
+from amem_cli.adapters.model_exports import WEIGHTS_FILE, read_manifest, write_manifest
+from amem_cli.adapters.reranker import PreparedReranker
 from tests.conftest import Program
 from tests.fakes.tiny_models import save_tiny_cross_encoder
 
@@ -21,10 +21,10 @@ QUERY = "what is warm bread?"
 TEXTS = ["bread", "a warm kitchen", "", "z" * 90, "query: passage 7", "kitchen " * 100]
 
 
-def here(model: str, folder: Path, *, broken: str = "", exporter: str = "") -> None:
+def here(model: str, folder: Path, *, broken: str = "") -> None:
     """A preparation in this process."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    prepare(model, folder, broken=broken)
+    prepare(model, folder, broken=broken, exporter=RerankerExporter)
 
 
 @pytest.mark.models
@@ -45,6 +45,28 @@ def test_scores_are_those_of_the_library(tmp_path: Path) -> None:
     again = PreparedReranker(str(model), cache=tmp_path / "c", notify=said.append)
     assert again.scores(QUERY, TEXTS) == scores
     assert len(said) == 1
+
+
+@pytest.mark.models
+def test_a_reranker_that_an_earlier_version_exported_still_opens(tmp_path: Path) -> None:
+    model = save_tiny_cross_encoder(tmp_path / "tiny")
+    cache = tmp_path / "c"
+    scores = PreparedReranker(str(model), cache=cache, preparation=here).scores(QUERY, TEXTS)
+    (path,) = cache.glob("*/manifest.json")
+    data = json.loads(path.read_text())
+    kept = ("stamp", "model", "reason", "max_tokens", "pad_id", "with_types", "sizes")
+    earlier = {
+        **{name: data[name] for name in kept},
+        "probe_pair": data["probe"],
+        "probe_score": data["expected"][0],
+        "versions": {},
+        "format": 1,
+    }
+    path.write_text(json.dumps(earlier))
+    said: list[str] = []
+    again = PreparedReranker(str(model), cache=cache, notify=said.append, preparation=here)
+    assert again.scores(QUERY, TEXTS) == scores
+    assert said == []
 
 
 @pytest.mark.models
@@ -82,10 +104,11 @@ def test_what_says_nothing_of_the_model_as_it_is_now_is_tried_again(
     cache = tmp_path / "c"
     expected = PreparedReranker(str(model), cache=cache, preparation=here).scores(QUERY, TEXTS)
     (folder,) = (path for path in cache.iterdir() if path.is_dir())
+    exported = read_manifest(folder)
     for path in folder.iterdir():
         path.unlink()
-    failed = CrossEncoderManifest("s", str(model), reason="TypeError: odd", versions=versions)
-    write_cross_encoder(folder, failed)
+    failed = replace(exported, reason="TypeError: odd", versions=versions, sizes={})
+    write_manifest(folder, failed)
     again = PreparedReranker(str(model), cache=cache, preparation=here)
     assert again.scores(QUERY, TEXTS) == expected
 
@@ -102,7 +125,7 @@ def test_a_missing_model_is_told_once(tmp_path: Path) -> None:
 def test_the_process_answers_failures_in_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""]) == 3
+    assert main(["reranker", str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""]) == 3
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
 
 

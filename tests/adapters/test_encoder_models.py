@@ -16,8 +16,8 @@ from amem_cli.adapters.encoder_models import (
     find_encoder,
     local_encoder,
     model_fingerprint,
-    open_encoder,
 )
+from amem_cli.adapters.encoder_open import PreparedEncoder
 from amem_cli.core.errors import EncoderError
 from tests.fakes.prepared_encoder import write_prepared_encoder
 
@@ -54,13 +54,13 @@ def test_the_default_comes_with_the_installation(name: str) -> None:
 def test_a_folder_is_a_model(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "mine")
     assert find_encoder(str(folder)) == folder
-    assert open_encoder(str(folder), cache=tmp_path / "c").model_id.startswith("mine@")
+    assert PreparedEncoder(str(folder), cache=tmp_path / "c").model_id.startswith("mine@")
     assert not (tmp_path / "c").exists()
 
 
 def test_a_name_of_the_hub_is_not_looked_up_early(tmp_path: Path) -> None:
     assert local_encoder("owner/some-model") is None
-    open_encoder("owner/some-model", cache=tmp_path / "c")
+    PreparedEncoder("owner/some-model", cache=tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
 
@@ -72,7 +72,7 @@ def test_what_can_be_no_model_is_said_at_once(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(EncoderError) as caught:
-        open_encoder(name, cache=tmp_path / "c")
+        PreparedEncoder(name, cache=tmp_path / "c")
     assert caught.value.exit_code == 3
     assert caught.value.hint
 
@@ -83,7 +83,7 @@ def test_a_model_that_cannot_be_had_is_said_with_a_hint(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     said: list[str] = []
-    encoder = open_encoder("owner/some-model", cache=tmp_path / "c", notify=said.append)
+    encoder = PreparedEncoder("owner/some-model", cache=tmp_path / "c", notify=said.append)
     with pytest.raises(EncoderError, match="owner/some-model could not be downloaded") as caught:
         encoder.encode(["bread"])
     assert caught.value.exit_code == 3
@@ -114,13 +114,13 @@ def test_a_process_that_dies_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
     with pytest.raises(EncoderError, match=r"status 9.*no memory") as caught:
-        open_encoder(DEFAULT_ENCODER, cache=tmp_path / "c").encode(["bread"])
+        PreparedEncoder(DEFAULT_ENCODER, cache=tmp_path / "c").encode(["bread"])
     assert caught.value.hint
 
 
 def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "c").write_text("a file")
-    encoder = open_encoder(DEFAULT_ENCODER, cache=tmp_path / "c")
+    encoder = PreparedEncoder(DEFAULT_ENCODER, cache=tmp_path / "c")
     with pytest.raises(EncoderError, match="could not be prepared") as caught:
         encoder.encode(["bread"])
     assert caught.value.hint
@@ -206,10 +206,10 @@ def test_no_module_loads_torch_before_it_is_needed(tmp_path: Path) -> None:
 import sys
 import amem_cli.adapters.encoder_models
 assert not {{"numpy", "onnxruntime", "tokenizers", "huggingface_hub"}} & sys.modules.keys()
-import amem_cli.adapters.onnx_export
-import amem_cli.adapters.prepared_encoder
-import amem_cli.adapters.sentence_transformers_encoder
-from amem_cli.adapters.onnx_encoder import OnnxEncoder
+import amem_cli.adapters.encoder_open
+assert not {{"numpy", "onnxruntime", "tokenizers", "huggingface_hub"}} & sys.modules.keys()
+import amem_cli.adapters.encoder_export
+from amem_cli.adapters.encoder import OnnxEncoder
 from pathlib import Path
 assert "onnxruntime" not in sys.modules
 OnnxEncoder(Path({str(tmp_path / "prepared")!r})).encode(["bread"])

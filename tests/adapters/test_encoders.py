@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amem_cli.adapters.encoder_manifest import read_manifest
-from amem_cli.adapters.encoder_models import DEFAULT_ENCODER, bundled_encoder, open_encoder
-from amem_cli.adapters.onnx_encoder import OnnxEncoder
-from amem_cli.adapters.prepared_encoder import PreparedEncoder
-from amem_cli.adapters.sentence_transformers_encoder import SentenceTransformersEncoder
+from amem_cli.adapters.encoder import OnnxEncoder, SentenceTransformersEncoder
+from amem_cli.adapters.encoder_models import DEFAULT_ENCODER, bundled_encoder
+from amem_cli.adapters.encoder_open import PreparedEncoder
+from amem_cli.adapters.model_exports import read_manifest
 from amem_cli.core.ports import Encoder
 from tests.contracts.encoder_contract import TEXTS, EncoderContract
 from tests.fakes.encoder import FakeEncoder
@@ -47,7 +46,7 @@ class TestTinyGraph(EncoderContract):
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[PreparedEncoder, Path]:
     """The default encoder, prepared once by a process of its own, and its folder."""
     cache = tmp_path_factory.mktemp("cache")
-    encoder = open_encoder(DEFAULT_ENCODER, cache=cache)
+    encoder = PreparedEncoder(DEFAULT_ENCODER, cache=cache)
     assert encoder.dimension == 384
     (folder,) = (path for path in cache.iterdir() if path.is_dir())
     return encoder, folder
@@ -70,15 +69,14 @@ class TestDefaultEncoder(EncoderContract):
         self, prepared: tuple[PreparedEncoder, Path]
     ) -> None:
         manifest = read_manifest(prepared[1])
-        assert manifest.exported
-        assert (manifest.pooling, manifest.normalized, manifest.max_tokens) == ("mean", True, 256)
+        assert (manifest.reason, manifest.dimension, manifest.max_tokens) == ("", 384, 256)
         assert {"torch", "onnxruntime", "sentence-transformers"} <= manifest.versions.keys()
         assert prepared[0].model_id == manifest.model_id
         assert prepared[0].model_id.startswith("all-MiniLM-L6-v2@")
 
     def test_it_is_prepared_only_once(self, prepared: tuple[PreparedEncoder, Path]) -> None:
         said: list[str] = []
-        again = open_encoder(
+        again = PreparedEncoder(
             f"sentence-transformers/{DEFAULT_ENCODER}", cache=prepared[1].parent, notify=said.append
         )
         assert again.encode(["bread"]).shape == (1, 384)

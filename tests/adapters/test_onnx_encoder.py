@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from amem_cli.adapters.encoder_manifest import GRAPH_FILE, BrokenExport
-from amem_cli.adapters.onnx_encoder import OnnxEncoder, Session
+from amem_cli.adapters.encoder import OnnxEncoder, Session
+from amem_cli.adapters.model_exports import GRAPH_FILE, BrokenExport
 from amem_cli.core.errors import EncoderError
 from tests.fakes.prepared_encoder import (
     DIMENSION,
@@ -38,7 +39,7 @@ class StubSession:
         first = not self.shapes
         self.shapes.append(shape)
         if first:
-            return [np.array([describe().probe_vector], np.float32)]
+            return [np.array([describe().expected], np.float32)]
         if isinstance(self._row, Exception):
             raise self._row
         return [np.array([self._row] * shape[0], np.float32)]
@@ -63,7 +64,7 @@ UNIT = [1.0] + [0.0] * (DIMENSION - 1)
         ([0.0] * DIMENSION, "unit length"),
         ([3e38] * DIMENSION, "unit length"),
         ([1.0], "instead of"),
-        (RuntimeError("no memory\nat step 4"), "the encoder failed: no memory"),
+        (RuntimeError("no memory\nat step 4"), "the model failed: no memory"),
     ],
 )
 def test_vectors_that_are_none_are_refused(
@@ -135,6 +136,20 @@ def test_a_damaged_manifest_is_said(tmp_path: Path, text: str) -> None:
         OnnxEncoder(tmp_path)
 
 
+def test_an_encoder_that_an_earlier_version_exported_still_opens(tmp_path: Path) -> None:
+    manifest = write_prepared_encoder(tmp_path) / "manifest.json"
+    expected = OnnxEncoder(tmp_path).encode(["bread"])
+    data = json.loads(manifest.read_text())
+    (probe,), vector = data.pop("probe"), data.pop("expected")
+    del data["with_types"]
+    earlier = {"exported": True, "pooling": "mean", "normalized": True, "format": 2}
+    manifest.write_text(
+        json.dumps({**data, "probe_text": probe, "probe_vector": vector, **earlier})
+    )
+    np.testing.assert_array_equal(OnnxEncoder(tmp_path).encode(["bread"]), expected)
+    assert OnnxEncoder(tmp_path).model_id == "tiny@ffffffffffffffff"
+
+
 def test_a_cut_file_is_noticed_before_it_is_loaded(tmp_path: Path) -> None:
     graph = write_prepared_encoder(tmp_path) / GRAPH_FILE
     graph.write_bytes(graph.read_bytes()[:-20])
@@ -152,7 +167,7 @@ def test_garbage_of_the_same_size_is_noticed(tmp_path: Path) -> None:
 
 def test_other_weights_are_noticed(tmp_path: Path) -> None:
     write_graph(write_prepared_encoder(tmp_path) / GRAPH_FILE, embeddings(seed=6))
-    with pytest.raises(BrokenExport, match="wrong vectors"):
+    with pytest.raises(BrokenExport, match="wrong numbers"):
         OnnxEncoder(tmp_path).encode(["bread"])
 
 
@@ -163,7 +178,7 @@ def test_two_ways_to_name_a_model_are_one_id(tmp_path: Path) -> None:
 
 def test_what_the_vocabulary_lacks_cannot_be_read(tmp_path: Path) -> None:
     encoder = stubbed(tmp_path, StubSession(UNIT))
-    words = describe().probe_text.split()
+    words = describe().probe[0].split()
     assert encoder.readable(words[0]) == 1
     assert encoder.readable(f"{words[0]} 知识") == pytest.approx(0.5)
     assert encoder.readable("知识 管理") == 0

@@ -11,18 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amem_cli.adapters.encoder_manifest import (
+from amem_cli.adapters.encoder import OnnxEncoder, SentenceTransformersEncoder
+from amem_cli.adapters.encoder_export import EncoderExporter, main, prepare
+from amem_cli.adapters.encoder_open import PreparedEncoder
+from amem_cli.adapters.model_exports import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
+    Manifest,
     read_manifest,
     write_manifest,
 )
-from amem_cli.adapters.encoder_models import open_encoder
-from amem_cli.adapters.onnx_encoder import OnnxEncoder
-from amem_cli.adapters.onnx_export import main, prepare
-from amem_cli.adapters.prepared_encoder import PreparedEncoder
-from amem_cli.adapters.sentence_transformers_encoder import SentenceTransformersEncoder
 from amem_cli.core.errors import EncoderError
 from tests.fakes.tiny_models import save_tiny_model, save_tiny_multilingual
 
@@ -35,9 +34,8 @@ def test_every_pooling_is_exported(tmp_path: Path, pooling: str) -> None:
     model = save_tiny_model(tmp_path / "tiny", pooling=pooling)
     prepare(str(model), tmp_path / "prepared")
     manifest = read_manifest(tmp_path / "prepared")
-    assert manifest.exported, manifest.reason
-    assert (manifest.pooling, manifest.dimension, manifest.max_tokens) == (pooling, 32, 16)
-    assert not manifest.normalized
+    assert not manifest.reason
+    assert (manifest.dimension, manifest.max_tokens) == (32, 16)
     kept = {"manifest.json", TOKENIZER_FILE, GRAPH_FILE, WEIGHTS_FILE}
     assert {path.name for path in (tmp_path / "prepared").iterdir()} == kept
     assert set(manifest.sizes) == kept - {"manifest.json"}
@@ -53,7 +51,7 @@ def test_layers_and_prompts_are_kept(tmp_path: Path) -> None:
     model = save_tiny_model(tmp_path / "tiny", dense=True, prompts=prompts)
     prepare(str(model), tmp_path / "prepared")
     manifest = read_manifest(tmp_path / "prepared")
-    assert manifest.exported, manifest.reason
+    assert not manifest.reason
     assert (manifest.document_prompt, manifest.query_prompt) == ("passage: ", "query: ")
     encoder = OnnxEncoder(tmp_path / "prepared")
     library = SentenceTransformersEncoder(tmp_path / "prepared")
@@ -84,9 +82,8 @@ def test_multilingual_models_give_what_their_library_gives(
     )
     prepare(str(model), tmp_path / "prepared")
     manifest = read_manifest(tmp_path / "prepared")
-    assert manifest.exported, manifest.reason
-    assert (manifest.pooling, manifest.normalized, manifest.max_tokens) == (pooling, True, 24)
-    assert manifest.pad_id == 1
+    assert not manifest.reason
+    assert (manifest.max_tokens, manifest.pad_id) == (24, 1)
     encoder = OnnxEncoder(tmp_path / "prepared")
     original = SentenceTransformer(str(model), device="cpu")
     for query, prompt in ((False, "passage: "), (True, "query: ")):
@@ -102,7 +99,7 @@ def test_a_model_for_very_long_texts_reads_a_passage_of_them(tmp_path: Path) -> 
         tmp_path / "tiny", "xlm-roberta", pooling="cls", positions=8194, max_tokens=8192
     )
     prepare(str(model), tmp_path / "prepared")
-    assert read_manifest(tmp_path / "prepared").exported
+    assert not read_manifest(tmp_path / "prepared").reason
     encoder = OnnxEncoder(tmp_path / "prepared")
     assert encoder.max_tokens == 1024
     full = "面" * 1022
@@ -150,7 +147,6 @@ def test_what_cannot_be_exported_is_run_by_its_library(tmp_path: Path) -> None:
     assert made == [str(model)]
     (folder,) = (path for path in (tmp_path / "c").iterdir() if path.is_dir())
     manifest = read_manifest(folder)
-    assert not manifest.exported
     assert "prompt" in manifest.reason
     assert not (folder / GRAPH_FILE).exists()
 
@@ -173,13 +169,14 @@ def test_only_what_was_found_of_the_model_is_remembered(
     tried: list[Path] = []
     said: list[str] = []
 
-    def failing(loaded: object, folder: Path) -> None:
-        tried.append(folder)
-        (folder / "half").write_bytes(b"half a graph")
-        raise error
+    class Failing(EncoderExporter):
+        def export(self, folder: Path) -> Manifest:
+            tried.append(folder)
+            (folder / "half").write_bytes(b"half a graph")
+            raise error
 
     def preparation(model: str, folder: Path, *, broken: str = "") -> None:
-        prepare(model, folder, broken=broken, export=failing)
+        prepare(model, folder, broken=broken, exporter=Failing)
 
     for _ in range(3):
         encoder = PreparedEncoder(
@@ -191,13 +188,13 @@ def test_only_what_was_found_of_the_model_is_remembered(
     assert [path.name for path in folder.iterdir()] == ["manifest.json"]
     assert any(type(error).__name__ in line for line in said) is (tries == 3)
     prepare(str(model), folder)
-    assert read_manifest(folder).exported is (tries == 3)
+    assert bool(read_manifest(folder).reason) is (tries == 1)
     # Another version of a library, or of amem, tries again.
     manifest = read_manifest(folder)
     older = {**manifest.versions, "amem-cli": "0.0.1"}
     write_manifest(folder, replace(manifest, versions=older))
     prepare(str(model), folder)
-    assert read_manifest(folder).exported
+    assert not read_manifest(folder).reason
 
 
 @pytest.mark.models
@@ -223,7 +220,7 @@ def test_two_at_once_prepare_one(tmp_path: Path) -> None:
 def test_a_damaged_model_is_said_and_not_written_down(tmp_path: Path) -> None:
     model = save_tiny_model(tmp_path / "tiny")
     (model / "config.json").write_text('{"model_type": "no such"}')
-    encoder = open_encoder(str(model), cache=tmp_path / "c")
+    encoder = PreparedEncoder(str(model), cache=tmp_path / "c")
     with pytest.raises(EncoderError, match="cannot be loaded") as caught:
         encoder.encode(["bread"])
     assert caught.value.exit_code == 3
@@ -233,7 +230,7 @@ def test_a_damaged_model_is_said_and_not_written_down(tmp_path: Path) -> None:
 def test_the_process_answers_failures_in_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = main([str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""])
+    status = main(["encoder", str(tmp_path / "nowhere"), str(tmp_path / "prepared"), ""])
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert status == 3
     assert "there is no encoder" in said["error"]
@@ -244,7 +241,7 @@ def test_a_folder_that_cannot_be_made_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    status = main([str(tmp_path / "nowhere"), str(tmp_path / "file" / "prepared"), ""])
+    status = main(["encoder", str(tmp_path / "nowhere"), str(tmp_path / "file" / "prepared"), ""])
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert status == 3
     assert "could not be prepared" in said["error"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.encoder_manifest import GRAPH_FILE, BrokenExport, read_manifest
-from amem_cli.adapters.prepared_encoder import PreparedEncoder
+from amem_cli.adapters.encoder_open import PreparedEncoder
+from amem_cli.adapters.model_exports import GRAPH_FILE, BrokenExport, read_manifest
 from amem_cli.core.errors import EncoderError
 from tests.fakes.prepared_encoder import (
     DIMENSION,
@@ -37,9 +37,7 @@ class FakePreparation:
 
 
 def opened(cache: Path, preparation: FakePreparation, said: list[str]) -> PreparedEncoder:
-    return PreparedEncoder(
-        "owner/tiny", cache=cache, notify=said.append, threads=1, preparation=preparation
-    )
+    return PreparedEncoder("owner/tiny", cache=cache, notify=said.append, preparation=preparation)
 
 
 def test_it_is_prepared_once_and_when_it_is_needed(tmp_path: Path) -> None:
@@ -102,7 +100,7 @@ def test_a_damaged_graph_is_made_again(tmp_path: Path) -> None:
 
 def test_what_stays_damaged_is_said(tmp_path: Path) -> None:
     preparation = FakePreparation(damaged=True)
-    with pytest.raises(EncoderError, match="wrong vectors"):
+    with pytest.raises(EncoderError, match="wrong numbers"):
         opened(tmp_path, preparation, []).encode(["bread"])
     assert preparation.replaced == ["", "stamp 1"]
 
@@ -110,11 +108,11 @@ def test_what_stays_damaged_is_said(tmp_path: Path) -> None:
 def test_a_model_that_is_run_by_its_library_needs_its_own_files(tmp_path: Path) -> None:
     preparation = FakePreparation()
     opened(tmp_path, preparation, []).encode(["bread"])
-    moved = replace(describe(), stamp="moved", exported=False, source=str(tmp_path / "gone"))
+    moved = replace(describe(), stamp="moved", reason="odd", source=str(tmp_path / "gone"))
     write_prepared_encoder(preparation.folder, moved)
     assert opened(tmp_path, preparation, []).dimension == DIMENSION
     assert preparation.replaced == ["", ""]
-    assert read_manifest(preparation.folder).exported
+    assert not read_manifest(preparation.folder).reason
 
 
 def test_a_preparation_that_made_nothing_is_said(tmp_path: Path) -> None:

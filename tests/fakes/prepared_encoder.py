@@ -12,10 +12,10 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from amem_cli.adapters.encoder_manifest import (
+from amem_cli.adapters.model_exports import (
     GRAPH_FILE,
     TOKENIZER_FILE,
-    EncoderManifest,
+    Manifest,
     write_manifest,
 )
 
@@ -45,7 +45,7 @@ def embeddings(seed: int = 5) -> np.ndarray[tuple[int, ...], np.dtype[np.float32
     return np.random.default_rng(seed).normal(size=(len(_WORDS), DIMENSION)).astype(np.float32)
 
 
-def write_prepared_encoder(folder: Path, manifest: EncoderManifest | None = None) -> Path:
+def write_prepared_encoder(folder: Path, manifest: Manifest | None = None) -> Path:
     """Write the folder as a preparation would."""
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = {word: number for number, word in enumerate(_WORDS)}
@@ -58,26 +58,22 @@ def write_prepared_encoder(folder: Path, manifest: EncoderManifest | None = None
     return folder
 
 
-def describe(*, query_prompt: str = "", max_tokens: int = 12) -> EncoderManifest:
+def describe(*, query_prompt: str = "", max_tokens: int = 12) -> Manifest:
     """The manifest, but for the sizes of its files."""
     total = sum(embeddings()[_WORDS.index(word)] for word in _PROBE.split())
-    return EncoderManifest(
+    return Manifest(
         stamp="first",
         model="tiny",
         fingerprint="f" * 64,
         source="nowhere",
-        exported=True,
-        reason="",
         dimension=DIMENSION,
         max_tokens=max_tokens,
-        pooling="mean",
-        normalized=True,
         lowercase=True,
         pad_id=0,
         document_prompt="",
         query_prompt=query_prompt,
-        probe_text=_PROBE,
-        probe_vector=[float(value) for value in total / np.linalg.norm(total)],
+        probe=[_PROBE],
+        expected=[float(value) for value in total / np.linalg.norm(total)],
     )
 
 
