@@ -236,9 +236,9 @@ class Watcher:
         if before is None or self._lock is None:
             return
         began, index = time.monotonic(), self._workspace.index
-        pending = len(index.pending())
+        pending = len(index.queue.pending())
         status = before if news is None else status_after(before, news)
-        status = replace(status, pending=pending, notes=index.count())
+        status = replace(status, pending=pending, notes=index.notes.count())
         now = time.monotonic()
         self._count_at = now + max(COUNT_SECONDS, COUNT_SHARE * (now - began))
         if not pending and status.state == "resting":

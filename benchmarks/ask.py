@@ -144,7 +144,7 @@ class PerfectReader:
         asked = self._asked.get((self.vault, question.removeprefix("Question: ")))
         labels = []
         for path in asked.gold if asked is not None else ():
-            note = self._vaults.workspaces[self.vault].index.summary(path)
+            note = self._vaults.workspaces[self.vault].index.notes.summary(path)
             title = f" {note.title}" if note is not None else "\n"
             labels += [
                 line.split(" ")[0] for line in lines if line.partition(" (")[0].endswith(title)
@@ -205,9 +205,9 @@ def checks(vaults: Vaults) -> None:
 
 
 def source_of(workspace: Workspace, path: str, at: int) -> Source:
-    note = workspace.index.summary(path)
+    note = workspace.index.notes.summary(path)
     assert note is not None
-    texts = tuple(workspace.index.passages(path))
+    texts = tuple(workspace.index.text.passages(path))
     return Source(f"n{at}", path, note.id, note.title, note.created, None, note.private, texts)
 
 

@@ -161,7 +161,7 @@ def show_time(pairs: Sequence[Pair], encoder: Encoder, size: int) -> None:
             found = find_duplicates(workspace.ports, exact_only=exact)
             times.append(time.process_time() - started)
         started = time.process_time()
-        path = next(iter(workspace.index.summaries())).path
+        path = next(iter(workspace.index.notes.summaries())).path
         duplicates_of(workspace.ports, path)
         one = time.process_time() - started
         workspace.close()

@@ -61,7 +61,9 @@ def _take_up(vault: OpenVault, log: LineLog) -> None:
         if "path" in row:
             vault.path_of[row["turn"]], vault.id_of[row["path"]] = row["path"], row["turn"]
     strange = [
-        each.path for each in vault.workspace.index.summaries() if each.path not in vault.id_of
+        each.path
+        for each in vault.workspace.index.notes.summaries()
+        if each.path not in vault.id_of
     ]
     for path in strange:
         (vault.workspace.root / path).unlink()

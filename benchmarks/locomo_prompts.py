@@ -60,7 +60,7 @@ def memory_lines(sources: Sequence[Source], index: MemoryIndex) -> str:
     """The memories with all that A-MEM shows of one: time, content, context, keywords, tags."""
     lines = []
     for source in sources:
-        note = index.summary(source.path)
+        note = index.notes.summary(source.path)
         parts = [
             f"time: {source.created[:16]}",
             f"content: {' '.join(quote_as_data(source.text, _MOST_BYTES).split())}",

@@ -66,29 +66,35 @@ ROWS = (
 )
 
 
+class _NoLinks:
+    def written(self, path: str) -> list[Any]:
+        return []
+
+    def outgoing(self, path: str) -> list[Any]:
+        return []
+
+    def incoming(self, path: str) -> list[Any]:
+        return []
+
+    def all(self) -> Any:
+        return iter(())
+
+
+class _NoLinkHistory:
+    def records(self, path: str | None = None) -> dict[Any, Any]:
+        return {}
+
+    def superseded(self, paths: Any = None) -> list[Any]:
+        return []
+
+
 class WithoutLinks:
     """An index in which no note is linked to another."""
 
     def __init__(self, index: Any) -> None:
         self._index = index
-
-    def links_of(self, path: str) -> list[Any]:
-        return []
-
-    def links_from(self, path: str) -> list[Any]:
-        return []
-
-    def links_to(self, path: str) -> list[Any]:
-        return []
-
-    def all_links(self) -> Any:
-        return iter(())
-
-    def link_records(self, path: str | None = None) -> dict[Any, Any]:
-        return {}
-
-    def overruling(self, paths: Any = None) -> list[Any]:
-        return []
+        self.links = _NoLinks()
+        self.link_history = _NoLinkHistory()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._index, name)

@@ -35,7 +35,9 @@ class Owner:
         wanted = {paired(each.source, each.target) for each in self.gold.links}
         workspace = self.vault.workspace
         for ends in self.vault.links():
-            source, target = (workspace.index.summary(self.vault.path_of[each]) for each in ends)
+            source, target = (
+                workspace.index.notes.summary(self.vault.path_of[each]) for each in ends
+            )
             if source is None or target is None:
                 raise RuntimeError(f"a note of {ends} is gone")
             if paired(*ends) in wanted:

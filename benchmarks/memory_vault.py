@@ -134,7 +134,7 @@ class OpenVault:
         """Title and day of every note by id."""
         return {
             self.id_of[each.path]: (each.title, each.created[:10])
-            for each in self.workspace.index.summaries()
+            for each in self.workspace.index.notes.summaries()
             if each.path in self.id_of
         }
 
@@ -147,7 +147,7 @@ class OpenVault:
         """Ids of the notes that the program holds against one, the nearest first, where it looks
         for so many times as many as it does."""
         index, path = self.workspace.index, self.path_of[note_id]
-        vector = index.note_vector(path)
+        vector = index.vectors.of_note(path)
         if vector is None:
             return ()
         note = self.workspace.vault.read(path)
@@ -160,7 +160,7 @@ class OpenVault:
         """Relation of each link of the machine by source and target."""
         return {
             (self.id_of[source], self.id_of[record.path]): record.relation
-            for (source, _), record in self.workspace.index.link_records().items()
+            for (source, _), record in self.workspace.index.link_history.records().items()
             if record.by == "machine" and record.path in self.id_of
         }
 
@@ -223,7 +223,7 @@ def process_gold(
     described = {
         each: replace(note, keywords=(), tags=(), context="") for each, note in gold.notes.items()
     }
-    for summary in vault.workspace.index.summaries():
+    for summary in vault.workspace.index.notes.summaries():
         note_id = vault.id_of[summary.path]
         described[note_id] = replace(
             described[note_id],
@@ -235,7 +235,7 @@ def process_gold(
 
 
 def _context(vault: OpenVault, note_id: str) -> str:
-    summary = vault.workspace.index.summary(vault.path_of[note_id])
+    summary = vault.workspace.index.notes.summary(vault.path_of[note_id])
     return summary.context if summary is not None else ""
 
 

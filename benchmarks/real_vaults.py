@@ -50,7 +50,7 @@ def measure(source: Path, folder: Path) -> None:
     started = time.perf_counter()
     synchronise(workspace.ports)
     again = time.perf_counter() - started
-    problems = workspace.index.problems()
+    problems = workspace.index.files.problems()
     workspace.close()
     after = hashes(root)
     changed = [path for path in before if after.get(path) != before[path]]

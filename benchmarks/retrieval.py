@@ -132,8 +132,8 @@ class Searches:
         if self.known is None or self.known[0] != query:
             index, paths = self.workspace.index, list(self.path_of.values())
             vector = self.encoder.encode([query], query=True)[0]
-            near = index.vector_scores(vector, ALL, paths)
-            self.known = (query, near, index.keyword_scores(search_terms(query), ALL))
+            near = index.vectors.scores(vector, ALL, paths)
+            self.known = (query, near, index.text.keyword_scores(search_terms(query), ALL))
         return self.known[1:]
 
     def reciprocal(self, query: str, k: int) -> list[str]:

@@ -106,11 +106,11 @@ def build_amem(folder: Path, vectors: Floats) -> None:
     for numbers, _ in portions(vectors):
         with index.changing():
             for number in numbers:
-                index.store(a_record(number))
-    index.use_encoder("benchmark", vectors.shape[1])
-    jobs = [job.passage for job in index.passages_to_embed()]
+                index.files.store(a_record(number))
+    index.vectors.use_encoder("benchmark", vectors.shape[1])
+    jobs = [job.passage for job in index.vectors.passages_to_embed()]
     for numbers, part in portions(vectors):
-        index.store_vectors(jobs[numbers.start : numbers.stop], part)
+        index.vectors.store(jobs[numbers.start : numbers.stop], part)
     index.close()
 
 
@@ -118,13 +118,13 @@ def open_amem(folder: Path) -> tuple[Search, Add]:
     index = SqliteIndex(folder / "index.db")
 
     def search(query: Floats) -> list[int]:
-        return [int(path.removesuffix(".md")) for path in index.vector_scores(query, WANTED)]
+        return [int(path.removesuffix(".md")) for path in index.vectors.scores(query, WANTED)]
 
     def add(number: int, vector: Floats) -> None:
-        index.use_encoder("benchmark", len(vector))
+        index.vectors.use_encoder("benchmark", len(vector))
         with index.changing():
-            index.store(a_record(number))
-            index.store_vectors([index.passages_to_embed()[0].passage], vector[np.newaxis])
+            index.files.store(a_record(number))
+            index.vectors.store([index.vectors.passages_to_embed()[0].passage], vector[np.newaxis])
 
     return search, add
 

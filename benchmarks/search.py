@@ -97,10 +97,10 @@ def opened(root: Path, encoder: Encoder | None = None) -> Workspace:
 
 def questions(workspace: Workspace, count: int, dice: random.Random) -> list[str]:
     """Some words of notes, in another order."""
-    paths = [note.path for note in workspace.index.summaries()]
+    paths = [note.path for note in workspace.index.notes.summaries()]
     asked = []
     for path in dice.choices(paths, k=count):
-        words = " ".join(workspace.index.passages(path)).split()
+        words = " ".join(workspace.index.text.passages(path)).split()
         asked.append(" ".join(dice.sample(words, min(6, len(words)))) or "anything")
     return asked
 
@@ -180,7 +180,7 @@ def stages(root: Path) -> dict[str, float]:
     lap("what is to be embedded")
     vector = encoder.encode(["why is the table growing"], query=True)[0]
     lap("loading the encoder, the question's vector")
-    workspace.index.vector_scores(vector, 100)
+    workspace.index.vectors.scores(vector, 100)
     lap("search by vectors")
     search(workspace.index, "why is the table growing", encoder=encoder)
     lap("a whole hybrid search")
@@ -221,7 +221,9 @@ def staying(workspace: Workspace, asked: Sequence[str], places: dict[str, Any]) 
     print(
         f"| a question's vector | {timed(lambda text: encoder.encode([text], query=True), asked)} |"
     )
-    near = timed(lambda path: near_to(index, path), [note.path for note in index.summaries()][:20])
+    near = timed(
+        lambda path: near_to(index, path), [note.path for note in index.notes.summaries()][:20]
+    )
     print(f"| near notes of a note, as for its links | {near} |")
     for mode in MODES:
         print(f"| {mode} | {timed(asking(mode, neighbors=False), asked)} |")
@@ -232,9 +234,9 @@ def staying(workspace: Workspace, asked: Sequence[str], places: dict[str, Any]) 
 
 
 def near_to(index: MemoryIndex, path: str) -> None:
-    vector, weighed = index.note_vector(path), WEIGHED_FOR_EACH_SHOWN * 8
+    vector, weighed = index.vectors.of_note(path), WEIGHED_FOR_EACH_SHOWN * 8
     if vector is not None:
-        near_notes(index, path, "\n\n".join(index.passages(path)), vector, weighed)
+        near_notes(index, path, "\n\n".join(index.text.passages(path)), vector, weighed)
 
 
 class HashedWords:
@@ -290,10 +292,10 @@ def odd_notes(sizes: Sequence[int], dice: random.Random) -> None:
 def measure(root: Path, rounds: int, dice: random.Random) -> None:
     workspace = opened(root)
     index = workspace.index
-    print(f"\n## {index.count():,} notes", flush=True)
+    print(f"\n## {index.notes.count():,} notes", flush=True)
     asked = questions(workspace, max(QUESTIONS, QUESTIONS_IN_A_FILE), dice)
-    tag = next(iter(index.tag_counts()), "none")
-    some = next(index.summaries())
+    tag = next(iter(index.notes.tag_counts()), "none")
+    some = next(index.notes.summaries())
     places = {
         f"--tag {tag}": Filters(tags=(tag,)),
         "--since a year": Filters(since=_a_year_of(some.created or some.modified)),

@@ -127,7 +127,7 @@ def edit_and_find(
 
 
 def w_found(index: SqliteIndex, word: str, path: str) -> bool:
-    return list(index.keyword_scores([word], 2)) == [path]
+    return list(index.text.keyword_scores([word], 2)) == [path]
 
 
 def processor_seconds(process: int) -> float:
@@ -199,7 +199,7 @@ def main() -> None:
         first = time.perf_counter() - started
         memory = psutil.Process(watcher.pid).memory_info().rss / 1e6
         index = SqliteIndex(root / ".amem" / "index.db")
-        print(f"{index.count()} notes; load of the machine {os.getloadavg()[0]:.1f}")
+        print(f"{index.notes.count()} notes; load of the machine {os.getloadavg()[0]:.1f}")
         print(f"first start: watched after {first:.1f} s; {memory:.0f} MB resident then")
         try:
             before = processor_seconds(watcher.pid)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from amem_cli.adapters import index_file
 from amem_cli.adapters.index_faults import (
     DAMAGE,
     UNWRITABLE,
-    GuardedCursor,
     IndexDamaged,
     understood,
 )
@@ -23,6 +23,9 @@ from amem_cli.core.errors import IndexFault
 
 if TYPE_CHECKING:
     import tempfile
+
+# Rows of a long answer that are read at a time.
+_PORTION = 512
 
 
 class IndexConnection:
@@ -89,7 +92,6 @@ class IndexConnection:
 
     def _connect(self) -> None:
         opened = open_index(self.path)
-        opened.db.cursor_factory = lambda db: GuardedCursor(db, self._lock, self._failed)
         self._db = opened.db
         self._mark, self._reached = opened.mark, opened.reached
         self._files = index_file.identities(self.path)
@@ -112,7 +114,7 @@ class IndexConnection:
                 if self._depth > 1:
                     yield
                     return
-                with immediate(self._db):
+                with self._understandable(), immediate(self._db):
                     self._count_generation()
                     yield
             finally:
@@ -213,52 +215,92 @@ class IndexConnection:
             return [error.message]
         return [] if found == ["ok"] else found
 
-    def rows(self, sql: str, bindings: Any = ()) -> Any:
-        """Run one statement and give its cursor; values are always bound, never formatted in.
+    def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Any]:
+        """Run one statement and give its rows; values are always bound, never formatted in.
 
         Raises:
             IndexFault: there is no space, or the file is damaged.
         """
-        try:
-            return self._db.execute(sql, bindings)
-        except UnicodeEncodeError:
-            # Half of a surrogate pair, as JSON may bring it: nothing in the index has one.
-            return self._db.execute(sql, tuple(_encodable(value) for value in bindings))
+        with self._lock, self._understandable():
+            try:
+                return list(self._db.execute(sql, bindings))
+            except UnicodeEncodeError:
+                # Half of a surrogate pair, as JSON may bring it: nothing in the index has one.
+                return list(self._db.execute(sql, tuple(map(_encodable, bindings))))
 
-    def current_rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    def value(self, sql: str, *bindings: Any) -> Any:
+        """The first value of the first row; None if there is no row."""
+        rows = self.rows(sql, bindings)
+        return rows[0][0] if rows else None
+
+    def portions(self, sql: str, *, size: int) -> Iterator[list[Any]]:
+        """The rows of a statement that has many, `size` at a time; others may run in between.
+
+        Raises:
+            IndexFault: the file is damaged.
+        """
+        rows: Iterator[Any] | None = None
+        while True:
+            with self._lock, self._understandable():
+                rows = rows or self._db.execute(sql)
+                portion = list(islice(rows, size))
+            if not portion:
+                return
+            yield portion
+
+    def stream(self, sql: str) -> Iterator[Any]:
+        """The same rows one at a time."""
+        for portion in self.portions(sql, size=_PORTION):
+            yield from portion
+
+    def current_rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """All rows of a statement with which a synchronisation begins.
 
-        Where the index was deleted, replaced or damaged, they come from the one made anew.
+        If the index was deleted, replaced or damaged, they come from the one made anew.
         """
         self.keep_current()
         try:
-            return list(self.rows(sql, values).fetchall())
+            return self.rows(sql, values)
         except IndexDamaged:
             if self._depth:
                 raise
         self.keep_current()
-        return list(self.rows(sql, values).fetchall())
+        return self.rows(sql, values)
+
+    @contextlib.contextmanager
+    def reading_vectors(self) -> Iterator[None]:
+        """Statements inside see one state of the index, and may call sqlite-vec's functions."""
+        with self._lock:
+            if not self._vectors_ready:
+                import sqlite_vec
+
+                self._db.enable_load_extension(True)
+                self._db.load_extension(sqlite_vec.loadable_path())
+                self._db.enable_load_extension(False)
+                self._vectors_ready = True
+            with self._understandable(), self._db:
+                yield
+
+    @contextlib.contextmanager
+    def _understandable(self) -> Iterator[None]:
+        """Turn failures of SQLite into those that a user understands."""
+        try:
+            yield
+        except apsw.Error as error:
+            fault = understood(error)
+            if fault is None:
+                raise
+            self._damaged = self._damaged or isinstance(fault, IndexDamaged)
+            raise fault from error
 
     def meta(self, key: str) -> str | None:
         """One value of the index's own record."""
-        row = self.rows("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
+        value = self.value("SELECT value FROM meta WHERE key = ?", key)
+        return None if value is None else str(value)
 
     def set_meta(self, key: str, value: str) -> None:
         """Set one value of the index's own record."""
         self.rows("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))
-
-    def load_vector_extension(self) -> None:
-        """Make sqlite-vec's tables usable on this connection; loading is off again afterwards."""
-        if self._vectors_ready:
-            return
-        import sqlite_vec
-
-        with self._lock:
-            self._db.enable_load_extension(True)
-            self._db.load_extension(sqlite_vec.loadable_path())
-            self._db.enable_load_extension(False)
-            self._vectors_ready = True
 
     def close(self) -> None:
         """Close the file."""
@@ -272,9 +314,6 @@ class IndexConnection:
             index_file.seal(self.path)
         if self._copies is not None:
             self._copies.cleanup()
-
-    def _failed(self, fault: IndexFault) -> None:
-        self._damaged = self._damaged or isinstance(fault, IndexDamaged)
 
     def _tell(self, text: str) -> None:
         if self._notify is not None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any
-
 import apsw
 
 from amem_cli.core.errors import IndexFault
@@ -47,46 +43,3 @@ def understood(error: apsw.Error) -> IndexFault | None:
             hint="Check permissions and space of the vault's .amem folder.",
         )
     return None
-
-
-class GuardedCursor(apsw.Cursor):
-    """A cursor whose failures are those of `understood`, and for which other threads wait.
-
-    Args:
-        lock: held while SQLite works; a connection serves one thread at a time.
-        failed: told of each failure.
-    """
-
-    def __init__(
-        self,
-        connection: apsw.Connection,
-        lock: AbstractContextManager[Any],
-        failed: Callable[[IndexFault], None],
-    ) -> None:
-        super().__init__(connection)
-        self._lock = lock
-        self._failed = failed
-
-    def execute(self, *arguments: Any, **options: Any) -> Any:
-        return self._guarded(super().execute, *arguments, **options)
-
-    def fetchone(self) -> Any:
-        return self._guarded(super().fetchone)
-
-    def fetchall(self) -> Any:
-        # Not by its own `fetchall`, which would come back to the guarded step for each row.
-        return self._guarded(list, iter(super().__next__, None))
-
-    def __next__(self) -> Any:
-        return self._guarded(super().__next__)
-
-    def _guarded(self, step: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        try:
-            with self._lock:
-                return step(*arguments, **options)
-        except apsw.Error as error:
-            fault = understood(error)
-            if fault is None:
-                raise
-            self._failed(fault)
-            raise fault from error

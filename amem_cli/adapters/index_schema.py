@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 # "amem" in the file's header.
 APPLICATION_ID = 0x616D656D
+
+# The bits of a passage's vector stand at `passage % CODES_PER_BLOCK` in the row of `codes` whose
+# block is `passage // CODES_PER_BLOCK`: one row for many is read fast, and written fast as well.
+CODES_PER_BLOCK = 256
 
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -44,9 +48,9 @@ CREATE TABLE events(
   calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, answer_tokens INTEGER NOT NULL,
   seconds REAL NOT NULL) WITHOUT ROWID;
 CREATE INDEX events_by_note ON events(note, event);
-CREATE TABLE overruled(source TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL,
+CREATE TABLE superseded(source TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL,
   PRIMARY KEY(source, target)) WITHOUT ROWID;
-CREATE INDEX overruled_by_target ON overruled(target);
+CREATE INDEX superseded_by_target ON superseded(target);
 CREATE TABLE decisions(source TEXT NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,
   judge TEXT NOT NULL, strength REAL NOT NULL, kept INTEGER NOT NULL, relation TEXT NOT NULL,
   reason TEXT NOT NULL, event TEXT NOT NULL, PRIMARY KEY(source, target)) WITHOUT ROWID;

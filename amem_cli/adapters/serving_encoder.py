@@ -52,14 +52,14 @@ class ServingEncoder:
         Raises:
             EncoderError, SettingsError: neither can be had.
         """
-        known = self._index.encoder()
+        known = self._index.vectors.encoder()
         try:
             chosen = self._chosen()
             if known is None or known == chosen.model_id:
                 return chosen
-            waiting = self._index.count_to_embed(chosen.model_id)
+            waiting = self._index.vectors.count_to_embed(chosen.model_id)
             few = waiting <= EMBEDDED_AT_ONCE
-            if few or self._index.count_to_embed(known) > EMBEDDED_AT_ONCE:
+            if few or self._index.vectors.count_to_embed(known) > EMBEDDED_AT_ONCE:
                 # Whether it can be had is known only when it is loaded.
                 _ = chosen.dimension
                 return chosen
@@ -77,7 +77,7 @@ class ServingEncoder:
         Raises:
             EncoderError, SettingsError: neither can be had.
         """
-        known = self._index.encoder()
+        known = self._index.vectors.encoder()
         try:
             chosen = self._chosen()
             if known is not None and known != chosen.model_id:

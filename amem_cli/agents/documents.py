@@ -120,7 +120,7 @@ def review_sentence(count: int) -> str | None:
 def events(vault: OpenVault, entries: Iterable[Entry], limit: int) -> list[dict[str, Any]]:
     """The newest events of which an agent may know, oldest first."""
     hidden = vault.hidden()
-    known = {each.key: each for each in vault.index.summaries()}
+    known = {each.key: each for each in vault.index.notes.summaries()}
     shown = []
     for entry in entries:
         own = known.get(entry.event.note) or known.get(entry.event.path)

@@ -192,7 +192,9 @@ class OpenVault:
 
     def hidden(self) -> frozenset[str]:
         """Paths of the notes that agents are not shown."""
-        return frozenset() if self.policy.sees_private else frozenset(self.index.private_paths())
+        return (
+            frozenset() if self.policy.sees_private else frozenset(self.index.notes.private_paths())
+        )
 
     def filters(
         self, tags: list[str] | None, since: str | None, until: str | None, folder: str | None
@@ -217,7 +219,9 @@ class OpenVault:
             NotFoundError: there is none that it is shown, or more than one.
         """
         wanted = name.strip().removeprefix("[[").removesuffix("]]").replace("\\", "/")
-        found = [note for note in self.index.find(wanted.removeprefix("./")) if self.sees(note)]
+        found = [
+            note for note in self.index.notes.find(wanted.removeprefix("./")) if self.sees(note)
+        ]
         if len(found) == 1:
             return found[0]
         if found:
@@ -229,7 +233,7 @@ class OpenVault:
         """Remember that notes were found or read; a vault that cannot be written is read too."""
         now = self.ports.clock.now().isoformat(timespec="seconds")
         with contextlib.suppress(IndexFault), self.index.changing():
-            self.index.count_use(keys, now)
+            self.index.usage.count(keys, now)
 
 
 def _day(text: str | None, name: str, end: int) -> datetime | None:

@@ -130,7 +130,7 @@ def _related(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document
             continue
         call.step(f"following links ({len(found)} so far)")
         for view in read_note(vault.ports, path).links:
-            other = vault.index.summary(view.path)
+            other = vault.index.notes.summary(view.path)
             if view.path in hidden or view.path in distance or other is None:
                 continue
             distance[view.path] = distance[path] + 1

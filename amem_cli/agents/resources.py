@@ -47,7 +47,7 @@ def page(vault: OpenVault, cursor: str | None) -> tuple[list[dict[str, Any]], st
             }
         )
     # One more than is shown tells whether there is another page.
-    notes = vault.index.summaries_after(
+    notes = vault.index.notes.summaries_after(
         after, RESOURCES_ON_A_PAGE + 1, public=not vault.policy.sees_private
     )
     shown = notes[:RESOURCES_ON_A_PAGE]

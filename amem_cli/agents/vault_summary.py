@@ -22,7 +22,7 @@ def vault_summary(vault: OpenVault) -> Document:
         tuple(e for e in whole.edges if not {e.source, e.target} & hidden),
         tuple(link for link in whole.broken if link.source not in hidden),
     )
-    tags = vault.index.tag_counts(public=not vault.policy.sees_private)
+    tags = vault.index.notes.tag_counts(public=not vault.policy.sees_private)
     most_used = sorted(tags.items(), key=lambda item: (-item[1], item[0]))[: bounds.WORDS]
     newest = sorted(graph.nodes.values(), key=lambda note: note.created or note.modified)[-10:]
     keys = {note.key for note in graph.nodes.values()}
@@ -32,7 +32,7 @@ def vault_summary(vault: OpenVault) -> Document:
         "machine_links": sum(edge.by == "machine" for edge in graph.edges),
         "broken_links": len(graph.broken),
         "orphans": len(graph.orphans()),
-        "pending": sum(note.path not in hidden for note in vault.index.pending()),
+        "pending": sum(note.path not in hidden for note in vault.index.queue.pending()),
         "proposed": sum((each.note or each.path) in keys for each in vault.ports.changes.waiting()),
         "tags": [{"tag": bounds.cut(tag), "notes": count} for tag, count in most_used],
         "newest": [{**documents.named(note), "created": note.created} for note in reversed(newest)],

@@ -68,7 +68,7 @@ def _as_it_is(vault: OpenVault, path: str) -> Document:
     """A note for which nothing was done now."""
     from amem_cli.services.evolve import waiting_outcome
 
-    waits = any(note.path == path for note in vault.index.pending())
+    waits = any(note.path == path for note in vault.index.queue.pending())
     return documents.outcome(waiting_outcome(vault.ports, path, (), pending=waits), vault.hidden())
 
 
@@ -106,7 +106,7 @@ def _update(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document 
             # Somebody saved in this instant. What is only added can be added to their text.
             if text or attempt + 1 == _ATTEMPTS:
                 raise
-    now = vault.index.summary(summary.path)
+    now = vault.index.notes.summary(summary.path)
     first = {"changed": list(changed), "revision": now.text_hash if now is not None else ""}
     new_text = "content" in changed
     return _remembered(vault, summary.path, call, first, wait=given["wait"], new_text=new_text)
@@ -145,7 +145,7 @@ def _remember(vault: OpenVault, path: str, call: Call, *, new_text: bool) -> Out
 
 def _evolve(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | Later:
     hidden = vault.hidden()
-    waiting = [note.path for note in vault.index.pending() if note.path not in hidden]
+    waiting = [note.path for note in vault.index.queue.pending() if note.path not in hidden]
     paths = [vault.named(given["note"]).path] if given["note"] else waiting[: given["limit"]]
 
     def work() -> Document:
@@ -157,7 +157,7 @@ def _evolve(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document 
             count = len(paths)
             batch.begin = lambda path: call.step(f"{path} ({batch.reached + 1} of {count})")
             done = [documents.outcome(each, hidden) for each in batch.outcomes()]
-        left = sum(note.path not in hidden for note in vault.index.pending())
+        left = sum(note.path not in hidden for note in vault.index.queue.pending())
         review = documents.review_sentence(sum(len(each["proposed"]) for each in done))
         stopped = " ".join(batch.stopped) or None
         return {"notes": done, "review": review, "left": left, "stopped": stopped}
@@ -170,8 +170,8 @@ def _undo(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
 
     hidden = vault.hidden()
     untold = set(hidden)
-    for event in vault.index.event(given["event"]):
-        found = vault.index.find(event.note or event.path) if event.note or event.path else []
+    for event in vault.index.events.find(given["event"]):
+        found = vault.index.notes.find(event.note or event.path) if event.note or event.path else []
         if any(note.path in hidden for note in found):
             raise NotFoundError(f"no event {given['event']!r}", hint="history shows their ids.")
         if not found and event.path and not vault.policy.sees_private:

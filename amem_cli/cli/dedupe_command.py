@@ -144,7 +144,7 @@ def _merge_named(
     problems: list[str] = []
     for other in found[1:]:
         # The kept note has changed with every merge before.
-        kept = workspace.index.summary(found[0].path) or found[0]
+        kept = workspace.index.notes.summary(found[0].path) or found[0]
         try:
             merges.append(merge(workspace.ports, kept, other, dry_run=dry_run))
         except AmemError as error:
@@ -169,7 +169,7 @@ def _merge_groups(
     merges, problems = [], []
     for group in found.groups:
         for each in group.others:
-            kept = workspace.index.summary(group.kept.path) or group.kept
+            kept = workspace.index.notes.summary(group.kept.path) or group.kept
             try:
                 merges.append(
                     merge(workspace.ports, kept, each.note, mentions=mentions, dry_run=dry_run)
@@ -189,7 +189,7 @@ def _merge_by_keys(
     problems: list[str] = []
     mentions = links_in_other_properties(workspace.ports) if found.groups else {}
     for kept, other, left in _pairs(found.groups):
-        now = [workspace.index.summary(each.path) for each in (kept, other)]
+        now = [workspace.index.notes.summary(each.path) for each in (kept, other)]
         if now[0] is None or now[1] is None:
             continue
         _show_pair(session, workspace, now[0], now[1])

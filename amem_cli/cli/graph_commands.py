@@ -116,7 +116,7 @@ def _tell(
             from amem_cli.services.graph_overview import vault_overview
 
             if not private:
-                tell_left_out(session, len(workspace.index.private_paths()))
+                tell_left_out(session, len(workspace.index.notes.private_paths()))
             found = vault_overview(workspace.ports, private=private)
             show_overview(console, found, everything=everything)
         else:

@@ -233,7 +233,7 @@ def _page(
         vault_name=workspace.root.name,
         clusters=found,
         positions=positions,
-        passages=workspace.index.passages,
+        passages=workspace.index.text.passages,
         focus=root,
     )
     return page

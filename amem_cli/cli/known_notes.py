@@ -32,7 +32,7 @@ def show_known(session: Session, workspace: Workspace, path: str) -> None:
     from amem_cli.rendering.output import on_one_line
     from amem_cli.services.evolve import waiting_outcome
 
-    waits = any(note.path == path for note in workspace.index.pending())
+    waits = any(note.path == path for note in workspace.index.queue.pending())
     outcome = waiting_outcome(workspace.ports, path, (), pending=waits)
     document = {**outcome_document(outcome), "duplicates": [], "known": True}
     line = f"nothing added: the same text is in {on_one_line(path)}"

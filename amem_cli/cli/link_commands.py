@@ -85,11 +85,11 @@ def unlink(
     require_named(context, session, {"source": source, "target": target})
     with session.workspace() as workspace:
         index = workspace.index
-        having = {path for path, link in index.all_links() if link.kind == "property"}
+        having = {path for path, link in index.links.all() if link.kind == "property"}
         one = named_or_picked(
             session, workspace, source, prompt="unlink from", admit=lambda note: note.path in having
         )
-        linked = {path for path, link in index.links_from(one.path) if link.kind == "property"}
+        linked = {path for path, link in index.links.outgoing(one.path) if link.kind == "property"}
         other = named_or_picked(
             session, workspace, target, prompt="unlink", admit=lambda note: note.path in linked
         )

@@ -85,7 +85,7 @@ def list_notes(
             limit=limit,
         )
         known = standings(workspace.index)
-        read = workspace.index.usages() if session.output.as_json else {}
+        read = workspace.index.usage.all() if session.output.as_json else {}
     if session.output.as_json:
         from amem_cli.rendering.documents import listed_document
 

@@ -53,7 +53,7 @@ def evolve(
         if paths:
             session.embed(workspace)
         elif not everything:
-            _tell_unprocessed(session, len(workspace.index.unprocessed()))
+            _tell_unprocessed(session, len(workspace.index.queue.unprocessed()))
         code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes))
     if code:
         raise typer.Exit(code)
@@ -102,8 +102,8 @@ def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[st
     if names:
         return [note_named(workspace.index, name).path for name in names]
     if everything:
-        return workspace.index.unprocessed()
-    return [note.path for note in workspace.index.pending()]
+        return workspace.index.queue.unprocessed()
+    return [note.path for note in workspace.index.queue.pending()]
 
 
 def history(
@@ -144,7 +144,7 @@ def _key_of(workspace: Workspace, note: str | None) -> str:
     try:
         return note_named(workspace.index, note).key
     except NotFoundError:
-        if workspace.index.events(note, limit=1):
+        if workspace.index.events.read(note, limit=1):
             return note
         raise
 

@@ -61,7 +61,7 @@ def named_or_picked(
 
     if name is not None:
         return note_named(workspace.index, name)
-    notes = [each for each in workspace.index.summaries() if admit is None or admit(each)]
+    notes = [each for each in workspace.index.notes.summaries() if admit is None or admit(each)]
     if not notes:
         raise NotFoundError("there is no note to choose", hint="`amem list` shows all.")
     notes.sort(key=lambda each: each.created or each.modified, reverse=True)

@@ -164,7 +164,7 @@ def show(
             sys.stdout.buffer.write(view.raw)
             return
         count_hits(workspace, [view.summary.key])
-        usage = workspace.index.usage(view.summary.key)
+        usage = workspace.index.usage.of(view.summary.key)
         document = note_document(view, usage)
         session.output.result(document, lambda console: show_note(console, view))
 
@@ -190,7 +190,7 @@ def edit(
         found = named_or_picked(session, workspace, note)
         open_in_editor(workspace.vault.locate(found.path))
         session.synchronise(workspace)
-        now = workspace.index.summary(found.path)
+        now = workspace.index.notes.summary(found.path)
         if now is not None and now.sha == found.sha:
             outcome = waiting_outcome(workspace.ports, found.path, (), pending=False)
         else:

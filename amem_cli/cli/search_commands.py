@@ -119,7 +119,7 @@ def count_hits(workspace: Workspace, keys: list[str]) -> None:
 
     now = workspace.ports.clock.now().isoformat(timespec="seconds")
     with contextlib.suppress(IndexFault), workspace.index.changing():
-        workspace.index.count_use(keys, now)
+        workspace.index.usage.count(keys, now)
 
 
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:

@@ -48,7 +48,7 @@ def init(
     workspace = Workspace(root, notify=session.output.notice)
     try:
         notes = take_stock(workspace.ports)
-        problems = workspace.index.problems()
+        problems = workspace.index.files.problems()
     finally:
         workspace.close()
     session.output.problems(problems)
@@ -98,7 +98,7 @@ def index(
             from amem_cli.adapters.index_file import delete_index
 
             delete_index(workspace.index_file)
-        workspace.index.require_stored()
+        workspace.index.file.require_stored()
         _update(session, workspace)
 
 
@@ -114,9 +114,9 @@ def _update(session: Session, workspace: Workspace) -> None:
     read_seconds = time.perf_counter() - started
     embedded = session.embed(workspace, go_over=True)
     seconds = time.perf_counter() - started
-    problems = [*report.problems, *workspace.index.problems()]
+    problems = [*report.problems, *workspace.index.files.problems()]
     session.output.problems(problems)
-    count = workspace.index.count()
+    count = workspace.index.notes.count()
     document = {
         "notes": count,
         "added": len(report.added),

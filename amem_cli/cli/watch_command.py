@@ -172,10 +172,10 @@ def _drain(session: Session, workspace: Workspace) -> None:
             session.output.notice(reason)
         else:
             lower_priority()
-            paths = [note.path for note in workspace.index.pending()]
+            paths = [note.path for note in workspace.index.queue.pending()]
             with session.output.progress("remembering") as progress:
                 outcomes = evolve_many(workspace.process, paths, progress=progress)
-        pending = len(workspace.index.pending())
+        pending = len(workspace.index.queue.pending())
     document = {
         "notes": [outcome_document(outcome) for outcome in outcomes],
         "followed": followed,
@@ -306,7 +306,7 @@ def _screen(session: Session, workspace: Workspace) -> Iterator[_Voice]:
     def report(news: News | None, status: WatchStatus) -> None:
         board.status, board.model = status, _model_name(workspace)
         board.settle = workspace.settings.evolution_settle_seconds
-        board.queue = [each.path for each in workspace.index.pending()[:QUEUE_SHOWN]]
+        board.queue = [each.path for each in workspace.index.queue.pending()[:QUEUE_SHOWN]]
         if news is not None:
             board.take(news, datetime.now())
         screen.changed()

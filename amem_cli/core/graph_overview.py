@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.graph_clusters import Cluster, cluster_of, clusters
 from amem_cli.core.identity import parse_moment
-from amem_cli.core.index_records import OVERRULING
+from amem_cli.core.index_records import SUPERSEDING
 
 if TYPE_CHECKING:
     from amem_cli.core.graph import Edge, Graph
@@ -86,7 +86,7 @@ def overview(graph: Graph, growth: Growth) -> Overview:
             sorted(graph.orphans(), key=lambda path: notes[path].created or "", reverse=True)
         ),
         missing=tuple(_missing(graph)),
-        disputes=tuple(edge for edge in graph.edges if edge.relation in OVERRULING),
+        disputes=tuple(edge for edge in graph.edges if edge.relation in SUPERSEDING),
         growth=growth,
     )
 

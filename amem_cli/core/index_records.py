@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LinkKind = Literal["wikilink", "property"]
 # Relations that say of two notes which of them holds.
-OVERRULING = ("supersedes", "contradicts")
+SUPERSEDING = ("supersedes", "contradicts")
 
 
 class KnownFile(NamedTuple):
@@ -110,7 +110,7 @@ class NoteOutline(Protocol):
         """Tags without `#`."""
 
 
-class Overruling(NamedTuple):
+class Superseded(NamedTuple):
     """A link of one note that says something of another note's standing.
 
     Attributes:

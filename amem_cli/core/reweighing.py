@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from amem_cli.core.index_records import OVERRULING
+from amem_cli.core.index_records import SUPERSEDING
 from amem_cli.core.journal import LinkRecord
 from amem_cli.core.link_choice import USUAL_MINIMUM
 from amem_cli.core.note import RELATIONS, MemoryLink, Relation
@@ -123,9 +123,9 @@ def _relation_by_text(
     """A relation that the text says in so many words, or says no longer."""
     if record.relation == alone.relation:
         return None
-    if alone.relation in OVERRULING and (by_analyzer or record.relation == "related"):
+    if alone.relation in SUPERSEDING and (by_analyzer or record.relation == "related"):
         return alone.relation
-    if by_analyzer and record.relation in OVERRULING:
+    if by_analyzer and record.relation in SUPERSEDING:
         return alone.relation
     return None
 

@@ -148,12 +148,12 @@ class Checkup:
     def _update_index(self) -> str:
         if index_differences(self._open_ports(), self._unread):
             return self._rebuild_index()
-        return f"Brought the index up to date: {self._open_ports().index.count()} notes."
+        return f"Brought the index up to date: {self._open_ports().index.notes.count()} notes."
 
     def _rebuild_index(self) -> str:
         self.close()
         delete_index(self._state / "index.db")
-        return f"Made the index anew: {self._open_ports().index.count()} notes."
+        return f"Made the index anew: {self._open_ports().index.notes.count()} notes."
 
     @contextlib.contextmanager
     def _copied_ports(self) -> Iterator[VaultPorts | None]:

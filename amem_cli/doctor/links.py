@@ -106,9 +106,9 @@ def _remove(ports_of: OpenPorts, path: str, text: str, target: str) -> str:
     ports = ports_of()
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))
-        record = ownership(ports.index.events(draft.note.id or path)).links.get(target)
+        record = ownership(ports.index.events.read(draft.note.id or path)).links.get(target)
         parsed = parse_link(text)
-        leads = parsed is not None and resolve(parsed.target, path, ports.index) is not None
+        leads = parsed is not None and resolve(parsed.target, path, ports.index.names) is not None
         if record is None or record.by != "machine" or record.text != text or leads:
             raise SettingsError("the link changed meanwhile", hint="Run `amem doctor` again.")
         kept = [each for each in draft.note.links if each != text]

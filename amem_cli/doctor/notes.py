@@ -147,7 +147,7 @@ def _give_new_id(ports_of: OpenPorts, path: str, old: str, original: str) -> str
         kept = parse_note(original, ports.vault.read(original).raw, ports.names).id
         if draft.note.id != old or kept != old:
             raise SettingsError("the notes changed meanwhile", hint="Run `amem doctor` again.")
-        fresh = new_id(_moment(ports, old), ports.index.id_taken)
+        fresh = new_id(_moment(ports, old), ports.index.notes.id_taken)
         event = new_event(ports, "edit", by="person", reason=f"the id {old} is that of {original}")
         raw = _with_id(draft.raw, fresh, ports.names)
         draft.restore(raw, event, (Change("id", old, fresh),))

@@ -23,7 +23,7 @@ def wikilink(workspace: Workspace, given: str) -> str:
     name = _name(given)
     note = found_note(workspace.index, name)
     if note is not None:
-        return format_link(shortest_target(note.path, workspace.index))
+        return format_link(shortest_target(note.path, workspace.index.names))
     return format_link(name.translate(_NOT_IN_A_NAME))
 
 

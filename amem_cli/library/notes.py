@@ -62,7 +62,7 @@ def found_note(index: MemoryIndex, memory_id: object) -> NoteSummary | None:
     if not isinstance(memory_id, str):
         # As in a dictionary, which holds no such key.
         return None
-    found = [each for each in index.find(memory_id) if memory_id in (each.id, each.path)]
+    found = [each for each in index.notes.find(memory_id) if memory_id in (each.id, each.path)]
     if len(found) > 1:
         paths = ", ".join(each.path for each in found[:4])
         raise NotFoundError(
@@ -86,7 +86,7 @@ def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
     ports, index = workspace.ports, workspace.index
     raw = ports.vault.read(summary.path).raw
     note = parse_note(summary.path, raw, ports.names)
-    count, last = index.usage(summary.key)
+    count, last = index.usage.of(summary.key)
     return MemoryNote(
         id=summary.key,
         content=note_text(note),
@@ -98,7 +98,7 @@ def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
         retrieval_count=count,
         last_accessed=timestamp(last),
         evolution_history=[
-            to_record(event) for event in index.events(summary.key) if event.kind == "evolve"
+            to_record(event) for event in index.events.read(summary.key) if event.kind == "evolve"
         ],
         category=category_of(raw) or UNCATEGORIZED,
     )
@@ -106,13 +106,13 @@ def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
 
 def links_out(index: MemoryIndex, path: str) -> list[str]:
     """Ids of the notes that a note links to, then the names of notes that do not exist."""
-    known = index.links_from(path)
+    known = index.links.outgoing(path)
     targets = dict.fromkeys(target for target, _ in known if target != path)
-    notes = [note for target in targets if (note := index.summary(target)) is not None]
+    notes = [note for target in targets if (note := index.notes.summary(target)) is not None]
     resolved = {link.target for _, link in known}
     waiting = [
         link.target
-        for link in index.links_of(path)
+        for link in index.links.written(path)
         if link.target not in resolved and not is_attachment(link.target)
     ]
     return list(dict.fromkeys([*(note.key for note in notes), *waiting]))
@@ -146,14 +146,14 @@ class Memories(Mapping[str, MemoryNote]):
 
     def __iter__(self) -> Iterator[str]:
         with self._opened(True) as workspace:
-            known = [(summary.key, summary.path) for summary in workspace.index.summaries()]
+            known = [(summary.key, summary.path) for summary in workspace.index.notes.summaries()]
         # A copy that some other program made bears the id of its original.
         count = Counter(key for key, _ in known)
         return iter([key if count[key] == 1 else path for key, path in known])
 
     def __len__(self) -> int:
         with self._opened(True) as workspace:
-            return workspace.index.count()
+            return workspace.index.notes.count()
 
     def __repr__(self) -> str:
         return f"<{len(self)} memories>"

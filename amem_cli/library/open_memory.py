@@ -105,7 +105,7 @@ class OpenMemory:
         except AmemError as error:
             log.warning("%s is pending: %s", path, redacted(error.message, workspace.environment))
             with suppress(IndexFault), workspace.index.changing():
-                workspace.index.postpone(path, error.message)
+                workspace.index.queue.count_failure(path, error.message)
             return None
         if outcome.pending:
             told = redacted("; ".join(outcome.problems), workspace.environment)

@@ -110,7 +110,7 @@ class AgenticMemorySystem(OpenMemory):
             with self._opened.writing:
                 known = known_text(workspace.ports, new.content, title=title)
                 path = add(workspace.ports, new)
-                summary = workspace.index.summary(path)
+                summary = workspace.index.notes.summary(path)
             assert summary is not None
             if known is not None:
                 log.warning("%s holds the same text as %s", path, known.path)
@@ -255,7 +255,7 @@ class AgenticMemorySystem(OpenMemory):
                 raise NotFoundError(f"no memory {note.id!r}")
             outcome = self._remember(workspace, summary.path, new_text=False)
             evolved = outcome is not None and bool(outcome.links or outcome.evolved)
-            now = workspace.index.summary(summary.path) or summary
+            now = workspace.index.notes.summary(summary.path) or summary
             return evolved, read_memory(workspace, now)
 
     def consolidate_memories(self) -> None:
@@ -266,7 +266,7 @@ class AgenticMemorySystem(OpenMemory):
     def _found(
         self, workspace: Workspace, query: str, k: int, *, neighbors: bool
     ) -> list[tuple[Hit, MemoryNote]]:
-        if k < 1 or not workspace.index.count():
+        if k < 1 or not workspace.index.notes.count():
             return []
         encoder = encoder_if_any(lambda: _embedded(workspace), tell)
         hits = search(
@@ -312,7 +312,7 @@ def _leave_out(values: Mapping[str, object], call: str) -> None:
 def _count_use(workspace: Workspace, keys: Sequence[str]) -> None:
     with suppress(IndexFault), workspace.index.changing():
         now = workspace.ports.clock.now().isoformat(timespec="seconds")
-        workspace.index.count_use(keys, now)
+        workspace.index.usage.count(keys, now)
 
 
 def _read_if_there(workspace: Workspace, summary: NoteSummary) -> MemoryNote | None:

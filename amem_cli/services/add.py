@@ -66,9 +66,9 @@ def add(ports: VaultPorts, new: NewNote) -> str:
             raise UsageError(
                 f"{new.id[:80]!r} cannot be an id", hint="Use letters, digits, -, _ and dots."
             )
-        if note_id and ports.index.id_taken(note_id):
+        if note_id and ports.index.notes.id_taken(note_id):
             raise UsageError(f"a note with the id {note_id} exists already")
-        note_id = note_id or new_id(moment, ports.index.id_taken)
+        note_id = note_id or new_id(moment, ports.index.notes.id_taken)
         header: dict[str, FieldValue] = {"id": note_id}
         header["created"] = given.created or created_text(moment)
         header.update(fields)
@@ -183,7 +183,11 @@ def _free_path(ports: VaultPorts, folder: str, title: str, taken: Collection[str
         candidate = name if number == 1 else with_suffix(name, number)
         path = prefix + candidate
         # A twin in another folder would make links by name ambiguous.
-        if path in taken or ports.index.candidates(name_key(path)) or ports.vault.exists(path):
+        if (
+            path in taken
+            or ports.index.names.candidates(name_key(path))
+            or ports.vault.exists(path)
+        ):
             continue
         return path
     raise SettingsError(f"there are too many notes named {name!r}")

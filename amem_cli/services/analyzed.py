@@ -68,13 +68,13 @@ class Analyzed:
 
     @cached_property
     def _neighbours(self) -> list[TaggedNeighbour]:
-        near = self._index.vector_scores(self._vector, NEIGHBOURS_FOR_TAGS + 1)
+        near = self._index.vectors.scores(self._vector, NEIGHBOURS_FOR_TAGS + 1)
         near.pop(self._note.path, None)
         return [
             TaggedNeighbour(self._telling_tags(summary), similarity)
             for path, similarity in near.items()
             if similarity >= LEAST_LIKENESS_TO_VOTE
-            and (summary := self._index.summary(path)) is not None
+            and (summary := self._index.notes.summary(path)) is not None
             and (self._note.private or not summary.private)
         ]
 
@@ -83,7 +83,7 @@ class Analyzed:
         that note, which say nothing of another one."""
         if not any(map(_is_general, summary.tags)):
             return summary.tags
-        own = ownership(self._index.events(summary.key)).tags
+        own = ownership(self._index.events.read(summary.key)).tags
         return tuple(tag for tag in summary.tags if tag not in own or not _is_general(tag))
 
     def metadata(self, wanted: Sequence[str]) -> Metadata:
@@ -108,7 +108,7 @@ class Analyzed:
         return sorted(votes, key=lambda tag: (-votes[tag], tag))[:limit]
 
     def _tags(self, keywords: Sequence[str]) -> tuple[str, ...]:
-        counts = self._index.tag_counts(public=not self._note.private)
+        counts = self._index.notes.tag_counts(public=not self._note.private)
         named = [tag for tag in counts if not _is_general(tag)]
         common = sorted(named, key=lambda tag: (-counts[tag], tag))[:TAGS_COMPARED]
         names = [tag.replace("/", " ").replace("-", " ") for tag in common]

@@ -263,8 +263,8 @@ def _extract(ports: VaultPorts, question: str, found: Found, encoder: Encoder | 
 def _weights(index: MemoryIndex, terms: Sequence[str]) -> dict[str, float]:
     """The distinct terms with their rarity in the vault."""
     distinct = list(dict.fromkeys(terms))
-    counts = (count for count, _ in index.term_matches(distinct, ()))
-    return rarity(dict(zip(distinct, counts, strict=True)), index.count())
+    counts = (count for count, _ in index.text.term_matches(distinct, ()))
+    return rarity(dict(zip(distinct, counts, strict=True)), index.notes.count())
 
 
 def _cosines(
@@ -285,19 +285,21 @@ def _nearness(
     cosines: Sequence[float] | None,
 ) -> Nearness:
     paths = [source.path for source in found.sources]
-    matches = index.term_matches(found.terms, paths)
+    matches = index.text.term_matches(found.terms, paths)
     held = {
         path: [term for term, (_, keys) in zip(found.terms, matches, strict=True) if path in keys]
         for path in paths
     }
     note_cosine = None
     if found.vector is not None:
-        note_cosine = max(index.vector_scores(found.vector, 1, paths or None).values(), default=0.0)
+        note_cosine = max(
+            index.vectors.scores(found.vector, 1, paths or None).values(), default=0.0
+        )
     return Nearness(
         note_cosine=note_cosine,
         sentence_cosine=max(cosines or [], default=0.0),
         coverage=max((coverage(each, weights) for each in held.values()), default=0.0),
-        notes=index.count(),
+        notes=index.notes.count(),
     )
 
 

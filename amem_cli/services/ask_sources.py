@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.core.index_port import MemoryIndex
 from amem_cli.core.index_records import (
-    OVERRULING,
+    SUPERSEDING,
     NoteSummary,
 )
 from amem_cli.core.ports import Encoder
@@ -80,7 +80,7 @@ def find_sources(
 def understood(index: MemoryIndex, question: str) -> list[str]:
     """The terms of a question, the first 64; where no note holds any, the known words nearest."""
     terms = Question(index, question, 1, None).terms[:MOST_TERMS]
-    if any(index.document_frequency(term) for term in terms):
+    if any(index.text.document_frequency(term) for term in terms):
         return terms
     return corrected(index, terms)
 
@@ -92,7 +92,7 @@ def _excerpts(
     encoder: Encoder | None,
     vector: Vectors | None,
 ) -> list[Excerpt]:
-    texts = [(at, plain_text(text)) for at, text in enumerate(index.passages(hit.note.path))]
+    texts = [(at, plain_text(text)) for at, text in enumerate(index.text.passages(hit.note.path))]
     held = {at: _share(text, terms) for at, text in texts}
     texts.sort(key=lambda item: (-held[item[0]], item[0]))
     texts = [(at, text) for at, text in texts if text.strip()][:MOST_PASSAGES]
@@ -148,9 +148,9 @@ def _ties(index: MemoryIndex, notes: Sequence[NoteSummary]) -> dict[str, tuple[T
     shown = {note.path: note for note in notes}
     found: dict[str, list[Tie]] = {}
     for path in shown:
-        records = index.link_records(path)
-        for link in index.links_of(path):
-            target = resolve(link.target, path, index)
+        records = index.link_history.records(path)
+        for link in index.links.written(path):
+            target = resolve(link.target, path, index.names)
             if target is None or target == path or target not in shown:
                 continue
             record = records.get((path, shown[target].key)) or records.get((path, target))
@@ -164,4 +164,4 @@ def _ties(index: MemoryIndex, notes: Sequence[NoteSummary]) -> dict[str, tuple[T
 
 
 def _is_telling(tie: Tie) -> bool:
-    return tie.relation in OVERRULING
+    return tie.relation in SUPERSEDING

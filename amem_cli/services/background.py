@@ -124,7 +124,7 @@ class BackgroundWork:
         """
         renewed, self._renewed = self._renewed, False
         process = self.process()
-        pending = process.ports.index.pending()
+        pending = process.ports.index.queue.pending()
         # With another model or another rest, nothing that is known of them holds.
         self._waiting = {
             each.path: _Waiting(each.version) if renewed else self._known(each) for each in pending
@@ -191,7 +191,7 @@ class BackgroundWork:
         if outcome.pending or outcome.failed:
             waiting.failures = max(waiting.failures, note.attempts) + 1
             waiting.retry_at = self.monotonic() + _back_off(waiting.failures)
-        elif any(each.path == note.path for each in process.ports.index.pending()):
+        elif any(each.path == note.path for each in process.ports.index.queue.pending()):
             # As where its properties cannot be edited: only another version is worth trying.
             waiting.is_left = True
             outcome = replace(outcome, pending=True)

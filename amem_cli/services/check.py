@@ -14,7 +14,7 @@ def check_index(ports: VaultPorts) -> list[str]:
     Each note is read whole; its times are not trusted.
     """
     problems: list[Problem] = []
-    known = ports.index.file_states()
+    known = ports.index.files.states()
     present = {state.path for state in ports.vault.scan(problems)}
     differences = [f"the index file: {damage}" for damage in ports.index.damage()]
     differences += [f"{path}: not in the index" for path in present - set(known)]
@@ -29,7 +29,7 @@ def check_index(ports: VaultPorts) -> list[str]:
             differences.append(f"{path}: changed since it was indexed")
         else:
             differences += _stored_differences(ports, path, note_record(content, 0, ports.names))
-    news = ports.journal.read_new(ports.index.journal_positions(), problems)
+    news = ports.journal.read_new(ports.index.events.journal_positions(), problems)
     if news.restarted:
         differences.append(".amem/journal: not the journal that was indexed")
     differences += [
@@ -39,7 +39,7 @@ def check_index(ports: VaultPorts) -> list[str]:
 
 
 def _stored_differences(ports: VaultPorts, path: str, record: NoteRecord) -> list[str]:
-    summary, note = ports.index.summary(path), record.note
+    summary, note = ports.index.notes.summary(path), record.note
     if summary is None:
         return [f"{path}: not in the index"]
     pairs = {
@@ -48,7 +48,7 @@ def _stored_differences(ports: VaultPorts, path: str, record: NoteRecord) -> lis
         "keywords": (summary.keywords, note.keywords),
         "tags": (summary.tags, note.tags),
         "context": (summary.context, note.context),
-        "links": (tuple(ports.index.links_of(path)), record.links),
-        "text": (tuple(ports.index.passages(path)), record.passages),
+        "links": (tuple(ports.index.links.written(path)), record.links),
+        "text": (tuple(ports.index.text.passages(path)), record.passages),
     }
     return [f"{path}: {name} differs" for name, (stored, read) in pairs.items() if stored != read]

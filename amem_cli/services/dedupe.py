@@ -105,7 +105,7 @@ def find_duplicates(
     finder = _Finder(ports)
     exact = finder.exact_pairs()
     near: dict[tuple[str, str], float] = {}
-    by_meaning = ports.index.encoder() is not None
+    by_meaning = ports.index.vectors.encoder() is not None
     if not exact_only:
         stands_for = {copy: first for first, copy in exact}
         single = [path for path in finder.notes if path not in stands_for]
@@ -116,7 +116,7 @@ def find_duplicates(
         groups = [group for group in groups if wanted & {*_paths(group)}]
     groups.sort(key=lambda group: (group.kind, -group.others[0].similarity, group.kept.path))
     conflicts = tuple(_conflicts(ports)) if not among else ()
-    return Duplicates(tuple(groups), conflicts, ports.index.count(), by_meaning)
+    return Duplicates(tuple(groups), conflicts, ports.index.notes.count(), by_meaning)
 
 
 def _paths(group: Group) -> Iterator[str]:
@@ -129,7 +129,7 @@ class _Finder:
 
     def __init__(self, ports: VaultPorts) -> None:
         self._ports = ports
-        self.notes = {summary.path: summary for summary in ports.index.summaries()}
+        self.notes = {summary.path: summary for summary in ports.index.notes.summaries()}
         self._texts: dict[str, str] = {}
         # What was made from a template and not filled in is no copy of another such note.
         templates = [path for path in self.notes if is_template(path)]
@@ -141,7 +141,7 @@ class _Finder:
     def text(self, path: str) -> str:
         """The words of a note below a heading that only repeats its name."""
         if path not in self._texts:
-            whole = "\n\n".join(self._ports.index.passages(path))
+            whole = "\n\n".join(self._ports.index.text.passages(path))
             self._texts[path] = without_title(whole, note_names(self.notes[path]))
         return self._texts[path]
 
@@ -218,7 +218,7 @@ class _Finder:
     def _rank(self, path: str) -> tuple[object, ...]:
         """What is kept first: private, not named as a copy, most linked, oldest."""
         note = self.notes[path]
-        linked = len({source for source, _ in self._ports.index.links_to(path)} - {path})
+        linked = len({source for source, _ in self._ports.index.links.incoming(path)} - {path})
         is_copy = is_copy_name(file_title(path))
         return (not note.private, is_copy, -linked, note.created or note.modified, len(path), path)
 

@@ -132,7 +132,7 @@ def link(
         raise UsageError("a note cannot be linked to itself")
     if relation not in RELATIONS:
         raise UsageError(f"no relation {relation!r}", hint=f"One of: {', '.join(RELATIONS)}.")
-    text = format_link(shortest_target(target.path, ports.index))
+    text = format_link(shortest_target(target.path, ports.index.names))
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(source.path))
         links = draft.note.links
@@ -182,7 +182,7 @@ def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
 
 def _leads_to(ports: VaultPorts, text: str, source: str) -> str | None:
     parsed = parse_link(text)
-    return resolve(parsed.target, source, ports.index) if parsed else None
+    return resolve(parsed.target, source, ports.index.names) if parsed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
         WriteConflict: a note changed meanwhile; nothing was done.
     """
     with ports.changes.locked():
-        sources = dict.fromkeys(source for source, _ in ports.index.links_to(note.path))
+        sources = dict.fromkeys(source for source, _ in ports.index.links.incoming(note.path))
         content = ports.vault.read(note.path)
         root = new_event(
             ports,
@@ -230,7 +230,7 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
         # Who still links to the note can only be told while its name resolves.
         ports.changes.apply(writes, events)
         refresh(ports, unlinked)
-        dangling = dict.fromkeys(source for source, _ in ports.index.links_to(note.path))
+        dangling = dict.fromkeys(source for source, _ in ports.index.links.incoming(note.path))
         refresh(ports, [note.path])
     return Removal(note.path, tuple(unlinked), tuple(dangling))
 
@@ -238,7 +238,7 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
 def _without_machine_links(
     ports: VaultPorts, source: str, target: NoteSummary, root: Event
 ) -> NoteDraft | None:
-    summary = ports.index.summary(source)
+    summary = ports.index.notes.summary(source)
     if summary is None:
         return None
     records = owned_by_machine(ports.index, summary.key).links

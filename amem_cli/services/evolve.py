@@ -181,14 +181,14 @@ class MemoryProcess:
     def _is_finished(self, note: Note, content: FileContent) -> bool:
         refresh(self.ports, [])
         keys = [key for key in (note.id, note.path) if key]
-        return self.ports.index.was_processed(keys, text_hash(content.raw))
+        return self.ports.index.queue.was_processed(keys, text_hash(content.raw))
 
     def _settled(self, content: FileContent, note: Note) -> bool:
         """True for a note that nobody is likely to be editing at this moment."""
         return self._rest(content, note) <= 0
 
     def _rest(self, content: FileContent, note: Note) -> float:
-        events = self.ports.index.events(note.id or note.path)
+        events = self.ports.index.events.read(note.id or note.path)
         written = {event.splice.sha_after if event.splice else event.sha for event in events}
         age = (self.ports.clock.time_ns() - content.state.mtime_ns) / 1e9
         if content.sha in written or age < 0:
@@ -197,7 +197,7 @@ class MemoryProcess:
 
     def _postpone(self, path: str, error: str) -> None:
         with self.ports.index.changing():
-            self.ports.index.postpone(path, error)
+            self.ports.index.queue.count_failure(path, error)
 
     def _carry_out(
         self, content: FileContent, thought: Thought, *, dry_run: bool, only_pending: bool
@@ -224,7 +224,7 @@ def waiting_outcome(
     ports: VaultPorts, path: str, problems: Sequence[str], *, pending: bool = True
 ) -> Outcome:
     """The outcome for a note that was not processed."""
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     told = tuple(problem for problem in problems if problem)
     if summary is None:
         return Outcome(path, None, path, pending=pending, problems=told)
@@ -237,10 +237,10 @@ def waiting_outcome(
 def _made_elsewhere(ports: VaultPorts, path: str) -> Outcome:
     """What stands of a note that another process has finished with."""
     links = []
-    for (_, key), record in ports.index.link_records(path).items():
+    for (_, key), record in ports.index.link_history.records(path).items():
         if record.by != "machine":
             continue
-        target = ports.index.summary(record.path)
+        target = ports.index.notes.summary(record.path)
         links.append(
             MadeLink(
                 target=key,

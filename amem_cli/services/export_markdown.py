@@ -84,7 +84,7 @@ class _Export:
         self._staying = StayingNotes(ports, notes)
         self._names = self._staying.names
         self._others = SourceNames((), folder.vault_files(), relative_first=True)
-        self._records = ports.index.link_records()
+        self._records = ports.index.link_history.records()
         self._copied: dict[str, bool] = {}
         self.report = MarkdownExport()
 
@@ -211,7 +211,7 @@ class _Export:
         return gap + end.join([RELATED, "", *lines.values(), ""])
 
     def _record(self, source: NoteSummary, target: str) -> LinkRecord | None:
-        summary = self._ports.index.summary(target)
+        summary = self._ports.index.notes.summary(target)
         keys = (summary.id, target) if summary else (target,)
         for key in keys:
             record = self._records.get((source.path, key or ""))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def chosen(ports: VaultPorts, filters: Filters, *, private: bool) -> tuple[list[NoteSummary], int]:
     """The notes that are to be written out, by path, and how many private ones are left out."""
-    notes = [note for note in ports.index.summaries() if not filters or filters.admit(note)]
+    notes = [note for note in ports.index.notes.summaries() if not filters or filters.admit(note)]
     public = [note for note in notes if private or not note.private]
     return public, len(notes) - len(public)
 

@@ -23,8 +23,8 @@ class StayingNotes:
 
     def __init__(self, ports: VaultPorts, notes: Sequence[NoteSummary]) -> None:
         self._going = {note.path for note in notes}
-        self._private = ports.index.private_paths() - self._going
-        self.names = RememberedNames(ports.index, {})
+        self._private = ports.index.notes.private_paths() - self._going
+        self.names = RememberedNames(ports.index.names, {})
         self.named: dict[str, set[str]] = {}
         self.cut_links = 0
 

@@ -83,7 +83,7 @@ class Decisions:
         if not (self.learn and self.links):
             return []
         paths = {path for each in self.links for path in (each.source, each.target)}
-        near = index.vector_scores(vector, len(paths), sorted(paths - {note.path}))
+        near = index.vectors.scores(vector, len(paths), sorted(paths - {note.path}))
         told = []
         for kept in (True, False):
             fitting = [
@@ -103,7 +103,7 @@ class Decisions:
     def _example(
         index: MemoryIndex, link: DecidedLink, may_be_shown: Callable[[NoteSummary], bool]
     ) -> LinkExample | None:
-        newer, older = index.summary(link.source), index.summary(link.target)
+        newer, older = index.notes.summary(link.source), index.notes.summary(link.target)
         if newer is None or older is None or not (may_be_shown(newer) and may_be_shown(older)):
             return None
         said = link.decision
@@ -115,7 +115,7 @@ def decisions(index: MemoryIndex, *, learn: bool = True) -> Decisions:
 
     A removed link that a person has written into the note with words of their own is wanted.
     """
-    return Decisions(tuple(_as_they_stand(index, index.decided_links(_LATEST))), learn)
+    return Decisions(tuple(_as_they_stand(index, index.link_history.decided(_LATEST))), learn)
 
 
 def _as_they_stand(index: MemoryIndex, links: Iterable[DecidedLink]) -> Sequence[DecidedLink]:
@@ -124,7 +124,7 @@ def _as_they_stand(index: MemoryIndex, links: Iterable[DecidedLink]) -> Sequence
     for each in links:
         if not each.decision.kept:
             if each.source not in leading:
-                leading[each.source] = {target for target, _ in index.links_from(each.source)}
+                leading[each.source] = {target for target, _ in index.links.outgoing(each.source)}
             if each.target in leading[each.source]:
                 each = each._replace(decision=replace(each.decision, kept=True))
         found.append(each)

@@ -44,7 +44,7 @@ def _left_behind(
     ports: VaultPorts, targets: Collection[str] | None
 ) -> dict[str, list[tuple[LinkRecord, NoteSummary]]]:
     found: dict[str, list[tuple[LinkRecord, NoteSummary]]] = {}
-    for (source, key), record in ports.index.link_records().items():
+    for (source, key), record in ports.index.link_history.records().items():
         if record.by != "machine" or (targets is not None and key not in targets):
             continue
         target = _target(ports, key)
@@ -55,7 +55,7 @@ def _left_behind(
 
 
 def _target(ports: VaultPorts, key: str) -> NoteSummary | None:
-    same = meant(ports.index.find(key), key)
+    same = meant(ports.index.notes.find(key), key)
     if len(same) != 1 or is_shared(ports.index, key) or not is_linkable(same[0].path):
         return None
     return same[0]
@@ -63,7 +63,7 @@ def _target(ports: VaultPorts, key: str) -> NoteSummary | None:
 
 def _leads(ports: VaultPorts, record: LinkRecord, source: str, target: NoteSummary) -> bool:
     parsed = parse_link(record.text)
-    return parsed is not None and resolve(parsed.target, source, ports.index) == target.path
+    return parsed is not None and resolve(parsed.target, source, ports.index.names) == target.path
 
 
 def _follow(ports: VaultPorts, source: str, records: list[tuple[LinkRecord, NoteSummary]]) -> bool:
@@ -93,7 +93,7 @@ def _follow(ports: VaultPorts, source: str, records: list[tuple[LinkRecord, Note
 
 def _texts_of_others(ports: VaultPorts, source: str, moved: Collection[str]) -> set[str]:
     """Links to notes that did not move; one of them may have taken the name of one that did."""
-    records = ports.index.link_records(source).items()
+    records = ports.index.link_history.records(source).items()
     return {record.text for (_, key), record in records if key not in moved}
 
 
@@ -105,9 +105,9 @@ def _new_text(
     if record.text not in links or is_worded(record.text):
         return
     parsed = [parse_link(text) for text in links]
-    reached = {resolve(link.target, draft.path, ports.index) for link in parsed if link}
+    reached = {resolve(link.target, draft.path, ports.index.names) for link in parsed if link}
     if target.path not in reached:
-        yield format_link(shortest_target(target.path, ports.index))
+        yield format_link(shortest_target(target.path, ports.index.names))
 
 
 def _event(ports: VaultPorts, records: list[LinkRecord]) -> Event:

@@ -40,7 +40,7 @@ def _latest_events(index: MemoryIndex, now: datetime) -> list[Event]:
     since = (now - timedelta(days=max(GROWTH_SPANS))).isoformat()
     limit = _EVENTS_AT_ONCE
     while True:
-        events = index.events(limit=limit)
+        events = index.events.read(limit=limit)
         # Times differ in their zone by less than the day that this leaves.
         if len(events) < limit or events[0].time[:10] < since[:10]:
             return events

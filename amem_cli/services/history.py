@@ -36,12 +36,12 @@ def history(index: MemoryIndex, note: str, *, limit: int) -> list[Entry]:
         limit: the newest so many events.
     """
     if not note:
-        events = index.events(limit=limit)
+        events = index.events.read(limit=limit)
     else:
-        found = {event.id: event for event in index.events(note)}
-        found.update({event.id: event for event in index.events_triggered_by(note)})
+        found = {event.id: event for event in index.events.read(note)}
+        found.update({event.id: event for event in index.events.triggered_by(note)})
         events = sorted(found.values(), key=lambda event: event.id)[-limit:]
-    titles = {summary.key: summary.title for summary in index.summaries()}
+    titles = {summary.key: summary.title for summary in index.notes.summaries()}
     undone = _undone(index, events)
     return [
         Entry(
@@ -69,5 +69,5 @@ def _undone(index: MemoryIndex, events: list[Event]) -> dict[str, str]:
     notes = {event.note or event.path for event in events}
     found: dict[str, str] = {}
     for note in notes - {""}:
-        found |= undone_events(index.events(note))
+        found |= undone_events(index.events.read(note))
     return found

@@ -47,7 +47,7 @@ class Origins:
 def known_origins(index: MemoryIndex) -> Origins:
     """Read them off the journal; the last import of a note counts."""
     origins = Origins()
-    for event in index.events():
+    for event in index.events.read():
         said = event.extra.get(ORIGIN)
         if event.kind != "add" or not isinstance(said, Mapping):
             continue

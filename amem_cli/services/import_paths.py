@@ -77,7 +77,7 @@ class FreePaths:
         return self._prefix + "/".join([*parts, name])
 
     def _is_there(self, full: str) -> bool:
-        names = self._ports.index.candidates(name_key(full))
+        names = self._ports.index.names.candidates(name_key(full))
         return bool(names) or self._ports.vault.exists(full)
 
     def _settled(self, path: str) -> str:

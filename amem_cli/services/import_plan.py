@@ -145,7 +145,7 @@ class _Planner:
                 relative_first=self._source.kind != "obsidian",
             ),
             vault_names=VaultNames(
-                self._ports.index, ((note.path, note.aliases, note.title) for note in made)
+                self._ports.index.names, ((note.path, note.aliases, note.title) for note in made)
             ),
             by_source_path={note.source_path: note for note in meant},
         )
@@ -228,12 +228,12 @@ class _Planner:
             return False
         planned.decision, planned.path = "known", planned.same_text
         planned.reason = f"its text is in {planned.same_text}"
-        there = self._ports.index.summary(planned.same_text)
+        there = self._ports.index.notes.summary(planned.same_text)
         planned.id = (there.id or "") if there else self._id_at.get(planned.same_text, "")
         return True
 
     def _is_taken(self, note_id: str) -> bool:
-        return note_id in self._ids or self._ports.index.id_taken(note_id)
+        return note_id in self._ids or self._ports.index.notes.id_taken(note_id)
 
     def _is_known(self, planned: PlannedNote) -> bool:
         """Whether it was imported before, under this key or, unchanged, under a former one."""
@@ -270,10 +270,12 @@ class _Planner:
     def _place_of(self, origin: Origin) -> str:
         """Where an imported note is now, or empty."""
         if origin.note:
-            found = [each for each in self._ports.index.find(origin.note) if each.id == origin.note]
+            found = [
+                each for each in self._ports.index.notes.find(origin.note) if each.id == origin.note
+            ]
             if found:
                 return found[0].path
-        return origin.path if self._ports.index.summary(origin.path) else ""
+        return origin.path if self._ports.index.notes.summary(origin.path) else ""
 
     def _by_id(self, planned: PlannedNote) -> None:
         """The vault, or an earlier note of the source, has its id."""
@@ -281,7 +283,7 @@ class _Planner:
             planned.decision, planned.source_path = "refused", ""
             planned.reason = f"another note of the source has the id {planned.id}"
             return
-        same = [each for each in self._ports.index.find(planned.id) if each.id == planned.id]
+        same = [each for each in self._ports.index.notes.find(planned.id) if each.id == planned.id]
         planned.decision = "there"
         if same:
             planned.path = same[0].path

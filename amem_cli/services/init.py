@@ -18,8 +18,8 @@ def take_stock(ports: VaultPorts) -> int:
     """
     synchronise(ports)
     with ports.changes.locked():
-        known = tuple(sorted({note.text_hash for note in ports.index.summaries()}))
+        known = tuple(sorted({note.text_hash for note in ports.index.notes.summaries()}))
         event: Event = new_event(ports, "baseline", reason="the vault was made", known=known)
         ports.changes.apply([], [event])
     synchronise(ports)
-    return ports.index.count()
+    return ports.index.notes.count()

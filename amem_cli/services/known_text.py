@@ -67,7 +67,7 @@ def known_text(
     few = _has_few_words(given.body, (title,))
     found: list[NoteSummary] = []
     for path in _sharing_words(ports, given.body):
-        summary = ports.index.summary(path)
+        summary = ports.index.notes.summary(path)
         if path == besides or path in hidden or summary is None:
             continue
         try:
@@ -117,9 +117,10 @@ class KnownTexts:
         self._unread: dict[bytes, list[NoteSummary]] = {}
         self._read: dict[str, dict[str, str]] = {}
         for summary in sorted(
-            ports.index.summaries(), key=lambda each: (each.created or each.modified, each.path)
+            ports.index.notes.summaries(),
+            key=lambda each: (each.created or each.modified, each.path),
         ):
-            text = "".join(ports.index.passages(summary.path)[:_FIRST_PASSAGES])
+            text = "".join(ports.index.text.passages(summary.path)[:_FIRST_PASSAGES])
             beginning = _beginning(text, note_names(summary))
             self._unread.setdefault(beginning, []).append(summary)
 
@@ -167,7 +168,7 @@ def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
 
     Near ones are only found where the note has its vectors.
     """
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     if summary is None:
         return []
     try:
@@ -182,14 +183,14 @@ def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
 
 def _near(ports: VaultPorts, summary: NoteSummary) -> Iterator[Duplicate]:
     index = ports.index
-    vector = index.note_vector(summary.path)
+    vector = index.vectors.of_note(summary.path)
     if vector is None:
         return
     mine = wording(summary.title, _text(ports, summary))
-    nearest = index.vector_scores(vector, _LOOKED_AT)
+    nearest = index.vectors.scores(vector, _LOOKED_AT)
     found = []
     for path in nearest:
-        other, theirs = index.summary(path), index.note_vector(path)
+        other, theirs = index.notes.summary(path), index.vectors.of_note(path)
         if path == summary.path or other is None or theirs is None:
             continue
         score = likeness(mine, wording(other.title, _text(ports, other)), float(vector @ theirs))
@@ -199,7 +200,7 @@ def _near(ports: VaultPorts, summary: NoteSummary) -> Iterator[Duplicate]:
 
 
 def _text(ports: VaultPorts, summary: NoteSummary) -> str:
-    whole = "\n\n".join(ports.index.passages(summary.path))
+    whole = "\n\n".join(ports.index.text.passages(summary.path))
     return without_title(whole, note_names(summary))
 
 
@@ -207,4 +208,4 @@ def _sharing_words(ports: VaultPorts, text: str) -> list[str]:
     phrases = candidate_phrases(text, _PHRASES)
     terms = [term for phrase in phrases for term in search_terms(phrase)]
     terms = list(dict.fromkeys(terms or search_terms(text[:2000])))
-    return list(ports.index.keyword_scores(terms, _LOOKED_AT))
+    return list(ports.index.text.keyword_scores(terms, _LOOKED_AT))

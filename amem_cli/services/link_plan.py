@@ -47,7 +47,7 @@ def owned_link(index: MemoryIndex, note: Note, owned: Ownership, target: str) ->
     Args:
         target: path of the other note.
     """
-    summary = index.summary(target)
+    summary = index.notes.summary(target)
     keys = {target} if summary is None else {summary.key, summary.path}
     for record in owned.links.values():
         if record.by == "machine" and record.target in keys:
@@ -73,7 +73,7 @@ def _text(index: MemoryIndex, note: Note, record: LinkRecord, target: str) -> st
         for text in note.links
         if not is_worded(text)
         and (link := parse_link(text)) is not None
-        and resolve(link.target, note.path, index) == target
+        and resolve(link.target, note.path, index.names) == target
     ]
     return leading[0] if len(leading) == 1 else None
 
@@ -95,7 +95,7 @@ def draft_link_changes(
             draft.change({"links": links}, event(reason=change.reason, links_before=(before,)))
         else:
             draft.note_down(event(reason=change.reason, links=(after,), links_before=(before,)))
-        summary = index.summary(change.target)
+        summary = index.notes.summary(change.target)
         title = change.target if summary is None else summary.title
         made.append(ChangedLink(note.path, change.target, title, before, after, change.reason))
     return made

@@ -49,9 +49,9 @@ def listed(
     limit: int | None,
 ) -> list[NoteSummary]:
     """Notes that meet all conditions; dates sort newest first, names from A to Z."""
-    notes = [note for note in index.summaries() if not filters or filters.admit(note)]
+    notes = [note for note in index.notes.summaries() if not filters or filters.admit(note)]
     if wanted.pending:
-        waiting = {note.path for note in index.pending()}
+        waiting = {note.path for note in index.queue.pending()}
         notes = [note for note in notes if note.path in waiting]
     if wanted.orphans:
         from amem_cli.services.stats import vault_graph
@@ -60,7 +60,7 @@ def listed(
         notes = [note for note in notes if note.path in alone]
     usage: Usage = {}
     if wanted.never_read or wanted.untouched_since or sort == "read":
-        usage = index.usages()
+        usage = index.usage.all()
     if wanted.never_read:
         notes = [note for note in notes if note.key not in usage]
     if wanted.untouched_since:
@@ -85,7 +85,7 @@ def _last_edit(index: MemoryIndex, note: NoteSummary) -> str:
 
     The time of a file that is as the machine left it says nothing of a person.
     """
-    events = index.events(note.key)
+    events = index.events.read(note.key)
     left = next(
         (each for each in events if each.splice and each.splice.sha_after == note.sha), None
     )

@@ -19,13 +19,13 @@ def note_named(index: MemoryIndex, name: str) -> NoteSummary:
         NotFoundError: no note, or more than one, has this name.
     """
     wanted = name.strip().removeprefix("[[").removesuffix("]]").replace("\\", "/")
-    found = index.find(wanted.removeprefix("./"))
+    found = index.notes.find(wanted.removeprefix("./"))
     if len(found) == 1:
         return found[0]
     if found:
         paths = ", ".join(summary.path for summary in found[:4])
         raise NotFoundError(f"{name!r} names {len(found)} notes", hint=f"Say which: {paths}.")
-    titles = {summary.title.casefold(): summary.title for summary in index.summaries()}
+    titles = {summary.title.casefold(): summary.title for summary in index.notes.summaries()}
     close = get_close_matches(wanted.casefold(), titles, n=3, cutoff=0.5)
     hint = "; ".join(f"“{titles[title]}”" for title in close)
     raise NotFoundError(

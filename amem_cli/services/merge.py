@@ -169,7 +169,7 @@ class _Merge:
         if redirection.in_text(body, self.kept.path) == body:
             return []
         told = f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"
-        named = self.ports.index.candidates(name_key(self.other.path))
+        named = self.ports.index.names.candidates(name_key(self.other.path))
         rest = [path for path in named if path != self.other.path]
         if rest and self.kept.path not in rest:
             told += f", and the link will lead to {rest[0]}"
@@ -177,7 +177,7 @@ class _Merge:
 
     def _sources(self) -> list[str]:
         """Notes that may hold a link to the other."""
-        linking = [path for path, _ in self.ports.index.links_to(self.other.path)]
+        linking = [path for path, _ in self.ports.index.links.incoming(self.other.path)]
         naming = sorted(self.mentions.get(name_key(self.other.path), ()))
         found = dict.fromkeys([*linking, *naming])
         gone = (self.kept.path, self.other.path)
@@ -187,7 +187,7 @@ class _Merge:
         """The hash of a text in which only links changed, so that it needs no new process."""
         keys = [key for key in (draft.note.id, draft.path) if key]
         before, after = text_hash(draft.content.raw), text_hash(draft.raw)
-        seen = before != after and self.ports.index.was_processed([*keys, ""], before)
+        seen = before != after and self.ports.index.queue.was_processed([*keys, ""], before)
         return after if seen else ""
 
     def _unite(self, draft: NoteDraft, removed: NoteDraft, redirection: Redirection) -> str:

@@ -155,7 +155,7 @@ def _links(
         worded = is_worded(text)
         if to in (here.path, there.path) and not worded:
             continue
-        summary = index.summary(to) if to is not None else None
+        summary = index.notes.summary(to) if to is not None else None
         record = _record(theirs, summary) if summary is not None else None
         record = record if record is not None and record.text == text else None
         is_machines = record is not None and record.by == "machine"
@@ -179,7 +179,7 @@ def _record(owned: Ownership, note: NoteSummary) -> LinkRecord | None:
 
 def _target(text: str, source: str, redirection: Redirection) -> str | None:
     link = parse_link(text)
-    return resolve(link.target, source, redirection.ports.index) if link else None
+    return resolve(link.target, source, redirection.ports.index.names) if link else None
 
 
 def _with(

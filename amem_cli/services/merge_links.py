@@ -94,7 +94,7 @@ class Redirection:
 
     def carried(self, link: WikiLink) -> str | None:
         """What a link of the other note's own text has to say in the kept note."""
-        names, here = self.ports.index, self.kept.path
+        names, here = self.ports.index.names, self.kept.path
         wiki = link.style == "wikilink"
         if is_attachment(link.target):
             folder = posixpath.dirname(self.other.path)
@@ -122,7 +122,7 @@ class Redirection:
         return redirected(text, lambda link: self._new_target(link, source))
 
     def _new_target(self, link: WikiLink, source: str) -> str | None:
-        names = self.ports.index
+        names = self.ports.index.names
         # A link by an alias or title follows by itself: the kept note gets those as its aliases.
         if not self._by_file_name(link.target):
             return None
@@ -146,7 +146,7 @@ class Redirection:
         )
 
     def _machine_links(self, draft: NoteDraft, taken: Collection[str]) -> None:
-        summary = self.ports.index.summary(draft.path)
+        summary = self.ports.index.notes.summary(draft.path)
         owned = owned_by_machine(self.ports.index, summary.key if summary else draft.path).links
         record = owned.get(self.other.key) or owned.get(self.other.path)
         links = list(draft.note.links)
@@ -159,14 +159,14 @@ class Redirection:
         if any(self._leads(text, draft.path, self.kept.path) for text in links):
             del links[at]
         else:
-            text = format_link(shortest_target(self.kept.path, self.ports.index))
+            text = format_link(shortest_target(self.kept.path, self.ports.index.names))
             records = (replace(record, target=self.key, path=self.kept.path, text=text),)
             links[at] = text
         event = replace(self._event("link", "machine"), links=records)
         draft.change({"links": links}, event, taken=taken)
 
     def _personal_links(self, draft: NoteDraft, taken: Collection[str]) -> None:
-        known = self.ports.index.link_records(draft.path).values()
+        known = self.ports.index.link_history.records(draft.path).values()
         records = {record.text: record for record in known if record.by == "person"}
         links: list[str] = []
         made: list[LinkRecord] = []
@@ -182,4 +182,4 @@ class Redirection:
 
     def _leads(self, text: str, source: str, target: str) -> bool:
         link = parse_link(text)
-        return link is not None and resolve(link.target, source, self.ports.index) == target
+        return link is not None and resolve(link.target, source, self.ports.index.names) == target

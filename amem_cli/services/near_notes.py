@@ -37,15 +37,15 @@ def near_notes(
         path: the note itself, which is left out.
         text: its text; vector: its enhanced embedding, shape (dimension,).
     """
-    near = index.vector_scores(vector, limit + 1)
+    near = index.vectors.scores(vector, limit + 1)
     terms = [term for phrase in candidate_phrases(text, PHRASES) for term in search_terms(phrase)]
-    said = index.keyword_scores(list(dict.fromkeys(terms)), limit + 1)
-    near.update(index.vector_scores(vector, len(said), sorted(set(said) - set(near))))
+    said = index.text.keyword_scores(list(dict.fromkeys(terms)), limit + 1)
+    near.update(index.vectors.scores(vector, len(said), sorted(set(said) - set(near))))
     near.pop(path, None)
     order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
     found = []
     for rank, (other, similarity) in enumerate(order):
-        summary = index.summary(other)
+        summary = index.notes.summary(other)
         if summary is not None:
             reverse = _reverse_rank(index, other, path, similarity) if rank < limit else None
             found.append(NearNote(summary, _evidence(index, summary, similarity, rank, reverse)))
@@ -62,16 +62,16 @@ def at_best(
         vector: the other note's enhanced embedding, shape (dimension,).
     """
     paths = [summary.path for summary in summaries]
-    near = index.vector_scores(vector, len(paths), paths)
+    near = index.vectors.scores(vector, len(paths), paths)
     return [_evidence(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
 
 
 def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) -> int | None:
     """The place of the note among the other one's nearest, by their similarity."""
-    vector = index.note_vector(other)
+    vector = index.vectors.of_note(other)
     if vector is None:
         return None
-    nearest = index.vector_scores(vector, REVERSE_DEPTH)
+    nearest = index.vectors.scores(vector, REVERSE_DEPTH)
     closer = [
         each
         for each, cosine in nearest.items()
@@ -86,7 +86,7 @@ def _evidence(
     return LinkCandidate(
         path=note.path,
         title=note.title,
-        text="\n\n".join(index.passages(note.path)),
+        text="\n\n".join(index.text.passages(note.path)),
         similarity=similarity,
         rank=rank,
         reverse_rank=reverse,

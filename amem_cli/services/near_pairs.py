@@ -60,9 +60,9 @@ def _vectors(index: MemoryIndex, paths: Sequence[str]) -> tuple[list[int], Vecto
     import numpy as np
 
     rows, found = [], []
-    if index.encoder() is not None:
+    if index.vectors.encoder() is not None:
         for at, path in enumerate(paths):
-            vector = index.note_vector(path)
+            vector = index.vectors.of_note(path)
             if vector is not None:
                 rows.append(at)
                 found.append(vector)

@@ -30,7 +30,7 @@ def note_positions(index: MemoryIndex, among: Container[str]) -> Positions:
     The plane of t-SNE (van der Maaten and Hinton 2008) from the principal components on, with a
     fixed seed: the same vectors give the same map. A note's vector is the mean of its passages'.
     """
-    vectors = index.note_vectors()
+    vectors = index.vectors.of_all_notes()
     paths = sorted(path for path in vectors if path in among)
     if not paths:
         return {}
@@ -51,7 +51,7 @@ def map_clusters(index: MemoryIndex, graph: Graph) -> tuple[list[Cluster], bool]
     linked = sum(len(cluster.paths) for cluster in found)
     if 2 * linked >= len(graph.nodes) or len(graph.nodes) < _FEWEST_BY_MEANING:
         return found, False
-    vectors = index.note_vectors()
+    vectors = index.vectors.of_all_notes()
     paths = sorted(path for path in vectors if path in graph.nodes)
     if len(paths) < _FEWEST_BY_MEANING:
         return found, False

@@ -19,10 +19,10 @@ def owned_by_machine(index: MemoryIndex, key: str, later: Iterable[Event] = ()) 
         key: the note's id, or its path where it has none.
         later: events of the same note that are not in the journal yet.
     """
-    owned = ownership([*index.events(key), *later])
+    owned = ownership([*index.events.read(key), *later])
     return Ownership(declined=owned.declined, kept=owned.kept) if is_shared(index, key) else owned
 
 
 def is_shared(index: MemoryIndex, key: str) -> bool:
     """Whether more than one note carries this id."""
-    return sum(summary.id == key for summary in index.find(key)) > 1
+    return sum(summary.id == key for summary in index.notes.find(key)) > 1

@@ -95,7 +95,7 @@ class ProcessPlan:
         )
 
     def _last_event(self, note: Note) -> str:
-        events = self._ports.index.events(note.id or note.path, limit=1)
+        events = self._ports.index.events.read(note.id or note.path, limit=1)
         return events[-1].id if events else ""
 
     def events(self) -> list[Event]:
@@ -160,10 +160,10 @@ class ProcessPlan:
         made: list[MadeLink] = []
         records: list[LinkRecord] = []
         for link in step.links:
-            summary = self._ports.index.summary(link.target)
+            summary = self._ports.index.notes.summary(link.target)
             if summary is None or link.target in present:
                 continue
-            text = format_link(shortest_target(link.target, self._ports.index))
+            text = format_link(shortest_target(link.target, self._ports.index.names))
             records.append(_record(link, summary.key, text))
             made.append(
                 MadeLink(
@@ -183,7 +183,7 @@ class ProcessPlan:
 
     def _leads_to(self, text: str) -> str | None:
         parsed = parse_link(text)
-        return resolve(parsed.target, self.note.path, self._ports.index) if parsed else None
+        return resolve(parsed.target, self.note.path, self._ports.index.names) if parsed else None
 
     def _reweigh_own(self) -> list[ChangedLink]:
         path, thought = self.note.path, self._thought
@@ -282,9 +282,9 @@ class ProcessPlan:
 
     def _not_rejected(self, note: Note, fields: Mapping[str, FieldValue]) -> dict[str, FieldValue]:
         """The fields without what a person turned down before, also before the note had an id."""
-        history = self._ports.index.events(note.path)
+        history = self._ports.index.events.read(note.path)
         if note.id:
-            history += self._ports.index.events(note.id)
+            history += self._ports.index.events.read(note.id)
         changes = (change_of(note, name, value) for name, value in fields.items())
         wanted = (without_rejected(change, history) for change in changes)
         return {change.field: change.after for change in wanted if change is not None}
@@ -303,9 +303,9 @@ class ProcessPlan:
             self.proposed.append(self._proposal(note, change, evolution.reason, step))
 
     def _proposal(self, note: Note, change: Change, reason: str, step: Step) -> Proposal:
-        known = self._ports.index.summary(note.path)
+        known = self._ports.index.notes.summary(note.path)
         return Proposal(
-            id=event_id(self._ports.clock, self._ports.index.newest_event()),
+            id=event_id(self._ports.clock, self._ports.index.events.newest_id()),
             time=self._ports.clock.now().isoformat(timespec="seconds"),
             note=note.id or "",
             path=note.path,

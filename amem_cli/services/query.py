@@ -178,7 +178,7 @@ def search(
 def _allowed(index: MemoryIndex, filters: Filters) -> set[str] | None:
     if not filters:
         return None
-    return {note.path for note in index.outlines() if filters.admit(note)}
+    return {note.path for note in index.notes.outlines() if filters.admit(note)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class _Shown:
     def hit(self, path: str, score: float, via: str | None) -> Hit | None:
         from amem_cli.core.snippets import marks, snippet_of_terms
 
-        note = self.index.summary(path)
+        note = self.index.notes.summary(path)
         if note is None:
             return None
         snippet = snippet_of_terms(self._passages(path), self.terms)
@@ -201,10 +201,10 @@ class _Shown:
 
     def _passages(self, path: str) -> list[str]:
         """The passages that may be shown, those preferred among equals first."""
-        passages = self.index.passages(path)
+        passages = self.index.text.passages(path)
         if self.vector is None or len(passages) < 2:
             return passages
-        order = self.index.nearest_passages(path, self.vector)
+        order = self.index.vectors.nearest_passages(path, self.vector)
         if order and not self.by_words:
             return [passages[order[0]]]
         near = set(order)
@@ -237,8 +237,8 @@ def _neighbors(
 
 def linked_paths(index: MemoryIndex, path: str) -> list[str]:
     """Notes that a note links to or is linked from, each once, links out first."""
-    outgoing = (target for target, _ in index.links_from(path))
-    incoming = (source for source, _ in index.links_to(path))
+    outgoing = (target for target, _ in index.links.outgoing(path))
+    incoming = (source for source, _ in index.links.incoming(path))
     found = dict.fromkeys((*outgoing, *incoming))
     found.pop(path, None)
     return list(found)

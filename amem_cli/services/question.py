@@ -77,7 +77,7 @@ class Question:
         links = {path: self._links(path) for path in surplus}
         asking = {path for path, others in times.items() if others and self._asks(path)}
         near = {other for others in times.values() for other, _ in others}
-        lengths = self._index.lengths([*surplus, *near]) if near else {}
+        lengths = self._index.text.lengths([*surplus, *near]) if near else {}
         lent = [lent_in_time(surplus, times, lengths, asking), lent_by_links(surplus, links)]
         newcomers = {path for gain in lent for path in gain} - set(scores)
         if newcomers:
@@ -89,7 +89,7 @@ class Question:
         """Scores of the terms, or of others, which take their place where they are found."""
         if terms == self.terms:
             return {}
-        words = self._index.keyword_scores(terms or self.terms, self._wide, self._among)
+        words = self._index.text.keyword_scores(terms or self.terms, self._wide, self._among)
         if terms and words:
             self.terms = terms
         return words
@@ -97,8 +97,8 @@ class Question:
     def _cosines(
         self, vector: Vectors, limit: int, among: Sequence[str] | None
     ) -> dict[str, float]:
-        best = self._index.vector_scores(vector, limit, among)
-        return less_chance(best, self._index.passage_counts(list(best)))
+        best = self._index.vectors.scores(vector, limit, among)
+        return less_chance(best, self._index.text.passage_counts(list(best)))
 
     def _complete(
         self,
@@ -112,19 +112,19 @@ class Question:
         if unheard:
             cosines.update(self._cosines(vector, len(unheard), unheard))
         if unsaid:
-            words.update(self._index.keyword_scores(self.terms, len(unsaid), unsaid))
+            words.update(self._index.text.keyword_scores(self.terms, len(unsaid), unsaid))
 
     def _covered(self, words: dict[str, float]) -> dict[str, float]:
         if not 2 <= len(self.terms) < LONG_QUESTION or not words:
             return words
-        matches = self._index.term_matches(self.terms, list(words))
-        return covered(words, matches, self._index.count())
+        matches = self._index.text.term_matches(self.terms, list(words))
+        return covered(words, matches, self._index.notes.count())
 
     def _written_next(self, path: str) -> list[tuple[str, int]]:
-        note = self._index.summary(path)
+        note = self._index.notes.summary(path)
         if note is None:
             return []
-        before, after = self._index.written_next(path, TIME_REACH)
+        before, after = self._index.notes.neighbours_in_time(path, TIME_REACH)
         return [
             (other, direction * distance)
             for direction, side in ((-1, before), (1, after))
@@ -134,12 +134,12 @@ class Question:
         ]
 
     def _asks(self, path: str) -> bool:
-        passages = self._index.passages(path)
+        passages = self._index.text.passages(path)
         return bool(passages) and asks(passages[-1])
 
     def _links(self, path: str) -> dict[str, float]:
         shares: dict[str, float] = {}
-        for other, link in (*self._index.links_from(path), *self._index.links_to(path)):
+        for other, link in (*self._index.links.outgoing(path), *self._index.links.incoming(path)):
             shares[other] = max(shares.get(other, 0.0), _share(link))
         shares.pop(path, None)
         return {other: share for other, share in shares.items() if self._may_be_found(other)}
@@ -163,15 +163,15 @@ def corrected(index: MemoryIndex, terms: list[str]) -> list[str]:
     for term in loosened(terms)[:MAX_CORRECTED]:
         allowed = mistakes_allowed(term)
         meant = None
-        if allowed and not index.document_frequency(term):
-            if index.document_frequency(f"{term}*"):
+        if allowed and not index.text.document_frequency(term):
+            if index.text.document_frequency(f"{term}*"):
                 words.append(f"{term}*")
                 continue
             # The first letter is seldom wrong, but it may have changed places with the second.
             known = [
                 spelling
                 for letter in dict.fromkeys(term[:2])
-                for spelling in index.spellings(letter, len(term) - 5, len(term) + allowed)
+                for spelling in index.text.spellings(letter, len(term) - 5, len(term) + allowed)
             ]
             meant = nearest_spelling(term, known)
         words.append(meant or term)

@@ -150,7 +150,7 @@ class NoteDraft:
         moment = datetime.fromtimestamp(self.content.state.mtime_ns / 1e9, tz=timezone.utc)
         local = moment.astimezone(self.ports.clock.now().tzinfo).replace(tzinfo=None)
         index = self.ports.index
-        identity = {"id": new_id(local, lambda text: text in taken or index.id_taken(text))}
+        identity = {"id": new_id(local, lambda text: text in taken or index.notes.id_taken(text))}
         if not self.note.created:
             identity["created"] = created_text(local)
         return identity
@@ -159,7 +159,7 @@ class NoteDraft:
 def new_event(ports: VaultPorts, kind: str, **values: Any) -> Event:
     """An event that happens now."""
     now = ports.clock.now().isoformat(timespec="seconds")
-    name = event_id(ports.clock, ports.index.newest_event())
+    name = event_id(ports.clock, ports.index.events.newest_id())
     return Event(id=name, time=now, kind=kind, **values)
 
 

@@ -49,12 +49,12 @@ def with_links_rejudged(
         text_hash: of the note's text.
         trusted: what the model says of a link that is there already counts.
     """
-    events = index.events(note.id or note.path)
+    events = index.events.read(note.id or note.path)
     linked = {
         summary.path: (summary, record)
         for record in owned.links.values()
         if record.by == "machine" and record.target not in owned.kept
-        for summary in meant(index.find(record.target), record.target)[:1]
+        for summary in meant(index.notes.find(record.target), record.target)[:1]
         if summary.path != note.path
     }
     if not linked or not _is_changed(events, text_hash):
@@ -93,13 +93,13 @@ def standing_links(
         doubted: paths of candidates that the text may supersede or contradict; of links between
             candidates only those that begin or end there are worth their tokens.
     """
-    summary = index.summary(note.path)
-    if summary is None or _was_processed(index.events(summary.key), summary.text_hash):
+    summary = index.notes.summary(note.path)
+    if summary is None or _was_processed(index.events.read(summary.key), summary.text_hash):
         return []
     shown = names_of(note, candidates)
     found = _standing(index, note.path, owned)
     for path in shown if doubted else ():
-        other = index.summary(path)
+        other = index.notes.summary(path)
         # Nothing of a private note spreads, nor the reason why it changes a link of another.
         if other is None or other.private != note.private:
             continue
@@ -110,12 +110,12 @@ def standing_links(
 
 
 def _standing(index: MemoryIndex, source: str, owned: Ownership) -> list[StandingLink]:
-    present = {target for target, link in index.links_from(source) if link.kind == "property"}
+    present = {target for target, link in index.links.outgoing(source) if link.kind == "property"}
     return [
         StandingLink(source, summary.path, record)
         for record in owned.links.values()
         if record.by == "machine" and record.target not in owned.kept
-        for summary in meant(index.find(record.target), record.target)[:1]
+        for summary in meant(index.notes.find(record.target), record.target)[:1]
         if summary.path in present
     ]
 
@@ -170,8 +170,8 @@ def _judged(
         found = link_suggestions(
             note,
             candidates,
-            document_frequency=index.document_frequency,
-            total=index.count(),
+            document_frequency=index.text.document_frequency,
+            total=index.notes.count(),
             limit=len(candidates),
             minimum=0.0,
         )

@@ -52,7 +52,7 @@ def missing_of_own(ports: VaultPorts, note: Note) -> tuple[Change, ...]:
     """What the journal calls the machine's own in a note and the note no longer holds."""
     if note.id is None or note.refused is not None:
         return ()
-    events = ports.index.events(note.id)
+    events = ports.index.events.read(note.id)
     if not any(event.by == "machine" for event in events) or is_shared(ports.index, note.id):
         return ()
     owned = ownership(events)
@@ -73,8 +73,8 @@ def missing_of_own(ports: VaultPorts, note: Note) -> tuple[Change, ...]:
 
 
 def _release_of(ports: VaultPorts, path: str) -> Event | None:
-    summary = ports.index.summary(path)
-    if summary is None or summary.id is None or not ports.index.events(summary.id, limit=1):
+    summary = ports.index.notes.summary(path)
+    if summary is None or summary.id is None or not ports.index.events.read(summary.id, limit=1):
         return None
     try:
         content = ports.vault.read(path)
@@ -112,10 +112,10 @@ def _lost_links(ports: VaultPorts, note: Note, owned: Ownership) -> list[str]:
 def _reached(ports: VaultPorts, source: str, links: Sequence[str]) -> set[str | None]:
     # Who gave a link other words, or a heading, made it their own.
     parsed = [parse_link(text) for text in links if not is_worded(text)]
-    return {resolve(link.target, source, ports.index) for link in parsed if link is not None}
+    return {resolve(link.target, source, ports.index.names) for link in parsed if link is not None}
 
 
 def _leads(ports: VaultPorts, record: LinkRecord, reached: set[str | None]) -> bool:
     """Whether a link still leads where the record says, as after a rename."""
-    same = meant(ports.index.find(record.target), record.target)
+    same = meant(ports.index.notes.find(record.target), record.target)
     return any(summary.path in reached for summary in same)

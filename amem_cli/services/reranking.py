@@ -35,8 +35,8 @@ def read_again(
 
 
 def _text(index: MemoryIndex, path: str, vector: Vectors) -> str:
-    note, passages = index.summary(path), index.passages(path)
+    note, passages = index.notes.summary(path), index.text.passages(path)
     if len(passages) > 1:
-        near = index.nearest_passages(path, vector)
+        near = index.vectors.nearest_passages(path, vector)
         passages = [passages[near[0]]] if near else passages
     return "\n".join((note.title if note else "", *passages[:1]))

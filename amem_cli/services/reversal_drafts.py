@@ -129,7 +129,7 @@ class Reversal:
         # Nobody adds to it while the drafts are made, and a note may have hundreds of events.
         key = event.note or event.path
         if key not in self._histories:
-            self._histories[key] = self.ports.index.events(key)
+            self._histories[key] = self.ports.index.events.read(key)
         return self._histories[key]
 
     def _link_key(self, source: str, history: Sequence[Event]) -> _LinkKey:
@@ -143,7 +143,7 @@ class Reversal:
 
     def _path_of_target(self, target: str) -> str | None:
         if target not in self._found:
-            same = meant(self.ports.index.find(target), target)
+            same = meant(self.ports.index.notes.find(target), target)
             self._found[target] = same[0].path if len(same) == 1 else None
         return self._found[target]
 
@@ -284,10 +284,10 @@ def _values(note: Note) -> dict[str, Any]:
 
 def _path_of(ports: VaultPorts, event: Event) -> str:
     key = event.note or event.path
-    same = meant(ports.index.find(key), key)
-    if not same and event.note and _id_was_taken_back(ports.index.events(event.note)):
+    same = meant(ports.index.notes.find(key), key)
+    if not same and event.note and _id_was_taken_back(ports.index.events.read(event.note)):
         # A note that lost its id by an earlier undo is where it was.
-        found = meant(ports.index.find(event.path), event.path)
+        found = meant(ports.index.notes.find(event.path), event.path)
         same = [summary for summary in found if summary.id is None]
     if len(same) > 1:
         paths = ", ".join(summary.path for summary in same)
@@ -342,8 +342,8 @@ class _LinkKey:
         path = self.targets.get(text)
         if path is None or self._leads_to(text) is not None:
             return text
-        return format_link(shortest_target(path, self.ports.index))
+        return format_link(shortest_target(path, self.ports.index.names))
 
     def _leads_to(self, text: str) -> str | None:
         parsed = parse_link(text)
-        return resolve(parsed.target, self.source, self.ports.index) if parsed else None
+        return resolve(parsed.target, self.source, self.ports.index.names) if parsed else None

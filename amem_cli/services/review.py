@@ -246,8 +246,8 @@ def _rejection(ports: VaultPorts, each: Waiting, reason: str) -> Event:
 
 def _as_of_today(ports: VaultPorts, proposal: Proposal) -> Waiting:
     because = _title(ports, proposal.trigger)
-    same = meant(ports.index.find(proposal.note), proposal.note) if proposal.note else []
-    summary = same[0] if len(same) == 1 else ports.index.summary(proposal.path)
+    same = meant(ports.index.notes.find(proposal.note), proposal.note) if proposal.note else []
+    summary = same[0] if len(same) == 1 else ports.index.notes.summary(proposal.path)
     if summary is None and not proposal.note:
         summary = _renamed(ports, proposal.text_hash)
     if summary is None:
@@ -266,7 +266,7 @@ def _renamed(ports: VaultPorts, text_hash: str) -> NoteSummary | None:
     """The one note without an id that has this text, wherever it is now."""
     same = [
         summary
-        for summary in ports.index.summaries()
+        for summary in ports.index.notes.summaries()
         if summary.id is None and summary.text_hash == text_hash
     ]
     return same[0] if len(same) == 1 else None
@@ -304,7 +304,7 @@ def _fitted_link(ports: VaultPorts, found: Waiting, note: Note, change: LinkChan
 
 
 def _title(ports: VaultPorts, key: str) -> str:
-    same = meant(ports.index.find(key), key) if key else []
+    same = meant(ports.index.notes.find(key), key) if key else []
     return same[0].title if len(same) == 1 else key
 
 

@@ -81,19 +81,19 @@ def read_note(ports: VaultPorts, name: str) -> NoteView:
 
 def _links(ports: VaultPorts, note: NoteSummary) -> list[LinkView]:
     index = ports.index
-    own = index.link_records(note.path)
+    own = index.link_history.records(note.path)
     found: dict[tuple[str, bool], LinkView] = {}
-    for link in index.links_of(note.path):
-        target = resolve(link.target, note.path, index)
-        other = index.summary(target) if target is not None else None
+    for link in index.links.written(note.path):
+        target = resolve(link.target, note.path, index.names)
+        other = index.notes.summary(target) if target is not None else None
         if other is not None and other.path != note.path:
             record = own.get((note.path, other.key)) or own.get((note.path, other.path))
             view = _view(other, True, link.kind, record)
             found.setdefault((other.path, True), view)
-    for source, link in index.links_to(note.path):
-        other = index.summary(source)
+    for source, link in index.links.incoming(note.path):
+        other = index.notes.summary(source)
         if other is not None:
-            records = index.link_records(source)
+            records = index.link_history.records(source)
             record = records.get((source, note.key)) or records.get((source, note.path))
             found.setdefault((source, False), _view(other, False, link.kind, record))
     return list(found.values())

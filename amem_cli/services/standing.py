@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from amem_cli.core.index_port import MemoryIndex
     from amem_cli.core.index_records import (
         NoteSummary,
-        Overruling,
+        Superseded,
     )
     from amem_cli.services.query import Hit
 
@@ -33,13 +33,13 @@ def standings(index: MemoryIndex, paths: Sequence[str] | None = None) -> dict[st
 
     The cost is that of one look-up where there are none.
     """
-    return _standings(index, index.overruling(paths))
+    return _standings(index, index.link_history.superseded(paths))
 
 
-def _standings(index: MemoryIndex, links: Iterable[Overruling]) -> dict[str, Standing]:
+def _standings(index: MemoryIndex, links: Iterable[Superseded]) -> dict[str, Standing]:
     named: dict[tuple[str, str], list[NoteSummary]] = {}
     for link in links:
-        newer = index.summary(link.newer)
+        newer = index.notes.summary(link.newer)
         if newer is not None:
             named.setdefault((link.older, link.relation), []).append(newer)
     for notes in named.values():
@@ -69,7 +69,7 @@ def with_current_first(
         show: makes a hit of a path, a score and a `via`.
         allowed: paths that may be brought in; None for all.
     """
-    links = index.overruling([hit.note.path for hit in hits])
+    links = index.link_history.superseded([hit.note.path for hit in hits])
     if not links:
         return list(hits)
     known = _standings(index, _followed(index, links))
@@ -82,14 +82,14 @@ def with_current_first(
     return [_marked(hit, known.get(hit.note.path)) for hit in shown]
 
 
-def _followed(index: MemoryIndex, links: Sequence[Overruling]) -> list[Overruling]:
+def _followed(index: MemoryIndex, links: Sequence[Superseded]) -> list[Superseded]:
     """The links, and those that lead on to what is newer still."""
     found = list(links)
     seen = {link.older for link in links}
     ahead = {link.newer for link in links if link.relation == "supersedes"} - seen
     while ahead and len(seen) < _MOST_FOLLOWED:
         seen |= ahead
-        further = index.overruling(sorted(ahead))
+        further = index.link_history.superseded(sorted(ahead))
         found += further
         ahead = {link.newer for link in further if link.relation == "supersedes"} - seen
     return found

@@ -137,9 +137,9 @@ def vault_graph(index: MemoryIndex) -> Graph:
     """The whole network as the index has it."""
     from amem_cli.core.resolution import NameTable
 
-    notes = list(index.summaries())
+    notes = list(index.notes.summaries())
     names = NameTable((note.path, note.aliases, note.title) for note in notes)
-    return build(notes, index.all_links(), index.link_records(), names)
+    return build(notes, index.links.all(), index.link_history.records(), names)
 
 
 def stats(
@@ -156,17 +156,17 @@ def stats(
     graph = vault_graph(index)
     own = replace(graph, edges=tuple(each for each in graph.edges if each.by == "person"))
     price = price or Price()
-    totals = index.model_totals()
+    totals = index.events.model_totals()
     return Stats(
-        notes=index.count(),
+        notes=index.notes.count(),
         links=len({(edge.source, edge.target) for edge in graph.edges}),
         machine_links=sum(edge.by == "machine" for edge in graph.edges),
         broken_links=len(graph.broken),
         orphans=len(graph.orphans()),
-        tags=len(index.tag_counts()),
-        pending=len(index.pending()),
+        tags=len(index.notes.tag_counts()),
+        pending=len(index.queue.pending()),
         proposed=len(ports.changes.waiting()),
-        problems=len(index.problems()),
+        problems=len(index.files.problems()),
         processed=int(totals["notes"]),
         model_calls=int(totals["calls"]),
         prompt_tokens=int(totals["prompt_tokens"]),
@@ -174,6 +174,6 @@ def stats(
         model_seconds=float(totals["seconds"]),
         link_feedback=tuple(decisions(index, learn=learn).by_judge()),
         orphans_without_amem=len(own.orphans()),
-        models=tuple(ModelCost(*use, cost=price.of(use)) for use in index.model_use()),
-        growth=tuple(growth(graph, index.links_made(), by)),
+        models=tuple(ModelCost(*use, cost=price.of(use)) for use in index.events.model_use()),
+        growth=tuple(growth(graph, index.link_history.first_made(), by)),
     )

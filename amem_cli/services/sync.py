@@ -70,7 +70,7 @@ def synchronise(
     """
     problems = list(ports.changes.recover())
     _mirror_journal(ports, problems)
-    known = ports.index.file_states(within)
+    known = ports.index.files.states(within)
     seen = ports.vault.scan(problems) if within is None else ports.vault.look(within, problems)
     present = {state.path: state for state in seen}
     vanished = _Vanished(known, (path for path in known if path not in present))
@@ -88,16 +88,16 @@ def synchronise(
                 if before is None:
                     old = vanished.take(record) or _left(ports, record, known)
                     if old is not None:
-                        ports.index.move(old, path)
+                        ports.index.files.move(old, path)
                         moved.append((old, path))
                     else:
                         added.append(path)
                 elif before.sha == record.file.sha:
-                    ports.index.touch(path, record.file)
+                    ports.index.files.update_state(path, record.file)
                     continue
                 else:
                     changed.append(path)
-                ports.index.store(record)
+                ports.index.files.store(record)
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
     kept = _out_of_reach(ports, vanished.paths)
@@ -108,7 +108,7 @@ def synchronise(
     if removed:
         with ports.index.changing():
             for path in removed:
-                ports.index.forget(path)
+                ports.index.files.forget(path)
     _release(ports, [*changed, *(new for _, new in moved)], problems)
     return SyncReport(
         added=tuple(added),
@@ -125,7 +125,9 @@ def _left(ports: VaultPorts, record: NoteRecord, known: Mapping[str, KnownFile])
     """Where a note was before, of which only the new place was looked at."""
     if not record.note.id:
         return None
-    same = [each.path for each in ports.index.find(record.note.id) if each.id == record.note.id]
+    same = [
+        each.path for each in ports.index.notes.find(record.note.id) if each.id == record.note.id
+    ]
     gone = [path for path in same if path not in known and not ports.vault.exists(path)]
     return gone[0] if len(same) == len(gone) == 1 else None
 
@@ -145,7 +147,7 @@ def _out_of_reach(ports: VaultPorts, paths: Iterable[str]) -> set[str]:
 
 def _release(ports: VaultPorts, paths: Sequence[str], problems: list[Problem]) -> None:
     """Let the journal know what a person changed of the machine's own."""
-    if not paths or not ports.index.journal_positions():
+    if not paths or not ports.index.events.journal_positions():
         return
     from amem_cli.services.release import release_edited
 
@@ -165,10 +167,10 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
     with ports.index.changing():
         for path in paths:
             if not ports.vault.exists(path):
-                ports.index.forget(path)
+                ports.index.files.forget(path)
                 continue
             for record in _read_records(ports, [path], problems):
-                ports.index.store(record)
+                ports.index.files.store(record)
 
 
 def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | None = None) -> int:
@@ -183,18 +185,18 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
         EncoderError: the encoder cannot be loaded or run.
     """
     index, done = ports.index, 0
-    total = index.count_to_embed(encoder.model_id)
-    if not total and index.encoder() == encoder.model_id:
+    total = index.vectors.count_to_embed(encoder.model_id)
+    if not total and index.vectors.encoder() == encoder.model_id:
         return 0
     while True:
-        index.use_encoder(encoder.model_id, encoder.dimension)
+        index.vectors.use_encoder(encoder.model_id, encoder.dimension)
         before = done
         for embedded in _embedded(ports, encoder):
             done += embedded
             if progress is not None:
                 progress(done, max(done, total))
         # Notes may have come meanwhile; those who search by the former vectors wait for no one.
-        if index.go_over() or done == before:
+        if index.vectors.switch_encoder() or done == before:
             return done
 
 
@@ -203,11 +205,11 @@ def _embedded(ports: VaultPorts, encoder: Encoder) -> Iterator[int]:
     from amem_cli.core.embedding_text import embedded_text
 
     portion, last = _FIRST_PORTION, 0
-    while jobs := ports.index.passages_to_embed(portion, last):
+    while jobs := ports.index.vectors.passages_to_embed(portion, last):
         started = time.monotonic()
         # The encoder itself puts texts of like length together.
         vectors = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
-        ports.index.store_vectors([job.passage for job in jobs], vectors)
+        ports.index.vectors.store([job.passage for job in jobs], vectors)
         last = jobs[-1].passage
         yield len(jobs)
         speed = len(jobs) / max(time.monotonic() - started, 1e-3)
@@ -270,14 +272,14 @@ def _links(body: str, properties: Sequence[str]) -> tuple[NoteLink, ...]:
 
 def _mirror_journal(ports: VaultPorts, problems: list[Problem]) -> None:
     found: list[Problem] = []
-    news = ports.journal.read_new(ports.index.journal_positions(), found)
+    news = ports.journal.read_new(ports.index.events.journal_positions(), found)
     problems.extend(found)
     if news.files or news.restarted:
         with ports.index.changing():
             if news.restarted:
-                ports.index.forget_events()
+                ports.index.events.clear()
             for file in news.files:
-                ports.index.store_events(file.name, file.position, file.events)
+                ports.index.events.store(file.name, file.position, file.events)
 
 
 def _trusted(state: FileState, known: KnownFile | None) -> bool:

@@ -15,7 +15,7 @@ from amem_cli.core.analysis import USUAL_MINIMUM, LinkCandidate, link_suggestion
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
 from amem_cli.core.index_port import MemoryIndex
 from amem_cli.core.index_records import (
-    OVERRULING,
+    SUPERSEDING,
     NoteSummary,
 )
 from amem_cli.core.joint_question import JOINT_PROMPT
@@ -189,7 +189,7 @@ class Thinker:
         vector = note_vector(self.encoder.encode, note)
         weighed = WEIGHED_FOR_EACH_SHOWN * self.candidates
         near = near_notes(self.index, note.path, text, vector, weighed)
-        apart = self.index.taken_apart(note.path)
+        apart = self.index.link_history.unlinked(note.path)
         free = [
             each
             for each in older(near, note.created)
@@ -222,7 +222,7 @@ class Thinker:
             self.model,
             note=note,
             shown=survey.shown,
-            vocabulary=self.index.tag_counts(public=not note.private),
+            vocabulary=self.index.notes.tag_counts(public=not note.private),
             encode=self.encoder.encode,
             evolve=self.evolve,
             max_links=self.max_links,
@@ -258,7 +258,7 @@ class Thinker:
         shown = replace(shown, examples=tuple(examples))
         if not self.evolve:
             return shown
-        doubted = {path for path, link in shown.plausible.items() if link.relation in OVERRULING}
+        doubted = {path for path, link in shown.plausible.items() if link.relation in SUPERSEDING}
         standing = standing_links(self.index, note, owned, shown.candidates, doubted)
         return replace(shown, standing=tuple(standing))
 
@@ -268,8 +268,8 @@ class Thinker:
         return link_suggestions(
             note,
             evidence,
-            document_frequency=self.index.document_frequency,
-            total=self.index.count(),
+            document_frequency=self.index.text.document_frequency,
+            total=self.index.notes.count(),
             limit=limit,
             minimum=minimum,
         )

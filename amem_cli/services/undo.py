@@ -62,7 +62,7 @@ def undo(
     """
     with ports.changes.locked():
         event = _event(ports, prefix)
-        undone = undone_events(ports.index.events(event.note or event.path))
+        undone = undone_events(ports.index.events.read(event.note or event.path))
         if event.id in undone:
             raise SettingsError(
                 f"event {event.id} was taken back already",
@@ -98,7 +98,7 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
     """
     with ports.changes.locked():
         first = _first_event(ports, since)
-        events = ports.index.events()
+        events = ports.index.events.read()
         undone = undone_events(events)
         removals = {event.id for event in events if event.kind in REMOVING}
         chosen = [
@@ -156,7 +156,7 @@ class _Since:
 
 
 def _event(ports: VaultPorts, prefix: str) -> Event:
-    found = ports.index.event(prefix) if prefix else []
+    found = ports.index.events.find(prefix) if prefix else []
     exact = [event for event in found if event.id == prefix]
     if len(exact or found) != 1:
         what = "no event" if not found else "more than one event"
@@ -172,7 +172,7 @@ def _consequences(ports: VaultPorts, event: Event) -> list[Event]:
     """What a process, a removal or a merge did, without what was taken back already."""
     found = []
     for each in _all_consequences(ports, event):
-        history = ports.index.events(each.note or each.path)
+        history = ports.index.events.read(each.note or each.path)
         found += [] if each.id in undone_events(history) else [each]
     return found
 
@@ -182,7 +182,7 @@ def _all_consequences(ports: VaultPorts, event: Event) -> list[Event]:
         return []
     return [
         each
-        for each in ports.index.events_caused_by(event.id)
+        for each in ports.index.events.caused_by(event.id)
         if (each.by == "machine" and each.kind in ("construct", "link", "evolve"))
         or (event.kind == "merge" and each.kind == "edit")
     ]

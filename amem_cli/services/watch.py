@@ -117,7 +117,7 @@ class Watch:
         if missing:
             self._look(Look(missing, overdue=missing))
         self._follow_moves(None)
-        count = self.ports.index.count()
+        count = self.ports.index.notes.count()
         self.report(News("watching", f"watching {count} notes", {"notes": count}))
 
     def _end(self, worker: threading.Thread | None) -> None:
@@ -230,7 +230,7 @@ class Watch:
         self._dirty.looked(look, set(report.missing), now)
         asked, self._asking = self._asking, self._asking & self._dirty.missing
         if asked and not self._asking:
-            detail = {"missing": 0, "notes": self.ports.index.count()}
+            detail = {"missing": 0, "notes": self.ports.index.notes.count()}
             self.report(News("well", "no note is missing any more", detail))
         if look.within is None:
             pause = max(POLL_SECONDS, POLL_SHARE * (now - started))
@@ -238,14 +238,14 @@ class Watch:
         self._tell(report)
         self._embed()
         for _, path in report.moved:
-            summary = self.ports.index.summary(path)
+            summary = self.ports.index.notes.summary(path)
             if summary is not None:
                 self._moved[summary.key] = now + FOLLOW_SECONDS
         self._kick(look)
 
     def _kick(self, look: Look) -> None:
         """Let the worker see what is new to it; looking at all that waits costs time."""
-        pending = tuple(self.ports.index.pending())
+        pending = tuple(self.ports.index.queue.pending())
         if self.work is not None and (look != Look(frozenset()) or pending != self._pending):
             self.work.kick()
         self._pending = pending
@@ -285,7 +285,7 @@ class Watch:
 
     def _gone(self, look: Look) -> frozenset[str]:
         """Notes that are to be forgotten where they are still missing."""
-        count = self.ports.index.count()
+        count = self.ports.index.notes.count()
         # Those that are about to be overdue as well: they vanish one after the other.
         missing = self._dirty.missing | look.overdue
         if not look.overdue or len(missing) <= max(MANY_VANISHED, VANISHED_SHARE * count):
@@ -309,7 +309,7 @@ class Watch:
         }
         if any(counts.values()):
             text = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-            detail = {**counts, "notes": self.ports.index.count()}
+            detail = {**counts, "notes": self.ports.index.notes.count()}
             self.report(News("noticed", text, detail, report))
 
     def _follow(self, now: float) -> None:

@@ -83,7 +83,7 @@ def test_a_vault_whose_path_is_not_utf8_is_read_and_told(root: Path) -> None:
     odd = root.rename(root.with_name(os.fsdecode(b"v\xff")))
     ports = open_vault(odd)
     synchronise(ports)
-    assert ports.index.count() == 1
+    assert ports.index.notes.count() == 1
     ports.index.close()
     (found,) = look(odd)
     assert (found.check, found.severity) == ("place", "problem")

@@ -20,6 +20,7 @@ from amem_cli.core.index_records import (
     NoteRecord,
 )
 from amem_cli.core.note import Note
+from tests.index_dump import canonical_dump
 
 COUNT = 5000
 DIMENSION = 384
@@ -61,17 +62,17 @@ def a_record(path: str, passages: Sequence[str] = ("text",)) -> NoteRecord:
 def fill(index: SqliteIndex, vectors: Floats, first: int = 0, model: str = "test") -> None:
     with index.changing():
         for number in range(first, first + len(vectors)):
-            index.store(a_record(path_of(number)))
+            index.files.store(a_record(path_of(number)))
     embed(index, {path_of(first + place): vector for place, vector in enumerate(vectors)}, model)
 
 
 def embed(index: SqliteIndex, vectors: dict[str, Floats], model: str = "test") -> None:
-    index.use_encoder(model, len(next(iter(vectors.values()))))
-    jobs = index.passages_to_embed()
+    index.vectors.use_encoder(model, len(next(iter(vectors.values()))))
+    jobs = index.vectors.passages_to_embed()
     for start in range(0, len(jobs), 500):
         chunk = jobs[start : start + 500]
         stacked = np.array([vectors[job.summary.path] for job in chunk])
-        index.store_vectors([job.passage for job in chunk], stacked)
+        index.vectors.store([job.passage for job in chunk], stacked)
 
 
 def exact(vectors: Floats, query: Floats, limit: int) -> list[str]:
@@ -82,7 +83,7 @@ def recall(index: SqliteIndex, vectors: Floats, queries: Floats, limit: int) -> 
     shares = []
     for query in queries:
         wanted = set(exact(vectors, query, limit))
-        shares.append(len(wanted & set(index.vector_scores(query, limit))) / limit)
+        shares.append(len(wanted & set(index.vectors.scores(query, limit))) / limit)
     return float(np.mean(shares))
 
 
@@ -117,7 +118,7 @@ def test_the_nearest_of_thousands_are_found(
 
 def test_scores_are_exact_cosines_best_first(large: SqliteIndex, vectors: Floats) -> None:
     query = text_like(1, seed=5)[0]
-    scores = large.vector_scores(query * 7, 50)
+    scores = large.vectors.scores(query * 7, 50)
     assert list(scores.values()) == sorted(scores.values(), reverse=True)
     for path, score in scores.items():
         assert score == pytest.approx(float(vectors[int(path[:5])] @ query), abs=1e-5)
@@ -129,7 +130,7 @@ def test_every_note_finds_itself(large_file: Path, vectors: Floats, seed: int) -
     place = seed % COUNT
     index = SqliteIndex(large_file)
     try:
-        assert next(iter(index.vector_scores(vectors[place], 3))) == path_of(place)
+        assert next(iter(index.vectors.scores(vectors[place], 3))) == path_of(place)
     finally:
         index.close()
 
@@ -137,7 +138,7 @@ def test_every_note_finds_itself(large_file: Path, vectors: Floats, seed: int) -
 def test_given_paths_are_compared_one_by_one(large: SqliteIndex, vectors: Floats) -> None:
     query = -text_like(1, seed=6)[0]
     some = list(range(0, COUNT, 7))
-    found = large.vector_scores(query, 20, [path_of(place) for place in some])
+    found = large.vectors.scores(query, 20, [path_of(place) for place in some])
     order = np.argsort(-(vectors[some] @ query), kind="stable")[:20]
     assert list(found) == [path_of(some[int(place)]) for place in order]
 
@@ -147,24 +148,24 @@ def test_deleted_and_changed_notes_leave_no_ghosts(large: SqliteIndex, vectors: 
     gone = exact(vectors, query, 1500)
     with large.changing():
         for path in gone[:-1]:
-            large.forget(path)
-        large.store(a_record(gone[-1], ("another text",)))
+            large.files.forget(path)
+        large.files.store(a_record(gone[-1], ("another text",)))
     rest = vectors.copy()
     rest[[int(path[:5]) for path in gone]] = -query
     assert recall(large, rest, text_like(40, seed=7), 10) >= 0.99
-    assert set(large.vector_scores(query, COUNT)) == set(map(path_of, range(COUNT))) - set(gone)
+    assert set(large.vectors.scores(query, COUNT)) == set(map(path_of, range(COUNT))) - set(gone)
     embed(large, {gone[-1]: query})
-    assert next(iter(large.vector_scores(query, 10))) == gone[-1]
+    assert next(iter(large.vectors.scores(query, 10))) == gone[-1]
 
 
 def test_what_was_never_committed_is_never_found(large: SqliteIndex, vectors: Floats) -> None:
     query = vectors[23]
-    before = large.vector_scores(query, 10)
+    before = large.vectors.scores(query, 10)
     with pytest.raises(KeyboardInterrupt), large.changing():
-        large.forget(path_of(23))
+        large.files.forget(path_of(23))
         fill(large, query[np.newaxis], first=COUNT)
         raise KeyboardInterrupt
-    assert large.vector_scores(query, 10) == before
+    assert large.vectors.scores(query, 10) == before
 
 
 def test_notes_that_came_later_are_found_as_well(large: SqliteIndex, vectors: Floats) -> None:
@@ -173,7 +174,7 @@ def test_notes_that_came_later_are_found_as_well(large: SqliteIndex, vectors: Fl
     everything = np.concatenate([vectors, later])
     assert recall(large, everything, text_like(40, seed=9), 10) >= 0.99
     for place in (0, 299, 599):
-        assert next(iter(large.vector_scores(later[place], 1))) == path_of(COUNT + place)
+        assert next(iter(large.vectors.scores(later[place], 1))) == path_of(COUNT + place)
 
 
 def test_as_many_notes_as_asked_for_come_in_spite_of_long_ones(
@@ -182,48 +183,48 @@ def test_as_many_notes_as_asked_for_come_in_spite_of_long_ones(
     query = text_like(1, seed=10)[0]
     with large.changing():
         for name in ("a.md", "b.md", "c.md", "d.md"):
-            large.store(a_record(name, [f"passage {number}" for number in range(200)]))
+            large.files.store(a_record(name, [f"passage {number}" for number in range(200)]))
     embed(large, dict.fromkeys(("a.md", "b.md", "c.md", "d.md"), query))
-    found = large.vector_scores(query, 14)
+    found = large.vectors.scores(query, 14)
     assert list(found) == ["a.md", "b.md", "c.md", "d.md", *exact(vectors, query, 10)]
 
 
 def test_asking_for_more_notes_than_there_are_gives_all(large: SqliteIndex) -> None:
-    assert len(large.vector_scores(text_like(1, seed=11)[0], COUNT * 2)) == COUNT
+    assert len(large.vectors.scores(text_like(1, seed=11)[0], COUNT * 2)) == COUNT
 
 
 def test_another_encoder_takes_over_when_every_note_has_its_vector(
     large: SqliteIndex, vectors: Floats
 ) -> None:
-    assert large.use_encoder("other", 40)
+    assert large.vectors.use_encoder("other", 40)
     others = text_like(COUNT, 13, 40)
     embed(large, {path_of(place): vector for place, vector in enumerate(others)}, "other")
     assert recall(large, vectors, text_like(20, seed=12), 10) >= 0.99
     with pytest.raises(EncoderError):
-        large.vector_scores(text_like(1, 12, 40)[0], 10)
-    assert large.go_over()
+        large.vectors.scores(text_like(1, 12, 40)[0], 10)
+    assert large.vectors.switch_encoder()
     assert recall(large, others, text_like(40, 14, 40), 10) >= 0.99
     with pytest.raises(EncoderError):
-        large.vector_scores(text_like(1, seed=12)[0], 10)
+        large.vectors.scores(text_like(1, seed=12)[0], 10)
 
 
 def test_the_way_back_to_an_encoder_costs_only_what_changed(
     large: SqliteIndex, vectors: Floats
 ) -> None:
-    large.use_encoder("other", 40)
+    large.vectors.use_encoder("other", 40)
     others = text_like(COUNT, 13, 40)
     embed(large, {path_of(place): vector for place, vector in enumerate(others)}, "other")
-    assert large.go_over()
+    assert large.vectors.switch_encoder()
     with large.changing():
-        large.store(a_record(path_of(7), ("another text",)))
-        large.forget(path_of(8))
-    assert large.count_to_embed("test") == 1
-    large.use_encoder("test", DIMENSION)
+        large.files.store(a_record(path_of(7), ("another text",)))
+        large.files.forget(path_of(8))
+    assert large.vectors.count_to_embed("test") == 1
+    large.vectors.use_encoder("test", DIMENSION)
     embed(large, {path_of(7): vectors[7]})
-    assert large.go_over()
+    assert large.vectors.switch_encoder()
     kept = np.delete(vectors, 8, axis=0)
-    assert large.vector_scores(vectors[7], 1) == {path_of(7): pytest.approx(1.0)}
-    assert len(large.vector_scores(vectors[8], COUNT)) == len(kept)
+    assert large.vectors.scores(vectors[7], 1) == {path_of(7): pytest.approx(1.0)}
+    assert len(large.vectors.scores(vectors[8], COUNT)) == len(kept)
 
 
 def test_an_index_that_grew_equals_one_made_at_once(
@@ -233,10 +234,10 @@ def test_an_index_that_grew_equals_one_made_at_once(
     fill(large, added, first=COUNT)
     with large.changing():
         for number in range(100):
-            large.forget(path_of(number))
+            large.files.forget(path_of(number))
     anew = SqliteIndex(tmp_path / "anew.db")
     fill(anew, np.concatenate([vectors, added])[100:], first=100)
-    assert anew.canonical_dump() == large.canonical_dump()
+    assert canonical_dump(anew) == canonical_dump(large)
     anew.close()
 
 

@@ -115,7 +115,7 @@ def hostile_vault(root: Path) -> VaultPorts:
     write_note(root, "sub/yes.md", "A twin of another name: [[notes/yes]], `[[null]]`.\n")
     write_note(root, "mine.md", "---\nrating: 4.50\nid: 0099\nat: 12:30\n---\n[[sub/yes|a]]\n")
     synchronise(ports)
-    by_path = {note.path: note for note in ports.index.summaries()}
+    by_path = {note.path: note for note in ports.index.notes.summaries()}
     for source, target in zip(paths, [*paths[3:], *paths[:3]], strict=True):
         link(ports, by_path[source], by_path[target], relation="supports", reason='Says "yes": so.')
     link(ports, by_path["mine.md"], by_path["sub/yes.md"], relation="related", reason="")
@@ -201,7 +201,7 @@ def check_links(root: Path, graph: dict[str, Any], ports: VaultPorts) -> None:
     vault = obsidiantools.Vault(root).connect()
     paths = {name: path.as_posix() for name, path in vault.md_file_index.items()}
     theirs = {
-        (paths[name], resolve(target, paths[name], ports.index))
+        (paths[name], resolve(target, paths[name], ports.index.names))
         for name, targets in vault.wikilinks_index.items()
         for target in targets
     }
@@ -215,7 +215,7 @@ def check_links(root: Path, graph: dict[str, Any], ports: VaultPorts) -> None:
     for path, (modern, _, _) in said.items():
         for text in modern.get("links") or []:
             parsed = parse_link(text)
-            target = resolve(parsed.target, path, ports.index) if parsed else None
+            target = resolve(parsed.target, path, ports.index.names) if parsed else None
             if target is not None:
                 properties.add((path, target))
     ours = {

@@ -72,7 +72,7 @@ def evolve(root: Path) -> None:
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
     process = MemoryProcess(ports, encoder, None, ProcessSettings(settle_seconds=0))
-    paths = ports.index.unprocessed()
+    paths = ports.index.queue.unprocessed()
     for outcome in evolve_many(process, paths):
         for problem in outcome.problems:
             sys.stderr.write(f"{outcome.path}: {problem}\n")

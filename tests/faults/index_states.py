@@ -9,13 +9,14 @@ from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.core.ports import Encoder
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.wiring import Workspace
+from tests.index_dump import canonical_dump
 
 
 def index_dump(root: Path) -> object:
     """The live index as it is, without looking at the vault."""
     index = SqliteIndex(root / ".amem" / "index.db")
     try:
-        return index.canonical_dump()
+        return canonical_dump(index)
     finally:
         index.close()
 
@@ -29,7 +30,7 @@ def rebuilt_dump(root: Path, encoder: Encoder | None = None) -> object:
             synchronise(ports)
             if encoder is not None:
                 embed_missing(ports, encoder)
-            return index.canonical_dump()
+            return canonical_dump(index)
         finally:
             index.close()
 

@@ -37,7 +37,7 @@ resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 from pathlib import Path
 from tests.faults.driver import ports_of
 ports = ports_of(Path(sys.argv[1]))
-print(ports.index.count(), *sorted(ports.index.keyword_scores(["walrus"], 50)), sep="|")
+print(ports.index.notes.count(), *sorted(ports.index.text.keyword_scores(["walrus"], 50)), sep="|")
 # What `getrusage` says begins with the size of the process that started this one.
 status = Path("/proc/self/status").read_text()
 print(int(status.split("VmHWM:")[1].split()[0]) // 1024)
@@ -67,12 +67,12 @@ def test_a_huge_note_is_found_and_left_alone(tmp_path: Path, name: str) -> None:
     assert (count, found) == ("2", ["big.md", "good.md"])
     assert memory < 1024
     ports = open_vault(tmp_path)
-    summary = ports.index.summary("big.md")
+    summary = ports.index.notes.summary("big.md")
     assert summary is not None
     with pytest.raises(AmemError, match="2 MiB"):
         update(ports, summary, FieldEdits(add_tags=["x"]))
     assert (tmp_path / "big.md").read_bytes() == BIG[name]
-    assert [problem.path for problem in ports.index.problems()] == ["big.md"]
+    assert [problem.path for problem in ports.index.files.problems()] == ["big.md"]
 
 
 def test_a_sparse_note_of_20_gib_is_reported_and_can_be_removed(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ def test_a_sparse_note_of_20_gib_is_reported_and_can_be_removed(tmp_path: Path) 
     assert memory < 1024
     ports = open_vault(tmp_path)
     synchronise(ports)
-    summary = ports.index.summary("sparse.md")
+    summary = ports.index.notes.summary("sparse.md")
     assert summary is not None
     remove(ports, summary)
     assert (tmp_path / ".trash/sparse.md").stat().st_size == 20 << 30
-    assert ports.index.count() == 1
+    assert ports.index.notes.count() == 1

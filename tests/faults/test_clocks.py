@@ -28,7 +28,7 @@ def test_ids_stay_unique_when_the_clock_goes_back(tmp_path: Path) -> None:
     ids = []
     for _ in range(30):
         path = add(ports, NewNote("text", title="Same"))
-        summary = ports.index.summary(path)
+        summary = ports.index.notes.summary(path)
         assert summary is not None
         ids.append(summary.id)
         clock.jump(timedelta(seconds=-4))
@@ -68,6 +68,6 @@ def test_a_persons_later_word_stands_though_the_clock_went_back(tmp_path: Path) 
     update(ports, note_named(ports.index, path), FieldEdits(context="First."))
     clock.jump(timedelta(days=-1))
     update(ports, note_named(ports.index, path), FieldEdits(context="Second."))
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     assert summary is not None and summary.context == "Second."
     assert b"context: Second." in (tmp_path / path).read_bytes()

@@ -65,14 +65,14 @@ def test_evolving_a_vault_of_odd_headers_changes_no_text_of_a_person(tmp_path: P
     write_note(tmp_path, "good.md", "The walrus is a large marine mammal with tusks.\n")
     ports = open_vault(tmp_path)
     synchronise(ports)
-    assert ports.index.count() == len(files) + 1
+    assert ports.index.notes.count() == len(files) + 1
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
     process = MemoryProcess(ports, encoder, None)
     outcomes = evolve_many(process, [*files, "good.md"], asked=True)
     assert {outcome.path for outcome in outcomes} == {*files, "good.md"}
     first = {path: (tmp_path / path).read_bytes() for path in files}
-    refused = {problem.path for problem in ports.index.problems()}
+    refused = {problem.path for problem in ports.index.files.problems()}
     for path, raw in files.items():
         after = first[path]
         if parse_note(path, raw).refused is not None:
@@ -89,7 +89,7 @@ def test_evolving_a_vault_of_odd_headers_changes_no_text_of_a_person(tmp_path: P
     for _ in range(2):
         synchronise(ports)
         embed_missing(ports, encoder)
-        evolve_many(process, ports.index.unprocessed(), asked=True)
+        evolve_many(process, ports.index.queue.unprocessed(), asked=True)
     assert {path: (tmp_path / path).read_bytes() for path in files} == first
     assert not (tmp_path / "executed").exists() and not Path("executed").exists()
 
@@ -121,8 +121,8 @@ def test_a_note_that_is_emptied_and_filled_again_is_the_same_note(tmp_path: Path
     for content, words in (("", []), (" \n\t\n", []), ("---\na: 1\n---", []), (text, ["n.md"])):
         write_note(tmp_path, "n.md", content)
         report = synchronise(ports)
-        assert (report.removed, ports.index.count()) == ((), 1)
-        assert list(ports.index.keyword_scores(["walrus"], 5)) == words
+        assert (report.removed, ports.index.notes.count()) == ((), 1)
+        assert list(ports.index.text.keyword_scores(["walrus"], 5)) == words
 
 
 def test_tags_are_stable_however_often_they_are_written(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_tags_are_stable_however_often_they_are_written(tmp_path: Path) -> None:
     synchronise(ports)
     versions = []
     for _ in range(4):
-        summary = ports.index.summary("n.md")
+        summary = ports.index.notes.summary("n.md")
         assert summary is not None
         update(ports, summary, FieldEdits(add_tags=["new"]))
         versions.append((tmp_path / "n.md").read_bytes())

@@ -191,7 +191,7 @@ def assert_harmless(
             assert len(text) <= 240
             assert text.isprintable()
             assert not [mark for mark in ("[[", "{{", "---", "<", "://", "%%") if mark in text]
-        titles = {summary.title for summary in ports.index.summaries()}
+        titles = {summary.title for summary in ports.index.notes.summaries()}
         assert {link.strip("[]") for link in note.links} - set(old.links) <= titles
 
 
@@ -200,7 +200,7 @@ def offered(ports: VaultPorts, requests: list[ModelRequest]) -> set[str]:
     shown = "\n".join(
         request.text for request in requests if "links" in request.schema["properties"]
     )
-    return {each.path for each in ports.index.summaries() if f" {each.title}" in shown}
+    return {each.path for each in ports.index.notes.summaries() if f" {each.title}" in shown}
 
 
 def bytes_of(root: Path) -> dict[str, bytes]:
@@ -221,7 +221,7 @@ def test_a_model_that_obeys_a_note_changes_nothing_beyond_its_four_fields(
         assert len(model.requests) <= 4
         assert_harmless(root, ports, before, {new} | offered(ports, model.requests))
         # And all of it can be taken back, to the byte.
-        process = [event for event in ports.index.events() if event.kind == "process"][-1]
+        process = [event for event in ports.index.events.read() if event.kind == "process"][-1]
         if bytes_of(root) != before:
             undo(ports, process.id)
             assert bytes_of(root) == before

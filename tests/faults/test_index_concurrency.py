@@ -19,6 +19,7 @@ from amem_cli.wiring import Workspace
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.faults.index_states import index_dump, rebuilt_dump
+from tests.index_dump import canonical_dump
 from tests.vaults import open_vault, write_note
 
 ACTOR = """
@@ -47,9 +48,9 @@ while time.monotonic() < end:
         else:
             synchronise(workspace.ports)
             search(workspace.index, "walrus", encoder=None, mode="keyword")
-            list(workspace.index.summaries())
+            list(workspace.index.notes.summaries())
             with workspace.index.changing():
-                workspace.index.count_use(["x"], "2026-01-01")
+                workspace.index.usage.count(["x"], "2026-01-01")
     workspace.close()
 print("done", rounds)
 """
@@ -142,8 +143,8 @@ def test_notes_added_at_once_with_one_title_are_all_there(tmp_path: Path) -> Non
     assert len({note.id for note in parsed}) == 200
     ports = open_vault(tmp_path)
     synchronise(ports)
-    assert ports.index.count() == 200
-    assert len(ports.index.events()) == 200
+    assert ports.index.notes.count() == 200
+    assert len(ports.index.events.read()) == 200
     ports.index.close()
     assert index_dump(tmp_path) == rebuilt_dump(tmp_path)
 
@@ -178,7 +179,7 @@ def test_threads_share_an_index(tmp_path: Path) -> None:
             while not stop.is_set():
                 search(workspace.index, "walrus", encoder=encoder)
                 with workspace.index.changing():
-                    workspace.index.count_use(["x"], "2026-01-01")
+                    workspace.index.usage.count(["x"], "2026-01-01")
         except BaseException as error:
             failures.append(error)
 
@@ -193,7 +194,7 @@ def test_threads_share_an_index(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert workspace.index.canonical_dump() == rebuilt_dump(tmp_path, encoder)
+    assert canonical_dump(workspace.index) == rebuilt_dump(tmp_path, encoder)
     workspace.close()
 
 

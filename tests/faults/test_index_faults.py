@@ -24,6 +24,7 @@ from amem_cli.wiring import Workspace
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.faults.index_states import index_dump, rebuilt_dump, set_aside_files
+from tests.index_dump import canonical_dump
 from tests.vaults import open_vault, tree_hashes, write_note
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ def test_an_older_copy_under_a_newer_write_ahead_log_is_not_trusted(
     for number in range(60):
         write_note(vault, f"notes/more {number}.md", f"more {number} " * 1500)
         synchronise(held.ports)
-    held.index.rows("PRAGMA wal_checkpoint(PASSIVE)")
+    held.index.file.rows("PRAGMA wal_checkpoint(PASSIVE)")
     write_note(vault, "notes/note 5.md", "penguin\n")
     synchronise(held.ports)
     log = (vault / ".amem/index.db-wal").read_bytes()
@@ -321,22 +322,22 @@ def test_an_index_changed_under_a_process_is_noticed(
     for number in range(3):
         write_note(vault, f"notes/new {number}.md", f"new walrus {number}\n")
         synchronise(held.ports)
-    held.index.rows("PRAGMA wal_checkpoint(PASSIVE)")
+    held.index.file.rows("PRAGMA wal_checkpoint(PASSIVE)")
     write_note(vault, "notes/note 1.md", "changed\n")
     synchronise(held.ports)
     UNDER_A_PROCESS[event](index, older)
     if first == "another process":
         assert amem("list").code == 0
     if first == "a write":
-        before = held.index.count()
+        before = held.index.notes.count()
         with held.index.changing():
-            held.index.count_use(["x"], "2026-01-01")
-        assert held.index.count() == before
+            held.index.usage.count(["x"], "2026-01-01")
+        assert held.index.notes.count() == before
     write_note(vault, "notes/note 2.md", "penguin\n")
     synchronise(held.ports)
-    assert list(held.index.keyword_scores(["penguin"], 5)) == ["notes/note 2.md"]
-    assert held.index.canonical_dump() == rebuilt_dump(vault)
-    assert index_dump(vault) == held.index.canonical_dump()
+    assert list(held.index.text.keyword_scores(["penguin"], 5)) == ["notes/note 2.md"]
+    assert canonical_dump(held.index) == rebuilt_dump(vault)
+    assert index_dump(vault) == canonical_dump(held.index)
     assert held.index.damage() == []
     held.close()
     assert index_dump(vault) == rebuilt_dump(vault)
@@ -362,8 +363,8 @@ def test_a_slow_checkpoint_of_another_process_is_waited_for(
     vault: Path, held: Workspace, first: str
 ) -> None:
     # All pages wait in the log: whoever has it open sees none of the file's own.
-    held.index.rows("PRAGMA wal_autocheckpoint = 0")
-    held.index.rows("VACUUM")
+    held.index.file.rows("PRAGMA wal_autocheckpoint = 0")
+    held.index.file.rows("VACUUM")
     # Not here: closing a file that SQLite has open in the same process drops its locks.
     other = subprocess.Popen(
         [sys.executable, "-c", TEAR, str(vault / ".amem/index.db")],
@@ -405,24 +406,24 @@ def test_a_vector_never_goes_to_the_text_of_another_index(tmp_path: Path) -> Non
     synchronise(ports)
     embed_missing(ports, encoder)
     assert isinstance(ports.index, SqliteIndex)
-    assert ports.index.canonical_dump() == rebuilt_dump(tmp_path, encoder)
+    assert canonical_dump(ports.index) == rebuilt_dump(tmp_path, encoder)
 
 
 def test_a_vector_never_goes_to_a_text_that_took_the_number_of_its_own(tmp_path: Path) -> None:
     write_note(tmp_path, "a.md", "walrus\n")
     ports, encoder = open_vault(tmp_path), FakeEncoder()
     synchronise(ports)
-    ports.index.use_encoder(encoder.model_id, encoder.dimension)
-    [job] = ports.index.passages_to_embed()
+    ports.index.vectors.use_encoder(encoder.model_id, encoder.dimension)
+    [job] = ports.index.vectors.passages_to_embed()
     other = open_vault(tmp_path)
     write_note(tmp_path, "a.md", "penguin\n")
     synchronise(other)
     with ports.index.changing():
-        ports.index.store_vectors([job.passage], encoder.encode(["walrus"]))
+        ports.index.vectors.store([job.passage], encoder.encode(["walrus"]))
     other.index.close()
     assert embed_missing(ports, encoder) == 1
     assert isinstance(ports.index, SqliteIndex)
-    assert ports.index.canonical_dump() == rebuilt_dump(tmp_path, encoder)
+    assert canonical_dump(ports.index) == rebuilt_dump(tmp_path, encoder)
 
 
 # A disk without space.
@@ -479,11 +480,11 @@ def test_a_process_goes_on_when_there_is_space_again(vault: Path, small_disk: Pa
     write_note(vault, "notes/long.md", "penguin " * 60_000)
     with pytest.raises(IndexFault, match="no space is left"):
         synchronise(held.ports)
-    assert held.index.keyword_scores(["walrus"], 100) != {}
+    assert held.index.text.keyword_scores(["walrus"], 100) != {}
     filler.unlink()
     synchronise(held.ports)
-    assert list(held.index.keyword_scores(["penguin"], 5)) == ["notes/long.md"]
-    dump = held.index.canonical_dump()
+    assert list(held.index.text.keyword_scores(["penguin"], 5)) == ["notes/long.md"]
+    dump = canonical_dump(held.index)
     held.close()
     assert dump == rebuilt_dump(vault)
 
@@ -516,7 +517,7 @@ def test_vectors_of_a_model_changed_in_the_settings_are_made_anew(tmp_path: Path
         synchronise(ports)
         embed_missing(ports, encoder)
         assert isinstance(ports.index, SqliteIndex)
-        dump = ports.index.canonical_dump()
+        dump = canonical_dump(ports.index)
         ports.index.close()
         assert dump == rebuilt_dump(tmp_path, encoder)
 
@@ -526,17 +527,17 @@ def test_a_query_that_is_no_number_is_refused(tmp_path: Path, value: float) -> N
     ports = embedded(tmp_path, FakeEncoder())
     vector = np.full(64, value, dtype=np.float32)
     with pytest.raises(EncoderError, match="not finite"):
-        ports.index.vector_scores(vector, 5)
+        ports.index.vectors.scores(vector, 5)
     with pytest.raises(EncoderError, match="not finite"):
-        ports.index.vector_scores(vector, 5, ["notes/note 1.md"])
+        ports.index.vectors.scores(vector, 5, ["notes/note 1.md"])
 
 
 def test_vectors_of_another_dimension_are_refused(tmp_path: Path) -> None:
     ports = embedded(tmp_path, FakeEncoder())
     with pytest.raises(EncoderError, match="not of the model of the index"):
-        ports.index.vector_scores(np.ones(3, dtype=np.float32), 5)
+        ports.index.vectors.scores(np.ones(3, dtype=np.float32), 5)
     write_note(tmp_path, "new.md", "text\n")
     synchronise(ports)
-    [job] = ports.index.passages_to_embed()
+    [job] = ports.index.vectors.passages_to_embed()
     with pytest.raises(EncoderError, match="not of the model of the index"):
-        ports.index.store_vectors([job.passage], np.ones((1, 3), dtype=np.float32))
+        ports.index.vectors.store([job.passage], np.ones((1, 3), dtype=np.float32))

@@ -42,14 +42,14 @@ def test_sixty_kills_during_a_batch_leave_every_note_whole(
         check_recovered(root)
         ports = open_vault(root)
         synchronise(ports)
-        if not ports.index.unprocessed():
+        if not ports.index.queue.unprocessed():
             texts = {name: f"{text.strip()} Kill {kill}.\n" for name, text in texts.items()}
             for name, text in texts.items():
                 write_note(root, name, text)
         ports.index.close()
     ports = ports_of(root)
     evolve(root)
-    assert ports.index.unprocessed() == []
+    assert ports.index.queue.unprocessed() == []
     check_recovered(root)
 
 

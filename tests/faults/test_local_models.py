@@ -309,10 +309,10 @@ def test_a_crash_leaves_the_note_as_it_was_and_the_batch_goes_on(
     outcomes = evolve_many(process_of(ports, faulty, deadline=10.0), paths, asked=True)
     assert [outcome.pending for outcome in outcomes] == [True] + [False] * 5
     assert tree_hashes(tmp_path)[paths[0]] == before[paths[0]]
-    assert [note.path for note in ports.index.pending()] == [paths[0]]
+    assert [note.path for note in ports.index.queue.pending()] == [paths[0]]
     again = evolve_many(process_of(ports, model), [paths[0]], asked=True)
     assert not again[0].pending
-    assert ports.index.pending() == []
+    assert ports.index.queue.pending() == []
 
 
 def test_a_model_that_crashes_every_time_stops_the_batch_and_changes_nothing(
@@ -368,7 +368,7 @@ def test_a_text_beyond_the_window_is_cut_and_the_journal_says_so(
     model = model_at(tiny, context_tokens=1536)
     outcome = process_of(ports, model).run(path, asked=True)
     model.close()
-    events = [event for event in ports.index.events() if event.kind == "process"]
+    events = [event for event in ports.index.events.read() if event.kind == "process"]
     told = " ".join(events[0].problems)
     assert not outcome.pending
     assert "only a part" in told or "does not fit" in told or "declined" not in told

@@ -59,7 +59,7 @@ def test_a_merge_that_is_killed_is_whole_or_not_at_all(
         check_recovered(root)
         assert notes(root) in states, f"{call} {number}"
         found.append(states.index(notes(root)))
-        merged = [event for event in ports_of(root).index.events() if event.kind == "merge"]
+        merged = [event for event in ports_of(root).index.events.read() if event.kind == "merge"]
         assert len(merged) == found[-1]
         shutil.rmtree(root)
         if not fault.happened:

@@ -35,13 +35,13 @@ def test_every_title_gets_a_portable_file_and_keeps_its_words(tmp_path: Path) ->
         full = (inside / path).resolve()
         assert full.is_relative_to(inside / "notes")
         assert len(full.name.encode()) <= 200
-        summary = ports.index.summary(path)
+        summary = ports.index.notes.summary(path)
         assert summary is not None
         wanted = " ".join(title.split())
         assert unicodedata.normalize("NFC", summary.title) == unicodedata.normalize("NFC", wanted)
     assert [path.name for path in tmp_path.iterdir()] == ["vault"]
     synchronise(ports)
-    assert ports.index.count() == len(TITLES)
+    assert ports.index.notes.count() == len(TITLES)
 
 
 def test_a_name_of_the_longest_kind_is_edited_and_removed(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_name_of_the_longest_kind_is_edited_and_removed(tmp_path: Path) -> Non
     synchronise(ports)
     for name in names:
         for _ in range(2):
-            summary = ports.index.summary(f"notes/{name}")
+            summary = ports.index.notes.summary(f"notes/{name}")
             assert summary is not None
             update(ports, summary, FieldEdits(add_tags=["a"]))
             remove(ports, summary)
@@ -76,9 +76,9 @@ def test_a_note_below_the_longest_path_is_read_or_reported(tmp_path: Path) -> No
     os.close(handle)
     ports = open_vault(tmp_path)
     synchronise(ports)
-    assert list(ports.index.keyword_scores(["walrus"], 5)) == ["good.md"]
-    (deep,) = ports.index.keyword_scores(["narwhal"], 5)
-    summary = ports.index.summary(deep)
+    assert list(ports.index.text.keyword_scores(["walrus"], 5)) == ["good.md"]
+    (deep,) = ports.index.text.keyword_scores(["narwhal"], 5)
+    summary = ports.index.notes.summary(deep)
     assert summary is not None and len(deep) > 4096
     assert update(ports, summary, FieldEdits(add_tags=["deep"])) == ("tags",)
     subprocess.run(["rm", "-rf", str(tmp_path / ("d" * 200))], check=True)
@@ -91,7 +91,7 @@ def test_twins_by_form_or_case_stay_two_notes(tmp_path: Path) -> None:
     if len(list(tmp_path.glob("*.md"))) < 4:
         pytest.skip("this file system takes the twins for one")
     synchronise(ports)
-    assert ports.index.count() == 4
+    assert ports.index.notes.count() == 4
     for name in ("\u00e9.md", "e\u0301.md"):
         assert note_named(ports.index, name).path == name
     summary = note_named(ports.index, "Note.md")
@@ -177,7 +177,7 @@ def test_the_same_id_twice_is_two_notes(tmp_path: Path) -> None:
     assert (tmp_path / "a.md").read_text() == text
     assert (tmp_path / "b.md").read_text().endswith("narwhal\n")
     new = add(ports, NewNote("third"))
-    summary = ports.index.summary(new)
+    summary = ports.index.notes.summary(new)
     assert summary is not None and summary.id != "20260101120000"
 
 
@@ -199,7 +199,7 @@ def test_processes_that_add_at_once_share_no_file_and_no_id(tmp_path: Path) -> N
     assert len({note.read_text().splitlines()[-1] for note in notes}) == 200
     ports = open_vault(root)
     assert synchronise(ports).changed == ()
-    assert ports.index.count() == 200
+    assert ports.index.notes.count() == 200
 
 
 def test_two_commands_at_once_both_add(amem: Program) -> None:

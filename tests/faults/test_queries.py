@@ -46,10 +46,10 @@ def test_any_query_is_answered_or_refused(ports: VaultPorts, number: int) -> Non
             assert not query.strip() and error.message == "the query is empty"
         else:
             assert all(0 <= hit.score <= 1 for hit in hits)
-    ports.index.find(query)
-    ports.index.document_frequency(query)
-    ports.index.event(query)
-    ports.index.events(query)
+    ports.index.notes.find(query)
+    ports.index.text.document_frequency(query)
+    ports.index.events.find(query)
+    ports.index.events.read(query)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -15,6 +15,7 @@ from amem_cli.wiring import Workspace
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.faults.index_states import rebuilt_dump
+from tests.index_dump import canonical_dump
 from tests.vaults import write_note
 
 
@@ -31,15 +32,15 @@ class Held:
         """Bring the index up to date, and hold it against one made from nothing."""
         report = synchronise(self.workspace.ports)
         embed_missing(self.workspace.ports, self.encoder)
-        assert self.workspace.index.canonical_dump() == rebuilt_dump(self.root, self.encoder)
+        assert canonical_dump(self.workspace.index) == rebuilt_dump(self.root, self.encoder)
         return report
 
     def used(self, key: str) -> int:
-        return self.workspace.index.usage(key)[0]
+        return self.workspace.index.usage.of(key)[0]
 
     def use(self, *keys: str) -> None:
         with self.workspace.index.changing():
-            self.workspace.index.count_use(keys, "2026-01-01")
+            self.workspace.index.usage.count(keys, "2026-01-01")
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_a_renamed_note_stays_the_same_note(held: Held) -> None:
     report = held.read()
     assert set(report.moved) == {("a.md", "c.md"), ("b.md", "d.md")}
     assert (held.used("20260101120001"), held.used("d.md")) == (1, 1)
-    assert held.workspace.index.links_to("c.md") == []
+    assert held.workspace.index.links.incoming("c.md") == []
 
 
 def test_a_rename_of_letter_case_only_is_one(held: Held) -> None:
@@ -74,7 +75,7 @@ def test_a_rename_of_letter_case_only_is_one(held: Held) -> None:
     (held.root / "Tea.md").rename(held.root / "TEA.md")
     assert held.read().moved == (("Tea.md", "TEA.md"),)
     assert held.used("TEA.md") == 1
-    assert [source for source, _ in held.workspace.index.links_to("TEA.md")] == ["b.md"]
+    assert [source for source, _ in held.workspace.index.links.incoming("TEA.md")] == ["b.md"]
 
 
 @pytest.mark.parametrize("ids", [True, False])
@@ -89,10 +90,10 @@ def test_two_notes_may_swap_their_names(held: Held, ids: bool) -> None:
     b.rename(a)
     other.rename(b)
     held.read()
-    found = held.workspace.index.find("20260101120000" if ids else "b")
+    found = held.workspace.index.notes.find("20260101120000" if ids else "b")
     assert [note.path for note in found] == ["b.md"]
-    assert list(held.workspace.index.keyword_scores(["text"], 5, ["b.md"])) == ["b.md"]
-    assert held.workspace.index.passages("b.md") == ["text of a"]
+    assert list(held.workspace.index.text.keyword_scores(["text"], 5, ["b.md"])) == ["b.md"]
+    assert held.workspace.index.text.passages("b.md") == ["text of a"]
 
 
 def test_three_notes_may_change_places_in_a_ring(held: Held) -> None:
@@ -104,7 +105,7 @@ def test_three_notes_may_change_places_in_a_ring(held: Held) -> None:
     for number in range(3):
         (held.root / f"{number}.old").rename(held.root / f"{(number + 1) % 3}.md")
     held.read()
-    assert held.workspace.index.passages("1.md") == ["text 0"]
+    assert held.workspace.index.text.passages("1.md") == ["text 0"]
 
 
 def test_a_note_renamed_and_edited_keeps_its_identity_by_its_id(held: Held) -> None:
@@ -129,7 +130,7 @@ def test_a_copy_and_a_conflict_of_ids_are_read_as_they_are(held: Held) -> None:
     held.read()
     (held.root / "a.md").unlink()
     held.read()
-    assert [note.path for note in held.workspace.index.find("20260101120001")] == ["copy.md"]
+    assert [note.path for note in held.workspace.index.notes.find("20260101120001")] == ["copy.md"]
 
 
 def test_links_to_a_deleted_note_heal_when_it_comes_back(held: Held) -> None:
@@ -142,10 +143,10 @@ def test_links_to_a_deleted_note_heal_when_it_comes_back(held: Held) -> None:
     assert held.read().removed == ("a.md",)
     assert source.read_bytes() == before
     index = held.workspace.index
-    assert (index.links_to("a.md"), len(index.links_of("b.md"))) == ([], 2)
+    assert (index.links.incoming("a.md"), len(index.links.written("b.md"))) == ([], 2)
     (held.root / "a.md").write_bytes(kept)
     assert held.read().added == ("a.md",)
-    assert [path for path, _ in index.links_to("a.md")] == ["b.md", "b.md"]
+    assert [path for path, _ in index.links.incoming("a.md")] == ["b.md", "b.md"]
 
 
 EMPTY = {
@@ -162,7 +163,7 @@ def test_a_note_without_text_is_a_note(held: Held, kind: str) -> None:
     write_note(held.root, "a.md", EMPTY[kind])
     write_note(held.root, "b.md", "[[a]]\n")
     assert held.read().added == ("a.md", "b.md")
-    assert [path for path, _ in held.workspace.index.links_to("a.md")] == ["b.md"]
+    assert [path for path, _ in held.workspace.index.links.incoming("a.md")] == ["b.md"]
     write_note(held.root, "a.md", "filled\n")
     assert held.read().changed == ("a.md",)
     write_note(held.root, "a.md", EMPTY[kind])
@@ -181,7 +182,7 @@ def test_a_note_that_is_emptied_and_filled_again_keeps_its_identity(held: Held) 
     write_note(held.root, "a.md", with_id(1, "about tea, and more"))
     held.read()
     assert held.used("20260101120001") == 1
-    assert [note.path for note in held.workspace.index.find("20260101120001")] == ["a.md"]
+    assert [note.path for note in held.workspace.index.notes.find("20260101120001")] == ["a.md"]
 
 
 def test_a_folder_moved_out_and_back_is_forgotten_and_found(held: Held, tmp_path: Path) -> None:
@@ -194,10 +195,10 @@ def test_a_folder_moved_out_and_back_is_forgotten_and_found(held: Held, tmp_path
     assert len(held.read().removed) == 5
     (outside / "sub/3.md").write_text("penguin\n")
     assert held.read() == SyncReport()
-    assert held.workspace.index.keyword_scores(["walrus"], 9) == {}
+    assert held.workspace.index.text.keyword_scores(["walrus"], 9) == {}
     outside.rename(held.root / "project")
     assert len(held.read().added) == 5
-    assert list(held.workspace.index.keyword_scores(["penguin"], 9)) == ["project/sub/3.md"]
+    assert list(held.workspace.index.text.keyword_scores(["penguin"], 9)) == ["project/sub/3.md"]
 
 
 def test_a_deep_copy_and_a_folder_renamed_at_once_are_read(held: Held) -> None:
@@ -208,7 +209,7 @@ def test_a_deep_copy_and_a_folder_renamed_at_once_are_read(held: Held) -> None:
     (held.root / "level 0").rename(held.root / "moved")
     write_note(held.root, "moved/new.md", "written at once\n")
     held.read()
-    assert held.workspace.index.count() == 3
+    assert held.workspace.index.notes.count() == 3
 
 
 # Git goes back and forth in history; the journal is part of it.
@@ -258,35 +259,35 @@ def test_checkouts_stashes_and_rebases_are_followed(amem: Program, repository: P
     held = Held(root)
     try:
         held.read()
-        events = len(held.workspace.index.events())
-        pending = {note.path for note in held.workspace.index.pending()}
+        events = len(held.workspace.index.events.read())
+        pending = {note.path for note in held.workspace.index.queue.pending()}
         assert events >= 3
         held.use("20260101120001")
         for target in ("HEAD~1", "HEAD~1", "main"):
             git(root, "checkout", "-q", target)
             held.read()
-        assert len(held.workspace.index.events()) == events
-        assert {note.path for note in held.workspace.index.pending()} == pending
+        assert len(held.workspace.index.events.read()) == events
+        assert {note.path for note in held.workspace.index.queue.pending()} == pending
         assert held.used("20260101120001") == 1
         git(root, "checkout", "-q", "HEAD~2")
         held.read()
-        assert [event.kind for event in held.workspace.index.events()] == ["baseline"]
-        found = held.workspace.index.find("20260101120001")
+        assert [event.kind for event in held.workspace.index.events.read()] == ["baseline"]
+        found = held.workspace.index.notes.find("20260101120001")
         assert [note.path for note in found] == ["notes/kept.md"]
         git(root, "checkout", "-q", "main")
 
         process(amem, root, "Three", "One")
         write_note(root, "notes/002.md", "stashed\n")
         held.read()
-        more = len(held.workspace.index.events())
+        more = len(held.workspace.index.events.read())
         assert more > events
         git(root, "stash", "-q", "-u")
         held.read()
-        assert len(held.workspace.index.events()) == events
+        assert len(held.workspace.index.events.read()) == events
         git(root, "stash", "pop", "-q")
         held.read()
-        assert len(held.workspace.index.events()) == more
-        assert list(held.workspace.index.keyword_scores(["stashed"], 5)) == ["notes/002.md"]
+        assert len(held.workspace.index.events.read()) == more
+        assert list(held.workspace.index.text.keyword_scores(["stashed"], 5)) == ["notes/002.md"]
     finally:
         held.workspace.close()
 
@@ -300,21 +301,21 @@ def test_a_rebase_joins_two_journals(amem: Program, repository: Path) -> None:
     held = Held(root)
     try:
         held.read()
-        ours = len(held.workspace.index.events())
+        ours = len(held.workspace.index.events.read())
         git(root, "checkout", "-q", "main")
         held.read()
-        assert [event.kind for event in held.workspace.index.events()] == ["baseline"]
+        assert [event.kind for event in held.workspace.index.events.read()] == ["baseline"]
         process(amem, root, "Main", "Side")
         git(root, "add", "-A")
         git(root, "commit", "-qm", "of the main branch")
         held.read()
-        theirs = len(held.workspace.index.events())
+        theirs = len(held.workspace.index.events.read())
         git(root, "checkout", "-q", "other")
         git(root, "rebase", "-q", "main")
         held.read()
-        assert len(held.workspace.index.events()) == ours + theirs - 1
-        assert held.workspace.index.find("Main") != []
-        assert held.workspace.index.find("Other") != []
+        assert len(held.workspace.index.events.read()) == ours + theirs - 1
+        assert held.workspace.index.notes.find("Main") != []
+        assert held.workspace.index.notes.find("Other") != []
     finally:
         held.workspace.close()
     assert amem("--vault", str(root), "index", "--check").code == 0

@@ -33,15 +33,15 @@ def the_vault_is_usable_with(lines: list[bytes]) -> None:
         content = b"\n".join([json.dumps(GOOD).encode(), *lines, b""])
         (root / ".amem/journal/2026-01-other.jsonl").write_bytes(content)
         synchronise(ports)
-        assert ports.index.event("a-good")
-        events = ports.index.events()
+        assert ports.index.events.find("a-good")
+        events = ports.index.events.read()
         assert "a-good" in [event.id for event in events]
         for event in events:
-            ports.index.events_caused_by(event.id)
-            ports.index.events_triggered_by(event.note)
-        assert ports.index.model_totals()["calls"] >= 2
-        ports.index.link_records()
-        ports.index.pending()
+            ports.index.events.caused_by(event.id)
+            ports.index.events.triggered_by(event.note)
+        assert ports.index.events.model_totals()["calls"] >= 2
+        ports.index.link_history.records()
+        ports.index.queue.pending()
         synchronise(ports)
 
 

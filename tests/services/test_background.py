@@ -74,7 +74,7 @@ def test_a_note_that_rests_rests_no_longer_once_a_command_wrote_it(tmp_path: Pat
     path = add(desk.ports, NewNote("The walrus sleeps.", title="Walrus"))
     write_note(tmp_path, path, "The penguin swims.\n")
     assert desk.round() == []
-    (note,) = desk.ports.index.summaries()
+    (note,) = desk.ports.index.notes.summaries()
     update(desk.ports, note, FieldEdits(content="The auk flies."))
     assert desk.round() == ["thinking", "learned"]
 

@@ -201,7 +201,7 @@ def test_looking_writes_nothing(tmp_path: Path) -> None:
     before = tree_hashes(tmp_path)
     find_duplicates(ports)
     assert tree_hashes(tmp_path) == before
-    assert ports.index.events() == []
+    assert ports.index.events.read() == []
 
 
 def test_a_text_that_is_there_is_known_before_it_is_added(tmp_path: Path) -> None:

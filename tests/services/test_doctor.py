@@ -99,7 +99,7 @@ def test_a_copy_gets_an_id_of_its_own_where_the_journal_names_the_original(
     after = tree_hashes(root)
     assert {path for path in after if after[path] != before.get(path)} == {"notes/A copy.md"}
     synchronise(ports)
-    event = ports.index.events(new)[-1]
+    event = ports.index.events.read(new)[-1]
     assert [(change.field, change.before, change.after) for change in event.changes] == [
         ("id", old, new)
     ]
@@ -123,7 +123,7 @@ def test_an_id_that_the_journal_does_not_explain_is_only_told(
 
 
 def test_two_notes_that_the_journal_both_names_are_only_told(ports: VaultPorts, root: Path) -> None:
-    note = next(ports.index.summaries())
+    note = next(ports.index.notes.summaries())
     write_note(root, "notes/Twin.md", (root / note.path).read_text())
     event = new_event(ports, "edit", by="person", note=note.id or "", path="notes/Twin.md")
     ports.changes.apply([], [event])
@@ -165,7 +165,7 @@ def test_links_to_other_files_and_to_left_out_notes_lead_somewhere(
 
 def test_the_machines_link_to_a_note_that_is_gone_is_removed(ports: VaultPorts, root: Path) -> None:
     path = add(ports, NewNote("Butter must be cold.", title="Butter"))
-    gone = ports.index.summary(path)
+    gone = ports.index.notes.summary(path)
     assert gone is not None
     machine_writes(ports, "notes/Dough.md", gone.key, links=["[[Butter]]"])
     clean = look(root)
@@ -181,7 +181,7 @@ def test_the_machines_link_to_a_note_that_is_gone_is_removed(ports: VaultPorts, 
     assert "Butter" in with_link
     assert "Butter" not in (root / "notes/Dough.md").read_text()
     synchronise(ports)
-    event = ports.index.events()[-1]
+    event = ports.index.events.read()[-1]
     assert (event.kind, event.by) == ("link", "machine")
     assert [each for each in look(root) if each.severity == "problem"] == []
 
@@ -190,7 +190,7 @@ def test_the_machines_link_stays_while_its_note_is_only_renamed(
     ports: VaultPorts, root: Path
 ) -> None:
     path = add(ports, NewNote("Butter must be cold.", title="Butter"))
-    note = ports.index.summary(path)
+    note = ports.index.notes.summary(path)
     assert note is not None
     machine_writes(ports, "notes/Dough.md", note.key, links=["[[Butter]]"])
     (root / path).rename(root / "notes/Cold butter.md")
@@ -281,7 +281,7 @@ def test_the_machines_links_stay_where_a_whole_folder_seems_to_be_missing(
     for number in range(12):
         path = add(ports, NewNote(f"Butter number {number}.", title=f"Butter {number}"))
         add(ports, NewNote(f"Flour number {number}.", title=f"Flour {number}"))
-        note = ports.index.summary(path)
+        note = ports.index.notes.summary(path)
         assert note is not None
         machine_writes(ports, f"notes/Flour {number}.md", note.key, links=[f"[[Butter {number}]]"])
         (root / path).unlink()

@@ -123,20 +123,20 @@ def test_each_event_names_its_cause_model_and_cost(tmp_path: Path) -> None:
     old = add_old(ports)
     path = add(ports, NewNote(NEW, title="Torn dough"))
     process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     assert summary is not None
-    events = {event.kind: event for event in ports.index.events(summary.key)}
+    events = {event.kind: event for event in ports.index.events.read(summary.key)}
     process = events["process"]
     assert process.cause == events["add"].id
     assert (process.calls, process.model) == (1, "scripted")
     assert events["construct"].cause == events["link"].cause == process.id
     assert events["link"].links[0].reason.startswith("Both are about butter")
-    older = ports.index.summary(old)
+    older = ports.index.notes.summary(old)
     assert older is not None
-    evolve = ports.index.events(older.key)[-1]
+    evolve = ports.index.events.read(older.key)[-1]
     assert (evolve.kind, evolve.cause, evolve.trigger) == ("evolve", process.id, summary.key)
     assert evolve.splice is not None and evolve.prompt and evolve.reason
-    assert ports.index.model_totals()["calls"] == 1
+    assert ports.index.events.model_totals()["calls"] == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for a lease")
@@ -177,14 +177,14 @@ def test_an_unchanged_note_costs_no_call_and_one_event_one_round(tmp_path: Path)
     process = process_of(ports, model)
     process.run(path, asked=True)
     synchronise(ports)
-    pending = [note.path for note in ports.index.pending()]
+    pending = [note.path for note in ports.index.queue.pending()]
     assert path not in pending
     # The evolved note's text is unchanged, so nothing follows from its evolution.
     assert "Lamination" in old
-    done = next(event for event in ports.index.events() if event.kind == "evolve")
-    hashes = {note.path: note.text_hash for note in ports.index.summaries()}
+    done = next(event for event in ports.index.events.read() if event.kind == "evolve")
+    hashes = {note.path: note.text_hash for note in ports.index.notes.summaries()}
     synchronise(ports)
-    assert {note.path: note.text_hash for note in ports.index.summaries()} == hashes
+    assert {note.path: note.text_hash for note in ports.index.notes.summaries()} == hashes
     assert done.path == old
     assert len(model.requests) == 1
 
@@ -230,11 +230,11 @@ def test_a_dead_model_leaves_the_note_pending_and_searchable(tmp_path: Path) -> 
     assert outcome.pending and outcome.failed
     assert outcome.problems == ("gone", "start it")
     assert tree_hashes(tmp_path) == before
-    assert list(ports.index.keyword_scores(["croissant"], 5)) == [path]
-    assert [(note.path, note.error) for note in ports.index.pending()] == [(path, "gone")]
+    assert list(ports.index.text.keyword_scores(["croissant"], 5)) == [path]
+    assert [(note.path, note.error) for note in ports.index.queue.pending()] == [(path, "gone")]
     again = process_of(ports, ScriptedModel([metadata])).run(path, asked=True)
     assert not again.pending
-    assert ports.index.pending() == []
+    assert ports.index.queue.pending() == []
 
 
 def test_a_dead_model_stops_a_batch_early(tmp_path: Path) -> None:
@@ -283,9 +283,9 @@ def test_a_declined_link_is_not_made_again(tmp_path: Path) -> None:
     path = add(ports, NewNote(NEW, title="Torn dough"))
     process_of(ports, ScriptedModel([linking()])).run(path, asked=True)
     assert unlink(ports, note_named(ports.index, path), note_named(ports.index, old))
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     assert summary is not None
-    assert ownership(ports.index.events(summary.key)).declined
+    assert ownership(ports.index.events.read(summary.key)).declined
     outcome = process_of(ports, ScriptedModel([linking()])).run(path, asked=True)
     assert old not in [link.path for link in outcome.links]
 
@@ -432,8 +432,10 @@ def test_notes_that_break_the_model_keep_no_other_note_waiting(tmp_path: Path) -
 
     for _ in range(2):
         process = process_of(ports, Breaks())
-        evolve_many(process, [note.path for note in ports.index.pending()], asked=True)
-    assert [note.path for note in ports.index.pending()] == [f"notes/N{n}.md" for n in range(3)]
+        evolve_many(process, [note.path for note in ports.index.queue.pending()], asked=True)
+    assert [note.path for note in ports.index.queue.pending()] == [
+        f"notes/N{n}.md" for n in range(3)
+    ]
 
 
 def test_of_an_answer_to_both_steps_only_what_failed_is_asked_again(tmp_path: Path) -> None:
@@ -506,10 +508,10 @@ def test_a_link_is_recorded_as_made_by_who_chose_it(tmp_path: Path, said: object
     model = ScriptedModel([said] * 4)  # type: ignore[list-item]
     outcome = process_of(ports, model).run(path, asked=True)
     assert [link.title for link in outcome.links] == ["Lamination"]
-    events = ports.index.events(note_named(ports.index, path).key)
+    events = ports.index.events.read(note_named(ports.index, path).key)
     (made,) = (event for event in events if event.kind == "link")
     assert made.model == ("amem analyzer" if said == "no JSON" else "scripted")
-    totals = ports.index.model_totals()
+    totals = ports.index.events.model_totals()
     assert totals["calls"] == len(model.requests) and totals["notes"] == 1
 
 

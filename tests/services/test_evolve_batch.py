@@ -36,12 +36,12 @@ def process_of(ports: VaultPorts, model: LanguageModel | None = None) -> MemoryP
 
 def batch_of(ports: VaultPorts, model: LanguageModel | None = None) -> EvolveBatch:
     process = process_of(ports, model)
-    return EvolveBatch(process, ports.index.unprocessed())
+    return EvolveBatch(process, ports.index.queue.unprocessed())
 
 
 def runs(ports: VaultPorts) -> Counter[str]:
     synchronise(ports)
-    return Counter(event.path for event in ports.index.events() if event.kind == "process")
+    return Counter(event.path for event in ports.index.events.read() if event.kind == "process")
 
 
 def test_a_run_that_ends_in_the_middle_is_gone_on_with(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_spent_budget_ends_the_run_and_counts_against_no_note(tmp_path: Path) 
     batch = batch_of(ports, ScriptedModel([BudgetSpent("spent", hint="tomorrow")]))
     assert list(batch.outcomes()) == []
     assert (batch.reached, batch.stopped) == (0, ("spent", "tomorrow"))
-    assert ports.index.unprocessed() == [f"n{n:02}.md" for n in range(4)]
+    assert ports.index.queue.unprocessed() == [f"n{n:02}.md" for n in range(4)]
 
 
 def test_a_folder_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:

@@ -48,14 +48,14 @@ def rename(ports: VaultPorts, root: Path, old: str, new: str) -> None:
 
 def test_a_link_follows_a_renamed_note_and_stays_the_machines(tmp_path: Path) -> None:
     ports, old, new = linked_vault(tmp_path)
-    target = ports.index.summary(old)
+    target = ports.index.notes.summary(old)
     assert target is not None and target.id is not None
     rename(ports, tmp_path, old, "notes/Butter temperature.md")
     assert follow_moves(ports, {target.id}) == [new]
     assert links_of(ports, new) == ("[[Butter temperature]]",)
-    summary = ports.index.summary(new)
+    summary = ports.index.notes.summary(new)
     assert summary is not None and summary.id is not None
-    owned = ownership(ports.index.events(summary.id)).links[target.id]
+    owned = ownership(ports.index.events.read(summary.id)).links[target.id]
     assert (owned.text, owned.by) == ("[[Butter temperature]]", "machine")
     assert owned.reason
     assert follow_moves(ports) == []
@@ -107,16 +107,16 @@ def test_following_can_be_taken_back(tmp_path: Path) -> None:
     before = (tmp_path / new).read_bytes()
     rename(ports, tmp_path, old, "notes/Butter.md")
     follow_moves(ports)
-    event = ports.index.events()[-1]
+    event = ports.index.events.read()[-1]
     undo(ports, event.id)
     assert (tmp_path / new).read_bytes() == before
 
 
 def machine_link(ports: VaultPorts, source: str, target: str) -> None:
     """A link as the memory process writes it, also where another one of this text is there."""
-    summary = ports.index.summary(target)
+    summary = ports.index.notes.summary(target)
     assert summary is not None
-    text = format_link(shortest_target(target, ports.index))
+    text = format_link(shortest_target(target, ports.index.names))
     record = LinkRecord(summary.key, target, text, "related", 0.9, "alike")
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(source))

@@ -52,7 +52,7 @@ def text_of(root: Path, path: str) -> str:
 def links_of(ports: VaultPorts, path: str) -> list[str | None]:
     """Where the links in a note's text lead."""
     text = body_bytes(ports.vault.read(path).raw).decode("utf-8")
-    return [resolve(link.target, path, ports.index) for link in find_links(text)]
+    return [resolve(link.target, path, ports.index.names) for link in find_links(text)]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_relations_of_basic_memory_are_the_persons_with_their_reasons(
     bring_in(ports, DATA / "basic-memory", folder="")
     records = {
         record.path: (record.relation, record.reason, record.by)
-        for (source, _), record in ports.index.link_records().items()
+        for (source, _), record in ports.index.link_history.records().items()
         if source == "projects/Water Plan.md"
     }
     assert records == {
@@ -405,7 +405,7 @@ def test_what_is_imported_is_the_persons(ports: VaultPorts) -> None:
         owned = owned_by_machine(ports.index, note.id)
         assert not owned.keywords and not owned.tags and owned.context is None
         assert all(record.by == "person" for record in owned.links.values())
-        assert {event.by for event in ports.index.events(note.id)} == {"person"}
+        assert {event.by for event in ports.index.events.read(note.id)} == {"person"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX names and links")

@@ -34,9 +34,9 @@ def evolve(ports: VaultPorts, path: str, context: str) -> None:
 
 
 def owned(ports: VaultPorts, path: str) -> Ownership:
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     assert summary is not None and summary.id is not None
-    return ownership(ports.index.events(summary.id))
+    return ownership(ports.index.events.read(summary.id))
 
 
 def send(name: str, source: Path, target: Path) -> None:
@@ -65,7 +65,7 @@ def test_what_the_machine_wrote_stays_its_own_where_the_journal_comes_later(
         second.clock.now()
     send("notes/*.md", here, there)
     synchronise(second)
-    assert second.index.events()[-1].kind == "release"
+    assert second.index.events.read()[-1].kind == "release"
     send(".amem/journal/*first.jsonl", here, there)
     synchronise(second)
     assert owned(second, path) == before

@@ -71,7 +71,7 @@ def said_by_person(path: Path, text: str) -> None:
 
 
 def last(ports: VaultPorts, title: str, kind: str) -> Event:
-    events = ports.index.events(note_named(ports.index, title).key)
+    events = ports.index.events.read(note_named(ports.index, title).key)
     return [event for event in events if event.kind == kind][-1]
 
 
@@ -146,12 +146,12 @@ def test_a_link_that_is_still_borne_out_stays_to_the_byte(ports: VaultPorts) -> 
     then = record(ports, "Morning batch", "Lamination of dough")
     said_by_person(path, f"{NEW} Next time the butter waits on the bench.")
     before = path.read_bytes()
-    events = len(ports.index.events(note_named(ports.index, "Morning batch").key))
+    events = len(ports.index.events.read(note_named(ports.index, "Morning batch").key))
     outcome = run(ports, "Morning batch")
     assert (outcome.links, outcome.changed_links) == ((), ())
     assert path.read_bytes() == before
     assert record(ports, "Morning batch", "Lamination of dough") == then
-    after = ports.index.events(note_named(ports.index, "Morning batch").key)
+    after = ports.index.events.read(note_named(ports.index, "Morning batch").key)
     assert [event.kind for event in after[events:]] == ["process"]
 
 
@@ -220,15 +220,15 @@ def test_a_text_that_now_says_that_it_replaces_a_note_turns_the_link_into_that(
     (changed,) = run(ports, "Morning batch").changed_links
     assert changed.after is not None and changed.after.relation == "supersedes"
     assert path.read_bytes() == before
-    assert [each.relation for each in ports.index.overruling()] == ["supersedes"]
+    assert [each.relation for each in ports.index.link_history.superseded()] == ["supersedes"]
     event = last(ports, "Morning batch", "link")
     undo(ports, event.id)
-    assert path.read_bytes() == before and ports.index.overruling() == []
+    assert path.read_bytes() == before and ports.index.link_history.superseded() == []
     then = record(ports, "Morning batch", "Lamination of dough")
     assert then == event.links_before[0]
     again = last(ports, "Morning batch", "undo")
     undo(ports, again.id)
-    assert [each.relation for each in ports.index.overruling()] == ["supersedes"]
+    assert [each.relation for each in ports.index.link_history.superseded()] == ["supersedes"]
 
 
 def test_a_text_that_no_longer_says_so_takes_the_word_back(ports: VaultPorts) -> None:
@@ -238,7 +238,7 @@ def test_a_text_that_no_longer_says_so_takes_the_word_back(ports: VaultPorts) ->
     said_by_person(path, f"{NEW} See [[Lamination of dough]].")
     (changed,) = run(ports, "Morning batch").changed_links
     assert changed.after is not None and changed.after.relation == "related"
-    assert ports.index.overruling() == []
+    assert ports.index.link_history.superseded() == []
 
 
 def chained(ports: VaultPorts) -> None:
@@ -299,10 +299,10 @@ def test_a_note_that_is_not_linked_keeps_its_links(ports: VaultPorts) -> None:
 
 def test_what_says_the_same_is_no_change(ports: VaultPorts) -> None:
     chained(ports)
-    events = len(ports.index.events())
+    events = len(ports.index.events.read())
     for same in (change(), change(strength=0.52), change(relation="related"), change(strength=0.5)):
         assert carry_out(ports, "Third", [same]).changed_links == ()
-    assert {event.kind for event in ports.index.events()[events:]} == {"process"}
+    assert {event.kind for event in ports.index.events.read()[events:]} == {"process"}
 
 
 def test_a_link_that_was_changed_again_is_taken_back_with_what_built_on_it(

@@ -23,6 +23,7 @@ from amem_cli.services.undo import undo, undo_since
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import ScriptedModel
+from tests.index_dump import canonical_dump
 from tests.vaults import open_vault, write_note
 
 OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
@@ -71,7 +72,7 @@ def rebuilt(ports: VaultPorts, root: Path) -> VaultPorts:
     fresh = open_vault(root, index="fresh.db")
     synchronise(fresh)
     assert isinstance(ports.index, SqliteIndex) and isinstance(fresh.index, SqliteIndex)
-    live, new = ports.index.canonical_dump(), fresh.index.canonical_dump()
+    live, new = canonical_dump(ports.index), canonical_dump(fresh.index)
     assert set(live["decisions"]) == set(new["decisions"])
     return fresh
 
@@ -84,7 +85,7 @@ def by_editor(ports: VaultPorts, root: Path) -> None:
 
 
 def by_undo(ports: VaultPorts, root: Path) -> None:
-    events = ports.index.events(note_named(ports.index, "Morning batch").key)
+    events = ports.index.events.read(note_named(ports.index, "Morning batch").key)
     undo(ports, next(each.id for each in events if each.kind == "process"))
     assert note_named(ports.index, "Morning batch").id is None
 
@@ -115,8 +116,8 @@ def test_a_note_in_the_place_of_one_that_moved_is_free_of_its_decisions(
     (tmp_path / "Morning batch.md").rename(tmp_path / "Moved.md")
     write_note(tmp_path, "Morning batch.md", f"{SAME_DAY}{NEW}\n")
     synchronise(ports)
-    assert ports.index.taken_apart("Moved.md") == {"Lamination of dough.md"}
-    assert ports.index.taken_apart("Morning batch.md") == set()
+    assert ports.index.link_history.unlinked("Moved.md") == {"Lamination of dough.md"}
+    assert ports.index.link_history.unlinked("Morning batch.md") == set()
 
 
 def test_nothing_is_said_of_a_note_in_the_place_of_one_that_is_gone(
@@ -128,7 +129,7 @@ def test_nothing_is_said_of_a_note_in_the_place_of_one_that_is_gone(
     synchronise(ports)
     assert add(ports, NewNote("Frost.", title="Morning batch", folder="")) == "Morning batch.md"
     (decided,) = decisions(ports.index).links
-    assert ports.index.summary(decided.source) is None
+    assert ports.index.notes.summary(decided.source) is None
 
 
 def test_after_a_move_and_a_change_an_index_made_anew_is_the_same(
@@ -156,7 +157,11 @@ def test_taking_back_all_since_a_moment_is_no_word_on_any_one_link(
     linked(ports)
     undo_since(ports, "2000-01-01")
     assert "links:" not in (tmp_path / "Morning batch.md").read_text()
-    assert rebuilt(ports, tmp_path).index.decided_links(9) == ports.index.decided_links(9) == []
+    assert (
+        rebuilt(ports, tmp_path).index.link_history.decided(9)
+        == ports.index.link_history.decided(9)
+        == []
+    )
     rewrite(tmp_path, "Morning batch", "Butter again: Lamination of dough at 4 degrees tears.")
     assert [made.title for made in run(ports, "Morning batch").links] == ["Lamination of dough"]
 
@@ -172,8 +177,12 @@ def test_taking_back_a_merge_is_no_word_on_the_links_that_it_redirected(
     assert "[[Kept]]" in (tmp_path / "Morning batch.md").read_text()
     undo(ports, done.event)
     assert "[[Lamination of dough]]" in (tmp_path / "Morning batch.md").read_text()
-    assert rebuilt(ports, tmp_path).index.decided_links(9) == ports.index.decided_links(9) == []
-    assert ports.index.taken_apart("Morning batch.md") == set()
+    assert (
+        rebuilt(ports, tmp_path).index.link_history.decided(9)
+        == ports.index.link_history.decided(9)
+        == []
+    )
+    assert ports.index.link_history.unlinked("Morning batch.md") == set()
 
 
 def test_a_link_that_a_person_makes_again_is_wanted(ports: VaultPorts) -> None:
@@ -191,13 +200,13 @@ def test_a_persons_link_to_what_the_machine_linked_makes_it_theirs(ports: VaultP
     other = note_named(ports.index, "Lamination of dough")
     assert link(ports, one, other, relation="supports", reason="the butter")
     assert not link(ports, one, other)
-    (record,) = ports.index.link_records(one.path).values()
+    (record,) = ports.index.link_history.records(one.path).values()
     assert (record.by, record.relation, record.reason) == ("person", "supports", "the butter")
     (feedback,) = decisions(ports.index).by_judge()
     assert (feedback.judge, feedback.kept, feedback.removed) == ("amem analyzer", 1, 0)
-    edit = ports.index.events(note_named(ports.index, "Morning batch").key)[-1]
+    edit = ports.index.events.read(note_named(ports.index, "Morning batch").key)[-1]
     undo(ports, edit.id)
-    (record,) = ports.index.link_records(one.path).values()
+    (record,) = ports.index.link_history.records(one.path).values()
     assert record.by == "machine"
 
 
@@ -286,14 +295,14 @@ def test_a_model_may_weigh_anew_the_links_of_a_note_whose_text_changed(
 ) -> None:
     linked(ports)
     one = note_named(ports.index, "Morning batch")
-    (before,) = ports.index.link_records(one.path).values()
+    (before,) = ports.index.link_history.records(one.path).values()
     rewrite(tmp_path, "Morning batch", "It was 14 degrees.")
     model = ScriptedModel([saying(now)] * 4)  # type: ignore[list-item]
     (changed,) = run(ports, "Morning batch", model).changed_links
     (shown,) = lines_after(model.requests[0], STANDING)
     assert shown.startswith("l1 new note to n1: related, ")
     assert changed.reason == "The butter of the dough was warm after all."
-    after = [record.strength for record in ports.index.link_records(one.path).values()]
+    after = [record.strength for record in ports.index.link_history.records(one.path).values()]
     assert after == ([] if change is None else [min(1.0, round(before.strength + change, 2))])
 
 

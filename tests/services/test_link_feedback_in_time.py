@@ -93,7 +93,7 @@ def right_and_made(root: Path, *, learn: bool) -> tuple[int, int]:
         outcome = MemoryProcess(ports, encoder, model, settings).run(path, asked=True)
         made.append([frozenset((note["title"], each.title)) in pairs for each in outcome.links])
         if number % LOOKS_EVERY == 0:
-            for (source, _), record in ports.index.link_records().items():
+            for (source, _), record in ports.index.link_history.records().items():
                 one, other = note_named(ports.index, source), note_named(ports.index, record.path)
                 decide = link if frozenset((one.title, other.title)) in pairs else unlink
                 decide(ports, one, other)

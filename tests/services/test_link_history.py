@@ -25,6 +25,7 @@ from amem_cli.services.thought import Construction, Linking, Step, Thought
 from amem_cli.services.undo import undo, undo_since
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
+from tests.index_dump import canonical_dump
 from tests.vaults import open_vault
 
 TEXTS = (
@@ -120,7 +121,9 @@ class Run:
 
     def undo(self, one: int, other: int) -> None:
         """Take back one thing, and bring it back: nothing has changed then."""
-        events = [each for each in self.ports.index.events() if each.kind in ("link", "evolve")]
+        events = [
+            each for each in self.ports.index.events.read() if each.kind in ("link", "evolve")
+        ]
         if not events:
             return
         before, said = self.bytes(), self.records()
@@ -130,7 +133,7 @@ class Run:
         except SettingsError:
             assert (self.bytes(), self.records()) == (before, said)
             return
-        taken_back = [each for each in self.ports.index.events() if each.kind == "undo"][-1]
+        taken_back = [each for each in self.ports.index.events.read() if each.kind == "undo"][-1]
         undo(self.ports, taken_back.id, cascade=True)
         if not other % 2:
             assert self.records() == said
@@ -139,7 +142,7 @@ class Run:
         return {path: (self.root / path).read_bytes() for path in self.persons}
 
     def records(self) -> Mapping[tuple[str, str], LinkRecord]:
-        return dict(self.ports.index.link_records())
+        return dict(self.ports.index.link_history.records())
 
 
 @settings(max_examples=25, deadline=None)
@@ -149,13 +152,13 @@ def test_taking_back_all_that_the_machine_did_restores_every_byte(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Path(folder))
-        first = run.ports.index.events()[0].id
+        first = run.ports.index.events.read()[0].id
         for name, one, other in steps:
             getattr(run, name)(one, other)
         fresh = open_vault(run.root, index="fresh.db")
         synchronise(fresh)
         assert isinstance(run.ports.index, SqliteIndex) and isinstance(fresh.index, SqliteIndex)
-        live, rebuilt = run.ports.index.canonical_dump(), fresh.index.canonical_dump()
+        live, rebuilt = canonical_dump(run.ports.index), canonical_dump(fresh.index)
         assert set(live["overruled"]) == set(rebuilt["overruled"])
         try:
             undo_since(run.ports, first)
@@ -163,6 +166,6 @@ def test_taking_back_all_that_the_machine_did_restores_every_byte(
             assert "changed nothing" in error.message
         assert run.bytes() == run.persons
         assert run.records() == {}
-        assert run.ports.index.overruling() == []
+        assert run.ports.index.link_history.superseded() == []
         fresh.index.close()
         run.ports.index.close()

@@ -29,6 +29,7 @@ from amem_cli.services.sync import embed_missing, refresh, synchronise
 from amem_cli.services.undo import undo, undo_since
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
+from tests.index_dump import canonical_dump
 from tests.services.test_undo import machine_sets, own, remember
 from tests.vaults import open_vault, tree_hashes, write_note
 
@@ -54,7 +55,7 @@ def vault(root: Path, **notes: str) -> VaultPorts:
 def both(
     ports: VaultPorts, kept: str = "Kept.md", other: str = "Other.md"
 ) -> tuple[NoteSummary, NoteSummary]:
-    one, two = ports.index.summary(kept), ports.index.summary(other)
+    one, two = ports.index.notes.summary(kept), ports.index.notes.summary(other)
     assert one is not None
     assert two is not None
     return one, two
@@ -120,7 +121,7 @@ def test_links_lead_to_the_kept_note_in_every_form(tmp_path: Path) -> None:
         "`[[Other]]` %%[[Other]]%% [[Second]] [[Otherwise]] [w](https://x.org/Other.md)\n"
     )
     # A link by an alias follows by itself.
-    assert resolve("Second", "Linking.md", ports.index) == "Kept.md"
+    assert resolve("Second", "Linking.md", ports.index.names) == "Kept.md"
 
 
 def test_links_between_folders_and_with_blanks_lead_to_the_kept_note(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_links_between_folders_and_with_blanks_lead_to_the_kept_note(tmp_path: P
     assert text(tmp_path, "c/d/Far") == (
         "[x](../../a/Ma%20né%20%281%29.md) [y](/a/Ma%20né%20%281%29.md) [[Ma né (1)]]\n"
     )
-    assert [path for path, _ in ports.index.links_to("a/Ma né (1).md")] == ["c/d/Far.md"] * 3
+    assert [path for path, _ in ports.index.links.incoming("a/Ma né (1).md")] == ["c/d/Far.md"] * 3
 
 
 def test_links_and_pictures_of_the_other_mean_the_same_in_another_folder(tmp_path: Path) -> None:
@@ -206,7 +207,7 @@ def test_a_link_in_the_kept_text_stays_and_is_told(tmp_path: Path) -> None:
     done = merged(ports)
     assert done.left == ("Kept.md itself links to “Other”; its text stays as it is",)
     assert "See [[Other]].\n" in text(tmp_path, "Kept")
-    assert resolve("Other", "Kept.md", ports.index) == "Kept.md"
+    assert resolve("Other", "Kept.md", ports.index.names) == "Kept.md"
 
 
 def test_a_text_that_ends_in_a_code_block_is_refused(tmp_path: Path) -> None:
@@ -222,14 +223,14 @@ def test_a_note_is_not_merged_with_itself(tmp_path: Path) -> None:
 
 def test_a_trial_writes_nothing(tmp_path: Path) -> None:
     ports = vault(tmp_path)
-    before, events = tree_hashes(tmp_path), ports.index.events()
-    one, two = ports.index.summary("Kept.md"), ports.index.summary("Other.md")
+    before, events = tree_hashes(tmp_path), ports.index.events.read()
+    one, two = ports.index.notes.summary("Kept.md"), ports.index.notes.summary("Other.md")
     assert one is not None
     assert two is not None
     trial = merge(ports, one, two, dry_run=True)
     assert trial.event == ""
     assert "## Other (2026-01-01)" in trial.appended
-    assert (tree_hashes(tmp_path), ports.index.events()) == (before, events)
+    assert (tree_hashes(tmp_path), ports.index.events.read()) == (before, events)
 
 
 def test_an_edit_since_is_no_loss(tmp_path: Path) -> None:
@@ -262,7 +263,7 @@ def test_a_note_that_an_editor_saves_meanwhile_stops_the_whole_merge(tmp_path: P
     assert (text(tmp_path, "Kept"), text(tmp_path, "Other")) == (KEPT, OTHER)
     assert text(tmp_path, "Linking") == "Saved [[Other]] meanwhile.\n"
     synchronise(ports)
-    assert [event for event in ports.index.events() if event.kind == "merge"] == []
+    assert [event for event in ports.index.events.read() if event.kind == "merge"] == []
 
 
 def test_the_machines_words_stay_the_machines_and_a_persons_a_persons(tmp_path: Path) -> None:
@@ -297,7 +298,7 @@ def test_a_persons_context_comes_before_the_machines(tmp_path: Path) -> None:
 def machine_links(ports: VaultPorts, source: str, target: str) -> None:
     """The machine links a note to another."""
     draft = NoteDraft(ports, ports.vault.read(source))
-    summary = ports.index.summary(target)
+    summary = ports.index.notes.summary(target)
     assert summary is not None
     written = f"[[{summary.title}]]"
     record = LinkRecord(summary.key, target, written, "supports", 0.7, "alike")
@@ -320,7 +321,7 @@ def test_the_machines_links_stay_its_own_and_are_no_verdict_of_a_persons(tmp_pat
         (record,) = owned.links.values()
         assert (record.path, record.by, record.relation) == (paths[target], "machine", "supports")
         assert owned.declined == frozenset()
-    assert ports.index.decided_links(10) == []
+    assert ports.index.link_history.decided(10) == []
     undo(ports, done.event)
     assert files(tmp_path) == before
     owned = owned_by_machine(ports.index, own(ports, paths["S"]).id or "")
@@ -333,7 +334,7 @@ def test_two_links_become_one_and_none_leads_to_itself(tmp_path: Path) -> None:
     )
     write_note(tmp_path, "Third.md", "Third.\n")
     synchronise(ports)
-    kept, other = ports.index.summary("Kept.md"), ports.index.summary("Other.md")
+    kept, other = ports.index.notes.summary("Kept.md"), ports.index.notes.summary("Other.md")
     assert kept is not None
     assert other is not None
     link(ports, kept, other)
@@ -352,9 +353,9 @@ def test_a_note_in_which_only_links_changed_needs_no_model_again(tmp_path: Path)
     source = add(ports, NewNote("See [[O]] about it.", title="S"))
     for path in (*paths.values(), source):
         remember(ports, path)
-    assert ports.index.pending() == []
+    assert ports.index.queue.pending() == []
     merged(ports, paths["K"], paths["O"])
-    assert [note.path for note in ports.index.pending()] == [paths["K"]]
+    assert [note.path for note in ports.index.queue.pending()] == [paths["K"]]
 
 
 def test_a_copy_with_the_same_id_is_merged_and_comes_back(tmp_path: Path) -> None:
@@ -397,7 +398,7 @@ def test_a_rebuilt_index_is_the_same(tmp_path: Path) -> None:
     fresh = open_vault(tmp_path, index="fresh.db")
     synchronise(fresh)
     embed_missing(fresh, FakeEncoder())
-    live, rebuilt = (each.index.canonical_dump() for each in (ports, fresh))  # type: ignore[attr-defined]
+    live, rebuilt = (canonical_dump(each.index) for each in (ports, fresh))
     for table, rows in live.items():
         assert set(rows) == set(rebuilt[table]), table
 
@@ -405,7 +406,7 @@ def test_a_rebuilt_index_is_the_same(tmp_path: Path) -> None:
 def test_history_tells_of_the_merge(tmp_path: Path) -> None:
     ports = vault(tmp_path)
     done = merged(ports)
-    events: list[Event] = ports.index.events("20260101000000")
+    events: list[Event] = ports.index.events.read("20260101000000")
     assert [(event.kind, event.by, event.id) for event in events] == [
         ("merge", "person", done.event)
     ]
@@ -420,7 +421,7 @@ def test_a_property_that_came_with_one_merge_follows_the_next(tmp_path: Path) ->
     synchronise(ports)
     mentions = links_in_other_properties(ports)
     for kept, other in (("A", "B"), ("C", "D")):
-        pair = [ports.index.summary(f"{name}.md") for name in (kept, other)]
+        pair = [ports.index.notes.summary(f"{name}.md") for name in (kept, other)]
         assert pair[0] is not None
         assert pair[1] is not None
         merge(ports, pair[0], pair[1], mentions=mentions)
@@ -473,7 +474,7 @@ def test_a_note_with_a_link_that_cannot_be_written_is_named_before_anything_is_d
     with pytest.raises(SettingsError, match=r"is read-only; 3 more cannot be written; their links"):
         merge(ports, *both(ports))
     assert files(tmp_path) == before
-    assert ports.index.events() == []
+    assert ports.index.events.read() == []
 
 
 def test_a_kept_note_that_cannot_be_written_is_told_by_a_trial_too(tmp_path: Path) -> None:

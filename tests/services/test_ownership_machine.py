@@ -42,6 +42,7 @@ from amem_cli.services.undo import undo, undo_since
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel
+from tests.index_dump import canonical_dump
 from tests.vaults import open_vault
 
 NAMES = PropertyNames()
@@ -102,12 +103,12 @@ class Ownership(RuleBasedStateMachine):
         synchronise(self.ports)
         embed_missing(self.ports, self.encoder)
         assert isinstance(self.ports.index, SqliteIndex)
-        live = self.ports.index.canonical_dump()
+        live = canonical_dump(self.ports.index)
         fresh = open_vault(self.root, index="fresh.db")
         synchronise(fresh)
         embed_missing(fresh, self.encoder)
         assert isinstance(fresh.index, SqliteIndex)
-        rebuilt = fresh.index.canonical_dump()
+        rebuilt = canonical_dump(fresh.index)
         for table, rows in live.items():
             assert set(rows) ^ set(rebuilt[table]) == set(), table
         fresh.index.close()
@@ -226,7 +227,10 @@ class Ownership(RuleBasedStateMachine):
     def links_and_unlinks_by_command(self, choice: int, other: int) -> None:
         source, target = self._pick(choice), self._pick(other)
         synchronise(self.ports)
-        first, second = self.ports.index.summary(source), self.ports.index.summary(target)
+        first, second = (
+            self.ports.index.notes.summary(source),
+            self.ports.index.notes.summary(target),
+        )
         if source == target or first is None or second is None:
             return
         if other % 3 == 0:
@@ -240,7 +244,7 @@ class Ownership(RuleBasedStateMachine):
     def updates_by_command(self, choice: int, drop: bool) -> None:
         path, n = self._pick(choice), self._number()
         synchronise(self.ports)
-        summary = self.ports.index.summary(path)
+        summary = self.ports.index.notes.summary(path)
         assert summary is not None
         gone = list(self._read(path).keywords)[:1] if drop else []
         edits = FieldEdits(add_tags=[f"pt{n}"], remove_keywords=gone)
@@ -278,11 +282,11 @@ class Ownership(RuleBasedStateMachine):
     def removes_by_command_and_takes_it_back(self, choice: int) -> None:
         path = self._pick(choice)
         synchronise(self.ports)
-        summary = self.ports.index.summary(path)
+        summary = self.ports.index.notes.summary(path)
         assert summary is not None
         remove(self.ports, summary)
         assert not (self.root / path).exists()
-        event = [each for each in self.ports.index.events() if each.kind == "remove"][-1]
+        event = [each for each in self.ports.index.events.read() if each.kind == "remove"][-1]
         undo(self.ports, event.id)
 
     @precondition(lambda self: len(self.notes) > 2 and not self.merged)
@@ -292,7 +296,7 @@ class Ownership(RuleBasedStateMachine):
         if first == second:
             return
         synchronise(self.ports)
-        kept, gone = self.ports.index.summary(first), self.ports.index.summary(second)
+        kept, gone = self.ports.index.notes.summary(first), self.ports.index.notes.summary(second)
         assert kept is not None
         assert gone is not None
         before = {path: (self.root / path).read_bytes() for path in self.notes}
@@ -314,7 +318,7 @@ class Ownership(RuleBasedStateMachine):
     ) -> None:
         kinds = ("process", "construct", "link", "evolve")
         synchronise(self.ports)
-        recorded = self.ports.index.events()
+        recorded = self.ports.index.events.read()
         machines = {each.id for each in recorded if each.by == "machine" and each.kind in kinds}
         events = [each for each in recorded if {each.id, each.cause} & machines]
         events = [each for each in events if each.id in machines or each.kind == "undo"]
@@ -364,11 +368,11 @@ class Ownership(RuleBasedStateMachine):
         self, ports: VaultPorts, path: str, numbers: list[int], *, review: bool = False
     ) -> None:
         """Carry out what no check has looked at: drop all there is, add and rewrite at will."""
-        if ports.index.summary(path) is None:
+        if ports.index.notes.summary(path) is None:
             return
         others = [
             each.path
-            for each in ports.index.summaries()
+            for each in ports.index.notes.summaries()
             if each.path != path and each.path in self.notes
         ]
         evolutions = []

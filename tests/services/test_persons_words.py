@@ -33,7 +33,7 @@ def with_header(note_id: str, **fields: object) -> str:
 
 def machine_links(ports: VaultPorts, path: str, target: str) -> None:
     """The machine links a note to another."""
-    summary = ports.index.summary(target)
+    summary = ports.index.notes.summary(target)
     assert summary is not None
     draft = NoteDraft(ports, ports.vault.read(path))
     text = f"[[{target.removesuffix('.md')}]]"
@@ -67,7 +67,7 @@ def test_removing_a_note_leaves_a_persons_second_link_to_it(tmp_path: Path) -> N
     write_note(tmp_path, "a.md", with_header("20260101000000", links=["[[B|mine]]"]))
     synchronise(ports)
     machine_links(ports, "a.md", "B.md")
-    target = ports.index.summary("B.md")
+    target = ports.index.notes.summary("B.md")
     assert target is not None
     removal = remove(ports, target)
     assert own(ports, "a.md").links == ("[[B|mine]]",)
@@ -92,7 +92,7 @@ def test_adding_a_keyword_leaves_the_others_as_they_are_written(tmp_path: Path) 
     keywords = ["Rust", "rust", "two  spaces"]
     write_note(tmp_path, "a.md", with_header("20260101000000", keywords=keywords))
     synchronise(ports)
-    summary = ports.index.summary("a.md")
+    summary = ports.index.notes.summary("a.md")
     assert summary is not None
     update(ports, summary, FieldEdits(add_keywords=["x", "RUST"]))
     assert own(ports, "a.md").keywords == (*keywords, "x")
@@ -126,7 +126,7 @@ def test_what_was_turned_down_is_not_done_when_review_is_switched_off(tmp_path: 
     propose(ports)
     reject(ports, waiting(ports))
     before = (tmp_path / old).read_bytes()
-    path = ports.index.find("Torn dough")[0].path
+    path = ports.index.notes.find("Torn dough")[0].path
     type_into(tmp_path, path, NEW, f"{NEW} Again.")
     synchronise(ports)
     encoder = FakeEncoder()
@@ -170,8 +170,8 @@ def test_the_text_of_a_very_large_note_can_be_brought_back(tmp_path: Path) -> No
     write_note(tmp_path, "a.md", with_header("20260101000000") + "\n" * 1_900_000)
     synchronise(ports)
     before = (tmp_path / "a.md").read_bytes()
-    summary = ports.index.summary("a.md")
+    summary = ports.index.notes.summary("a.md")
     assert summary is not None
     update(ports, summary, FieldEdits(content="\n\x01" * 500_000 + "x"))
-    undo(ports, ports.index.events()[-1].id)
+    undo(ports, ports.index.events.read()[-1].id)
     assert (tmp_path / "a.md").read_bytes() == before

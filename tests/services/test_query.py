@@ -152,7 +152,7 @@ def test_a_long_note_is_not_found_for_its_length(tmp_path: Path) -> None:
         for hit in search(ports.index, said, encoder=FakeEncoder(), mode="semantic", limit=20)
     }
     assert scores["note short.md"] > scores["note long.md"] > 0.5
-    assert ports.index.passage_counts(["note long.md", "none.md"])["note long.md"] > 8
+    assert ports.index.text.passage_counts(["note long.md", "none.md"])["note long.md"] > 8
 
 
 def test_filters_hold_for_what_time_and_links_bring(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_long_text_as_question_and_odd_ones_just_work(tmp_path: Path) -> None:
 )
 def test_a_mere_date_is_no_moment(tmp_path: Path, date: str) -> None:
     ports = a_vault(tmp_path, {"a.md": said_at(date, "one"), "b.md": said_at(date, "two")})
-    assert ports.index.written_next("a.md", 3) == ([], [])
+    assert ports.index.notes.neighbours_in_time("a.md", 3) == ([], [])
 
 
 def test_a_moved_note_takes_its_place_in_the_other_folder(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_moved_note_takes_its_place_in_the_other_folder(tmp_path: Path) -> Non
     ports = a_vault(tmp_path, {**notes, **fillers()})
     (tmp_path / "inbox/answer.md").rename(tmp_path / "talk/answer.md")
     synchronise(ports)
-    assert ports.index.written_next("talk/question.md", 3) == (
+    assert ports.index.notes.neighbours_in_time("talk/question.md", 3) == (
         [],
         [("talk/answer.md", "2024-05-01T10:00:20")],
     )
@@ -261,7 +261,7 @@ def test_the_snippet_is_of_the_passage_that_was_near_where_words_do_not_decide(
     tmp_path: Path, mode: Mode
 ) -> None:
     ports = a_vault(tmp_path, {"long.md": LONG, **fillers()})
-    assert len(ports.index.passages("long.md")) == 3
+    assert len(ports.index.text.passages("long.md")) == 3
 
     class Meaning(FakeEncoder):
         def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
@@ -297,12 +297,12 @@ def test_a_hub_of_many_links_is_resolved_as_each_link_alone(tmp_path: Path) -> N
     ports = a_vault(tmp_path, notes)
     one_by_one = [
         (target, link)
-        for link in ports.index.links_of("hub.md")
-        if (target := resolve(link.target, "hub.md", ports.index)) is not None
+        for link in ports.index.links.written("hub.md")
+        if (target := resolve(link.target, "hub.md", ports.index.names)) is not None
     ]
-    assert ports.index.links_from("hub.md") == one_by_one
+    assert ports.index.links.outgoing("hub.md") == one_by_one
     assert len(one_by_one) == 43
-    assert {path for path, _ in ports.index.links_to("hub.md")} == {
+    assert {path for path, _ in ports.index.links.incoming("hub.md")} == {
         f"many/n{i}.md" for i in range(40)
     }
 

@@ -17,6 +17,7 @@ from amem_cli.services.query import search
 from amem_cli.services.sync import embed_missing, synchronise
 from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
+from tests.index_dump import canonical_dump
 from tests.vaults import open_vault, write_note
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ def test_an_interrupted_change_goes_on_where_it_stopped(ports: VaultPorts, tmp_p
         embed_missing(ports, stopped)
     done = len(stopped.encoded)
     assert 100 <= done < COUNT
-    assert ports.index.encoder() == old.model_id
+    assert ports.index.vectors.encoder() == old.model_id
     assert best(ports, old) == "7.md"
     ports.index.close()
     opened, new = open_vault(tmp_path), FakeEncoder(name="new")
     assert embed_missing(opened, new) == COUNT - done
     assert len(new.encoded) == COUNT - done
-    assert opened.index.encoder() == new.model_id
+    assert opened.index.vectors.encoder() == new.model_id
     assert best(opened, new) == "7.md"
 
 
@@ -124,13 +125,13 @@ def test_the_way_back_embeds_only_what_was_written_meanwhile(
     assert embed_missing(ports, new) == 1
     assert embed_missing(ports, old) == 1
     assert old.encoded == ["7\npenguin"]
-    assert ports.index.encoder() == old.model_id
+    assert ports.index.vectors.encoder() == old.model_id
     assert isinstance(ports.index, SqliteIndex)
     anew = open_vault(tmp_path, index="anew.db")
     synchronise(anew)
     embed_missing(anew, old)
     assert isinstance(anew.index, SqliteIndex)
-    assert ports.index.canonical_dump() == anew.index.canonical_dump()
+    assert canonical_dump(ports.index) == canonical_dump(anew.index)
 
 
 def test_notes_written_during_the_change_are_found_before_and_after(
@@ -148,7 +149,7 @@ def test_notes_written_during_the_change_are_found_before_and_after(
             assert hit.note.path == "later.md"
 
     assert embed_missing(ports, new, progress=write_and_find) == COUNT + 1
-    assert ports.index.encoder() == other.index.encoder() == new.model_id
+    assert ports.index.vectors.encoder() == other.index.vectors.encoder() == new.model_id
     (hit, *_) = search(other.index, "zebra", encoder=new, mode="semantic")
     assert hit.note.path == "later.md"
 
@@ -157,10 +158,10 @@ def test_a_third_encoder_takes_the_place_of_the_unfinished_one(ports: VaultPorts
     with pytest.raises(KeyboardInterrupt):
         embed_missing(ports, StoppedEncoder(after=100, name="second"))
     third = FakeEncoder(name="third", dimension=32)
-    assert ports.index.count_to_embed(third.model_id) == COUNT
+    assert ports.index.vectors.count_to_embed(third.model_id) == COUNT
     assert embed_missing(ports, third) == COUNT
     assert best(ports, third) == "7.md"
-    assert ports.index.count_to_embed(FakeEncoder(name="second").model_id) == COUNT
+    assert ports.index.vectors.count_to_embed(FakeEncoder(name="second").model_id) == COUNT
 
 
 def test_of_two_runs_with_different_encoders_the_earlier_gives_way(
@@ -173,7 +174,7 @@ def test_of_two_runs_with_different_encoders_the_earlier_gives_way(
         nonlocal asked
         asked += 1
         assert asked < 5
-        later.index.use_encoder(third.model_id, third.dimension)
+        later.index.vectors.use_encoder(third.model_id, third.dimension)
 
     with pytest.raises(EncoderError, match="another encoder"):
         embed_missing(ports, FakeEncoder(name="second"), progress=take_the_place)

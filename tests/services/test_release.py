@@ -32,11 +32,11 @@ def machine_writes(ports: VaultPorts, path: str, **fields: str | list[str]) -> s
 
 
 def owned(ports: VaultPorts, note: str) -> Ownership:
-    return ownership(ports.index.events(note))
+    return ownership(ports.index.events.read(note))
 
 
 def releases(ports: VaultPorts) -> list[Event]:
-    return [event for event in ports.index.events() if event.kind == "release"]
+    return [event for event in ports.index.events.read() if event.kind == "release"]
 
 
 def edit(root: Path, path: str, old: str, new: str) -> None:
@@ -84,7 +84,7 @@ def test_a_link_that_follows_a_rename_stays_the_machines(tmp_path: Path) -> None
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Croissant dough.", title="Dough"))
     target = add(ports, NewNote("Butter.", title="Butter"))
-    summary = ports.index.summary(target)
+    summary = ports.index.notes.summary(target)
     assert summary is not None and summary.id is not None
     draft = NoteDraft(ports, ports.vault.read(path))
     record = LinkRecord(summary.id, target, "[[Butter]]", "related", 0.5, "alike")
@@ -135,7 +135,7 @@ def test_events_keep_their_order_when_the_clock_is_set_back(tmp_path: Path) -> N
     again.clock.set_back(days=2)
     edit(tmp_path, path, "keywords:\n", "keywords:\n  - dough\n")
     synchronise(again)
-    assert [event.kind for event in again.index.events(note)] == ["add", "evolve", "release"]
+    assert [event.kind for event in again.index.events.read(note)] == ["add", "evolve", "release"]
     assert owned(again, note).keywords == set()
 
 

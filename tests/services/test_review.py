@@ -79,11 +79,11 @@ def test_what_is_accepted_is_done_with_its_reason_and_can_be_undone(tmp_path: Pa
     note = read(ports, old)
     assert note.context == CHANGE["context"]
     assert "fridge" in note.keywords
-    events = [event for event in ports.index.events(note.id) if event.kind == "evolve"]
+    events = [event for event in ports.index.events.read(note.id) if event.kind == "evolve"]
     assert {event.review for event in events} == {"accepted"}
     assert {event.reason for event in events} == {CHANGE["why"]}
-    assert ownership(ports.index.events(note.id)).may_replace_context(note.context)
-    process = next(event for event in ports.index.events() if event.kind == "process")
+    assert ownership(ports.index.events.read(note.id)).may_replace_context(note.context)
+    process = next(event for event in ports.index.events.read() if event.kind == "process")
     undo(ports, process.id)
     assert (tmp_path / old).read_bytes() == before
 
@@ -109,14 +109,14 @@ def test_an_edited_proposal_is_the_persons(tmp_path: Path) -> None:
     accept(ports, [one], edited={one.proposal.id: "Butter at 14 degrees; colder tears."})
     note = read(ports, old)
     assert note.context == "Butter at 14 degrees; colder tears."
-    assert not ownership(ports.index.events(note.id)).may_replace_context(note.context)
+    assert not ownership(ports.index.events.read(note.id)).may_replace_context(note.context)
 
 
 def test_a_proposal_for_a_field_that_a_person_wrote_since_is_dropped(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
     propose(ports)
-    summary = ports.index.summary(old)
+    summary = ports.index.notes.summary(old)
     assert summary is not None
     update(ports, summary, FieldEdits(context="My own sentence."))
     decisions = accept(ports, waiting(ports))
@@ -130,7 +130,7 @@ def test_what_a_person_added_to_a_list_since_stays(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
     propose(ports)
-    summary = ports.index.summary(old)
+    summary = ports.index.notes.summary(old)
     assert summary is not None
     update(ports, summary, FieldEdits(add_keywords=["my own"]))
     accept(ports, waiting(ports))
@@ -212,7 +212,7 @@ def test_what_was_typed_while_a_proposal_was_edited_stays_and_it_waits(tmp_path:
     old = add_old(ports)
     propose(ports)
     shown = of_field(ports, "keywords")
-    summary = ports.index.summary(old)
+    summary = ports.index.notes.summary(old)
     assert summary is not None
     update(ports, summary, FieldEdits(add_keywords=["typed meanwhile"]))
     decisions = accept(ports, [shown], edited={shown.proposal.id: ["fridge", "my own"]})
@@ -257,9 +257,9 @@ def test_what_was_decided_elsewhere_is_not_decided_again(tmp_path: Path) -> None
     propose(ports)
     shown = waiting(ports)
     accept(ports, shown)
-    count = len(ports.index.events())
+    count = len(ports.index.events.read())
     assert accept(ports, shown) == reject(ports, shown) == Decisions()
-    assert len(ports.index.events()) == count
+    assert len(ports.index.events.read()) == count
 
 
 def test_what_is_turned_down_stays_so_when_the_rest_of_the_list_changes(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_what_is_turned_down_stays_so_when_the_rest_of_the_list_changes(tmp_path
     old = add_old(ports)
     propose(ports)
     reject(ports, waiting(ports))
-    summary = ports.index.summary(old)
+    summary = ports.index.notes.summary(old)
     assert summary is not None
     update(ports, summary, FieldEdits(add_keywords=["my own"]))
     assert propose(ports, "Torn dough again").proposed == ()

@@ -156,10 +156,10 @@ def test_a_link_that_is_gone_supersedes_nothing(ports: VaultPorts, tmp_path: Pat
 
 def test_taking_the_link_back_takes_its_word_back_too(ports: VaultPorts, tmp_path: Path) -> None:
     supersede(ports, "New rule", "Old rule")
-    event = ports.index.events(note_named(ports.index, "New rule").key)[-1]
+    event = ports.index.events.read(note_named(ports.index, "New rule").key)[-1]
     first = undo(ports, event.id).paths
     assert first and not read_note(ports, "Old rule").standing.superseded_by
-    again = ports.index.events(note_named(ports.index, "New rule").key)[-1]
+    again = ports.index.events.read(note_named(ports.index, "New rule").key)[-1]
     undo(ports, again.id)
     assert read_note(ports, "Old rule").standing.superseded_by
     assert parse_note(first[0], (tmp_path / first[0]).read_bytes(), ports.names).links

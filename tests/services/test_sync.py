@@ -20,6 +20,7 @@ from amem_cli.services.check import check_index
 from amem_cli.services.init import take_stock
 from amem_cli.services.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder
+from tests.index_dump import canonical_dump
 from tests.vaults import open_vault, tree_hashes, write_note
 
 
@@ -28,7 +29,7 @@ def dump_of(root: Path, encoder: FakeEncoder, *, index: str) -> object:
     synchronise(ports)
     embed_missing(ports, encoder)
     assert isinstance(ports.index, SqliteIndex)
-    dump = ports.index.canonical_dump()
+    dump = canonical_dump(ports.index)
     ports.index.close()
     return dump
 
@@ -46,7 +47,7 @@ def test_new_changed_moved_and_removed_notes_are_seen(tmp_path: Path) -> None:
     assert report.moved == (("b.md", "notes/c.md"),)
     (tmp_path / "a.md").unlink()
     assert synchronise(ports).removed == ("a.md",)
-    assert [note.path for note in ports.index.summaries()] == ["notes/c.md"]
+    assert [note.path for note in ports.index.notes.summaries()] == ["notes/c.md"]
 
 
 def test_an_unchanged_vault_is_not_read_again(tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_a_rebuilt_index_equals_the_live_one(tmp_path: Path, seed: int) -> None:
         embed_missing(live, encoder)
     assert check_index(live) == []
     assert isinstance(live.index, SqliteIndex)
-    dump = live.index.canonical_dump()
+    dump = canonical_dump(live.index)
     assert dump == dump_of(root, encoder, index="rebuilt.db")
 
 
@@ -124,8 +125,8 @@ def test_adopting_touches_no_note(tmp_path: Path) -> None:
     assert set(after) - set(before) == {".gitignore", ".gitattributes"}
     ignored = tmp_path / ".gitignore"
     assert {".trash/", ".amem-*.tmp"} <= set(ignored.read_text().splitlines())
-    assert ports.index.pending() == []
-    assert [problem.path for problem in ports.index.problems()] == ["odd.md"]
+    assert ports.index.queue.pending() == []
+    assert [problem.path for problem in ports.index.files.problems()] == ["odd.md"]
     adopt_vault(tmp_path)
     assert tree_hashes(tmp_path) == after
     # Whoever wants deleted notes in git takes the line out, and it stays out.
@@ -140,8 +141,8 @@ def test_one_bad_note_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "odd.md").write_bytes(b"---\ntitle: caf\xe9\n---\nbody \xff\n")
     ports = open_vault(tmp_path)
     synchronise(ports)
-    assert ports.index.count() == 3
-    assert list(ports.index.keyword_scores(["walrus"], 5)) == ["bomb.md"]
+    assert ports.index.notes.count() == 3
+    assert list(ports.index.text.keyword_scores(["walrus"], 5)) == ["bomb.md"]
 
 
 class _HalfSaved(VaultFolder):
@@ -162,7 +163,7 @@ def test_a_file_that_was_being_saved_as_it_was_read_is_known_with_its_size(tmp_p
     synchronise(ports)
     vault.saving = False
     synchronise(ports)
-    assert ports.index.file_states()["a.md"].size == (tmp_path / "a.md").stat().st_size
+    assert ports.index.files.states()["a.md"].size == (tmp_path / "a.md").stat().st_size
 
 
 class _Closed(VaultFolder):
@@ -189,7 +190,7 @@ def test_notes_in_a_folder_that_cannot_be_read_stay_as_they_were(tmp_path: Path)
     (tmp_path / "open.md").unlink()
     report = synchronise(ports)
     assert (report.removed, report.out_of_reach) == (("open.md",), ("closed/secret.md",))
-    assert ports.index.summary("closed/secret.md") is not None
+    assert ports.index.notes.summary("closed/secret.md") is not None
     vault.closed = ""
     (tmp_path / "closed/secret.md").unlink()
     assert synchronise(ports).removed == ("closed/secret.md",)
@@ -223,7 +224,7 @@ def test_a_renamed_note_is_recognised_where_only_its_new_place_is_looked_at(
     (tmp_path / "old.md").rename(tmp_path / "new.md")
     report = synchronise(ports, within={"new.md"})
     assert report.moved == (("old.md", "new.md"),)
-    assert [summary.path for summary in ports.index.summaries()] == ["new.md"]
+    assert [summary.path for summary in ports.index.notes.summaries()] == ["new.md"]
 
 
 def test_a_copy_of_a_note_is_no_rename(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def remember(ports: VaultPorts, path: str) -> str:
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
     MemoryProcess(ports, encoder, None).run(path, asked=True)
-    return [event for event in ports.index.events() if event.kind == "process"][-1].id
+    return [event for event in ports.index.events.read() if event.kind == "process"][-1].id
 
 
 def test_the_exact_bytes_come_back(tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ def test_the_exact_bytes_come_back(tmp_path: Path) -> None:
     undone = undo(ports, root)
     assert undone.paths == ("old.md",)
     assert tree_hashes(tmp_path) == before
-    assert ports.index.events()[-1].kind == "undo"
-    assert ports.index.pending() == []
+    assert ports.index.events.read()[-1].kind == "undo"
+    assert ports.index.queue.pending() == []
 
 
 def own(ports: VaultPorts, path: str) -> Note:
@@ -53,7 +53,7 @@ def own(ports: VaultPorts, path: str) -> Note:
 
 
 def events(ports: VaultPorts, kind: str) -> list[Event]:
-    return [event for event in ports.index.events() if event.kind == kind]
+    return [event for event in ports.index.events.read() if event.kind == kind]
 
 
 def machine_sets(ports: VaultPorts, path: str, **fields: str | list[str]) -> str:
@@ -75,7 +75,7 @@ def test_a_field_that_was_edited_since_is_refused_and_nothing_changes(tmp_path: 
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Croissant dough tears in lamination.", title="Dough"))
     root = remember(ports, path)
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     assert summary is not None
     update(ports, summary, FieldEdits(add_keywords=["my own"]))
     before = tree_hashes(tmp_path)
@@ -216,7 +216,7 @@ def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     target = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
     source = add(ports, NewNote("Dough.", title="Dough"))
-    summary = ports.index.summary(target)
+    summary = ports.index.notes.summary(target)
     assert summary is not None and summary.id is not None
     draft = NoteDraft(ports, ports.vault.read(source))
     record = LinkRecord(summary.id, target, "[[Butter]]", "supports", 0.5, "both are butter")
@@ -229,7 +229,7 @@ def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
     undo(ports, events(ports, "remove")[-1].id)
     found = tree_hashes(tmp_path)
     assert {path: found[path] for path in before} == before
-    links = ownership(ports.index.events(draft.note.id)).links
+    links = ownership(ports.index.events.read(draft.note.id)).links
     assert links == {summary.id: record}
 
 
@@ -237,7 +237,7 @@ def test_a_link_that_was_brought_back_is_the_machines_again(tmp_path: Path) -> N
     ports = open_vault(tmp_path)
     target = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
     source = add(ports, NewNote("Dough.", title="Dough"))
-    summary = ports.index.summary(target)
+    summary = ports.index.notes.summary(target)
     assert summary is not None and summary.id is not None
     draft = NoteDraft(ports, ports.vault.read(source))
     record = LinkRecord(summary.id, target, "[[Butter]]", "supports", 0.5, "both are butter")
@@ -246,16 +246,16 @@ def test_a_link_that_was_brought_back_is_the_machines_again(tmp_path: Path) -> N
     refresh(ports, [source])
     note = draft.note.id
     undo(ports, draft.events[0].id)
-    assert ownership(ports.index.events(note)).declined == {summary.id}
+    assert ownership(ports.index.events.read(note)).declined == {summary.id}
     undo(ports, events(ports, "undo")[-1].id)
-    assert ownership(ports.index.events(note)).links == {summary.id: record}
+    assert ownership(ports.index.events.read(note)).links == {summary.id: record}
     assert remove(ports, summary).unlinked == (source,)
 
 
 def test_a_removed_note_that_the_trash_no_longer_holds_stays_away(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Butter.", title="Butter"))
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     assert summary is not None
     remove(ports, summary)
     event = events(ports, "remove")[-1].id
@@ -269,7 +269,7 @@ def test_a_link_is_taken_back_after_its_target_was_renamed(tmp_path: Path) -> No
     ports = open_vault(tmp_path)
     target = add(ports, NewNote("Butter at 14 degrees.", title="Butter"))
     source = add(ports, NewNote("Dough.", title="Dough"))
-    summary = ports.index.summary(target)
+    summary = ports.index.notes.summary(target)
     assert summary is not None and summary.id is not None
     draft = NoteDraft(ports, ports.vault.read(source))
     record = LinkRecord(summary.id, target, "[[Butter]]", "supports", 0.5, "both are butter")
@@ -289,7 +289,7 @@ def test_a_new_text_is_taken_back_unless_it_was_edited_again(tmp_path: Path) -> 
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Dough.", title="Dough"))
     before = tree_hashes(tmp_path)
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     assert summary is not None
     update(ports, summary, FieldEdits(content="Butter."))
     event = events(ports, "edit")[-1].id
@@ -309,7 +309,7 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
         undo(ports, "nothing")
     with pytest.raises(SettingsError):
-        undo(ports, ports.index.events()[-1].id)
+        undo(ports, ports.index.events.read()[-1].id)
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_a_new_text_is_taken_back_below_what_the_machine_wrote_since(tmp_path: P
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("Croissant dough tears.", title="Dough"))
     synchronise(ports)
-    summary = ports.index.summary(path)
+    summary = ports.index.notes.summary(path)
     assert summary is not None
     update(ports, summary, FieldEdits(content="Croissant dough rests in the cold."))
     event = events(ports, "edit")[-1].id
@@ -458,7 +458,7 @@ def test_a_persons_link_to_a_moved_note_stays_beside_the_machines_new_one(tmp_pa
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, ["a.md"])
         made.append(draft.events[0].id)
-        source, target = ports.index.summary("a.md"), ports.index.summary("B.md")
+        source, target = ports.index.notes.summary("a.md"), ports.index.notes.summary("B.md")
         if source is not None and target is not None:
             unlink(ports, source, target)
             link(ports, source, target)

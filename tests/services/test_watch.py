@@ -74,7 +74,7 @@ class Watched:
 
     @property
     def paths(self) -> set[str]:
-        return {summary.path for summary in self.ports.index.summaries()}
+        return {summary.path for summary in self.ports.index.notes.summaries()}
 
     def until(self, holds: Callable[[], object]) -> None:
         end = time.monotonic() + PATIENCE
@@ -86,7 +86,7 @@ class Watched:
         self.until(lambda: self.found(word) == [path])
 
     def found(self, word: str) -> list[str]:
-        return list(self.ports.index.keyword_scores([word], 5))
+        return list(self.ports.index.text.keyword_scores([word], 5))
 
 
 @contextmanager
@@ -123,15 +123,15 @@ def test_what_is_written_changed_and_deleted_is_known(tmp_path: Path) -> None:
 def test_a_note_that_is_renamed_is_the_same_note(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     path = add(ports, NewNote("The walrus sleeps.", title="Walrus"))
-    before = ports.index.summary(path)
+    before = ports.index.notes.summary(path)
     assert before is not None
-    ports.index.count_use([before.key], "2030-01-01T00:00:00")
+    ports.index.usage.count([before.key], "2030-01-01T00:00:00")
     with watching(tmp_path, ports=ports) as watched:
         (tmp_path / path).rename(tmp_path / "notes/Sleep.md")
         watched.until(lambda: "notes/Sleep.md" in watched.paths)
-        after = ports.index.summary("notes/Sleep.md")
+        after = ports.index.notes.summary("notes/Sleep.md")
         assert after is not None and after.id == before.id
-        assert ports.index.usage(after.key)[0] == 1
+        assert ports.index.usage.of(after.key)[0] == 1
         watched.until(lambda: "noticed" in watched.kinds)
         assert [news.detail["moved"] for news in watched.news if news.kind == "noticed"] == [1]
 
@@ -189,7 +189,7 @@ def test_many_notes_gone_at_once_are_asked_about_and_stay_known(
         assert not watched.watch.asking
         assert watched.paths == set()
         write_note(root, "notes/new.md", "The walrus sleeps.\n")
-        watched.until(lambda: not watched.ports.index.pending() and watched.paths)
+        watched.until(lambda: not watched.ports.index.queue.pending() and watched.paths)
 
 
 def test_notes_that_vanished_while_nobody_watched_are_asked_about_too(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_notes_that_vanished_while_nobody_watched_are_asked_about_too(tmp_path: 
         write_note(root, f"notes/{number}.md", f"Number {number}.\n")
     ports = open_vault(root)
     with watching(root, ports=ports) as watched:
-        watched.until(lambda: not ports.index.pending())
+        watched.until(lambda: not ports.index.queue.pending())
     shutil.rmtree(root / "notes")
     with watching(root, ports=ports) as watched:
         watched.until(lambda: "asking" in watched.kinds)
@@ -220,7 +220,7 @@ def test_what_the_machine_writes_makes_no_work(tmp_path: Path) -> None:
             text = f"Croissant dough {number} tears where the butter is cold.\n"
             write_note(tmp_path, f"notes/{number}.md", text)
         watched.until(lambda: watched.kinds.count("learned") >= 4)
-        watched.until(lambda: not watched.ports.index.pending())
+        watched.until(lambda: not watched.ports.index.queue.pending())
         time.sleep(1.0)
         assert watched.kinds.count("thinking") == 4
 
@@ -273,7 +273,9 @@ def test_who_types_while_the_model_thinks_wins(
     text = f"{header}Croissant dough tears where the butter is cold.\n"
     with watching(tmp_path, ScriptedModel([type_meanwhile] * 50)) as watched:
         write_note(tmp_path, "notes/a.md", text)
-        watched.until(lambda: "learned" in watched.kinds and not watched.ports.index.pending())
+        watched.until(
+            lambda: "learned" in watched.kinds and not watched.ports.index.queue.pending()
+        )
         assert note.read_text().endswith(mine)
         assert "Croissant" not in note.read_text().rpartition("---\n")[2]
         assert is_new or "mood: calm # as ever\n" in note.read_text()
@@ -345,10 +347,10 @@ def test_work_rests_for_a_reason_and_goes_on(
         watched.reason = "on battery"
         write_note(tmp_path, "a.md", "The walrus sleeps.\n")
         watched.until(lambda: "waiting" in watched.kinds)
-        assert watched.ports.index.pending()
+        assert watched.ports.index.queue.pending()
         watched.reason = ""
         watched.until(lambda: "learned" in watched.kinds)
-        assert not watched.ports.index.pending()
+        assert not watched.ports.index.queue.pending()
 
 
 def test_another_process_at_work_is_waited_for(tmp_path: Path) -> None:
@@ -356,7 +358,7 @@ def test_another_process_at_work_is_waited_for(tmp_path: Path) -> None:
     with watching(tmp_path) as watched, other.changes.working(0.0) as mine:
         assert mine
         write_note(tmp_path, "a.md", "The walrus sleeps.\n")
-        watched.until(lambda: watched.ports.index.pending())
+        watched.until(lambda: watched.ports.index.queue.pending())
         time.sleep(0.5)
         assert "thinking" not in watched.kinds
 

@@ -76,7 +76,7 @@ def graph_page(
         vault_name: name of the vault's folder, by which Obsidian opens its notes.
         clusters: names and paths of groups of notes, largest first.
         positions: where to draw the notes, by path, in any unit; None lets the page arrange them.
-        passages: the beginning of a note, by its path, as `MemoryIndex.passages` gives it.
+        passages: the beginning of a note, by its path, as `IndexedText.passages` gives it.
         focus: path of the note that the page shows first.
     """
     content = page_content(
