@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from amem_cli.core.analysis import (
-    GENERAL_NAMES,
     TaggedNeighbour,
     TagUse,
     context_sentence,
     extract_keywords,
+    general_names,
     general_tag_evidence,
     keyword_tag,
     suggest_tags,
@@ -131,4 +131,4 @@ class Analyzed:
 
 
 def _is_general(tag: str) -> bool:
-    return tag_key(tag) in GENERAL_NAMES
+    return tag_key(tag) in general_names()
