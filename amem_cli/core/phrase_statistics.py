@@ -305,21 +305,18 @@ def _unspaced_phrases(lines: Sequence[str]) -> list[ScoredPhrase]:
                     piece = run[start : start + length]
                     counts[piece] += 1
                     first.setdefault(piece, number)
-    telling = [piece for piece in counts if word_set("stopwords/zh.txt").isdisjoint(piece)]
+    telling = [
+        piece
+        for piece, count in counts.items()
+        if (len(piece) == 2 or count > 1) and word_set("stopwords/zh.txt").isdisjoint(piece)
+    ]
     return [
         ScoredPhrase(
             piece, _unspaced_score(piece, counts) / (1 + 0.25 * math.log(1 + first[piece]))
         )
         for piece in telling
-        if not _is_part_of_equal(piece, counts)
     ]
 
 
 def _unspaced_score(piece: str, counts: Counter[str]) -> float:
     return (0.4 + math.log(1 + counts[piece])) * (1 + 0.2 * (len(piece) - 2) * (counts[piece] > 1))
-
-
-def _is_part_of_equal(piece: str, counts: Counter[str]) -> bool:
-    if counts[piece] < 2 or len(piece) < 3:
-        return len(piece) > 2
-    return False
