@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.core.everyday_words import EVERYDAY_WORDS
+from amem_cli.data import word_set
 from amem_cli.services.near_notes import near_notes
 from amem_cli.services.query import MODES, Filters, search
 from amem_cli.services.sync import embed_missing, synchronise
@@ -59,7 +59,7 @@ def paragraphs(folder: Path) -> list[str]:
 
 def sentences(dice: random.Random) -> Iterator[str]:
     """Texts of one to three sentences, without end."""
-    words = sorted(EVERYDAY_WORDS)
+    words = sorted(word_set("everyday/en.txt") | word_set("everyday/de.txt"))
     dice.shuffle(words)
     while len(words) < VOCABULARY:
         words.append("".join(dice.choices(SYLLABLES, k=dice.randint(2, 4))))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
-from amem_cli.core.everyday_words import EVERYDAY_ENGLISH, EVERYDAY_GERMAN
 from amem_cli.core.model_text import subject_stems
 from amem_cli.core.words import detect_language, fold, is_stopword, is_unspaced, stem, words
+from amem_cli.data import lines, word_set
 
 _NUMBER = re.compile(r"\d+(?:[.,' \u00a0\u202f]\d{3})+(?!\d)|\d+")
 _SEPARATORS = re.compile(r"[.,' \u00a0\u202f]")
@@ -21,42 +21,6 @@ _NAME = re.compile(r"(?<![.!?:;…\"“„«(\[\n•–—-])\s([A-ZÀ-ÖØ-Þ][
 _FIRST_WORD = re.compile(r"(?:^|[.!?:;…\"“„«(\[–—-]\s?)([A-ZÀ-ÖØ-Þ][\w’'-]+)")
 _NO_NAME_ENDINGS = ("ing", "ed", "ly")
 _ODD_NAME = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w-]*(?:\d|[a-zß-ÿ][A-Z])[\w-]*")
-_NUMBER_WORDS = {
-    name: str(value)
-    for line, first in (
-        ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-         " fifteen sixteen seventeen eighteen nineteen twenty", 0),
-        ("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn"
-         " fünfzehn sechzehn siebzehn achtzehn neunzehn zwanzig", 0),
-        ("first second third fourth fifth sixth seventh eighth ninth tenth", 1),
-    )
-    for value, name in enumerate(line.split(), first)
-} | {
-    "once": "1", "twice": "2", "both": "2", "dozen": "12", "hundred": "100",
-    "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80",
-    "ninety": "90", "ein": "1", "eine": "1", "einen": "1", "beide": "2", "dutzend": "12",
-    "dreißig": "30", "vierzig": "40", "fünfzig": "50", "hundert": "100", "thousand": "1000",
-    "tausend": "1000",
-}  # fmt: skip
-_MONTHS = (
-    "january january jan januar jänner", "february feb februar", "march mar märz",
-    "april apr", "may mai", "june jun juni", "july jul juli", "august aug",
-    "september sep sept", "october oct oktober okt", "november nov", "december dec dezember dez",
-)  # fmt: skip
-_MONTH_NUMBER = {name: str(at) for at, line in enumerate(_MONTHS, 1) for name in line.split()}
-_DAYS = (
-    "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag"
-    " freitag samstag sonntag"
-)
-_CALENDAR = frozenset(_MONTH_NUMBER) | frozenset(_DAYS.split())
-_TIMES = (
-    "second minute hour day week month year time times morning noon evening night o'clock little"
-    " stunde tag woche monat jahr uhr zeit morgen mittag abend nacht"
-)
-_PLAIN = frozenset(
-    (*_CALENDAR, *_NUMBER_WORDS, *_TIMES.split(), *EVERYDAY_ENGLISH, *EVERYDAY_GERMAN)
-)
-_PLAIN_STEMS = subject_stems(" ".join(_PLAIN))
 # Words by which a note names a day relative to its own date.
 _RELATIVE = re.compile(
     r"\b(?:ago|yesterday|tomorrow|gestern|vorgestern|morgen|übermorgen)\b"
@@ -134,8 +98,34 @@ def _on_the_other_clock(text: str) -> set[str]:
 
 
 def _spelt(spoken: frozenset[str]) -> set[str]:
-    numbers = {_NUMBER_WORDS[word] for word in spoken if word in _NUMBER_WORDS}
-    return numbers | {_MONTH_NUMBER[word] for word in spoken if word in _MONTH_NUMBER}
+    values = _values("number_words.txt") | _values("months.txt")
+    return {values[word] for word in spoken if word in values}
+
+
+@cache
+def _values(name: str) -> dict[str, str]:
+    """Digits by the words for them."""
+    rows = map(str.split, lines(name))
+    return {word: value for value, *spelt in rows for word in spelt}
+
+
+@cache
+def _calendar() -> frozenset[str]:
+    return word_set("weekdays.txt").union(_values("months.txt"))
+
+
+@cache
+def _plain() -> frozenset[str]:
+    """Words that say nothing of a subject."""
+    everyday = word_set("everyday/en.txt") | word_set("everyday/de.txt")
+    return (everyday | word_set("units_of_time.txt") | _calendar()).union(
+        _values("number_words.txt")
+    )
+
+
+@cache
+def _plain_stems() -> frozenset[str]:
+    return subject_stems(" ".join(_plain()))
 
 
 def unsupported(answer: str, evidence: Evidence) -> list[str]:
@@ -161,12 +151,12 @@ def names_of(text: str) -> list[str]:
 
 def _begins_plainly(name: str) -> bool:
     folded = fold(name)
-    return is_stopword(folded) or folded in _PLAIN or folded.endswith(_NO_NAME_ENDINGS)
+    return is_stopword(folded) or folded in _plain() or folded.endswith(_NO_NAME_ENDINGS)
 
 
 def _may_be_name(name: str) -> bool:
     folded = fold(name).removesuffix("'s").removesuffix("’s")
-    return bool(folded) and folded not in _CALENDAR and folded not in _NOT_NAMES
+    return bool(folded) and folded not in _calendar() and folded not in _NOT_NAMES
 
 
 def _is_known(name: str, evidence: Evidence) -> bool:
@@ -197,7 +187,7 @@ def _pieces(text: str) -> frozenset[str]:
 def support(answer: str, evidence: Evidence) -> float:
     """Share of the answer's telling words and numbers that the evidence has, 0..1; 1 where it has
     none: words for numbers and times, and everyday words, say nothing of a subject."""
-    stems = subject_stems(answer) - _PLAIN_STEMS
+    stems = subject_stems(answer) - _plain_stems()
     own = {one for one in stems if not any(map(str.isdigit, one))}
     numbers = stated_numbers(answer)
     total = len(own) + len(numbers)

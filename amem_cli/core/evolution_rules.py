@@ -10,18 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from amem_cli.core.link_evidence import LinkCandidate
+from amem_cli.core.link_reasons import phrases_in
 from amem_cli.core.model_changes import Evolution
 from amem_cli.core.note import MemoryLink, Note
 from amem_cli.core.words import detect_language, fold
 
 _LONGEST_CONTEXT = 240
-_CLOSING = {
-    "en": " — since {date} replaced by “{title}”.",
-    "de": " — seit {date} ersetzt durch „{title}“.",
-    "fr": " — remplacé depuis le {date} par « {title} ».",
-    "es": " — sustituida desde el {date} por «{title}».",
-    "zh": "——{date}起由“{title}”取代。",
-}
 
 
 def superseded(
@@ -50,7 +44,7 @@ def _closed_context(note: Note, older: LinkCandidate) -> str | None:
     is_told = fold(note.title) in fold(older.context)
     if not (older.context and note.title and note.created) or is_told:
         return None
-    form = _CLOSING.get(detect_language(older.context), _CLOSING["en"])
+    form = phrases_in(detect_language(older.context))["superseded_since"]
     title = " ".join(note.title.replace("[[", "").replace("]]", "").split())[:80]
     closing = form.format(date=note.created[:10], title=title)
     opening = older.context.rstrip(" .。")

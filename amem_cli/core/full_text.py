@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from amem_cli.core.stopwords import CHINESE_FUNCTION_CHARACTERS, SIGNS_OF_GERMAN
 from amem_cli.core.words import (
     SEPARATOR,
     TOKEN,
@@ -26,6 +25,7 @@ from amem_cli.core.words import (
     is_unspaced,
     plain_word,
 )
+from amem_cli.data import word_set
 
 _EMOJI = "\u203c\u2049\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 _SIGN = re.compile(rf"(?<![\w./])\.net(?!\w)|[{_EMOJI}]")
@@ -68,7 +68,8 @@ def indexable_text(text: str, *, german: bool = False) -> str:
 def reads_german(text: str) -> bool:
     """True for a text with some of the words that every German text has."""
     tokens = text.casefold().split()
-    return len(SIGNS_OF_GERMAN.intersection(tokens)) >= (1 if len(tokens) <= _SHORT_TEXT else 2)
+    signs = word_set("signs_of_german.txt").intersection(tokens)
+    return len(signs) >= (1 if len(tokens) <= _SHORT_TEXT else 2)
 
 
 def search_terms(query: str) -> list[str]:
@@ -237,5 +238,5 @@ def _terms_of(piece: str) -> list[str]:
 
 def _is_empty_term(term: str, language: str) -> bool:
     if is_unspaced(term):
-        return all(character in CHINESE_FUNCTION_CHARACTERS for character in term)
+        return word_set("stopwords/zh.txt").issuperset(term)
     return is_stopword(term, language)

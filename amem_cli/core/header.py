@@ -7,18 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from amem_cli.core.errors import HeaderRefused
-from amem_cli.core.yaml_tree import NotProperties, Tree, Value, read_tree, refusal, tab_refusal
-
-__all__ = [
-    "BOM",
-    "MAX_HEADER_BYTES",
-    "Entry",
-    "Fences",
-    "Header",
-    "NotProperties",
-    "find_fences",
-    "read_header",
-]
+from amem_cli.core.yaml_tree import Tree, Value, read_tree, refusal, tab_refusal
 
 BOM = b"\xef\xbb\xbf"
 MAX_HEADER_BYTES = 64 * 1024

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from amem_cli.core.general_tags import GENERAL_NAMES
+from amem_cli.core.general_tags import general_names
 from amem_cli.core.note import Note
 from amem_cli.core.note_terms import DocumentFrequency, Term, mentions_title, note_terms, searchable
 from amem_cli.core.words import fold, stem, words
@@ -231,7 +231,7 @@ def _shared_tags(
     note: Note, candidate: LinkCandidate, candidates: Sequence[LinkCandidate]
 ) -> float:
     # What half a vault may be about brings no two notes together, save in a vault of a handful.
-    ignored = GENERAL_NAMES if len(candidates) >= _A_HANDFUL else frozenset()
+    ignored = general_names() if len(candidates) >= _A_HANDFUL else frozenset()
     own, theirs = set(note.tags) - ignored, set(candidate.tags) - ignored
     shared = own & theirs
     uses = Counter(tag for other in candidates for tag in other.tags)

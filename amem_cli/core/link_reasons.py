@@ -3,110 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from amem_cli.core.link_evidence import Evidence, LinkCandidate, SharedTerm
 from amem_cli.core.note import Note, Relation
 from amem_cli.core.words import UNSPACED_RUN, detect_language, fold, is_unspaced
+from amem_cli.data import table
 
 _TERMS_IN_REASON = 3
 _TEXT_IN_REASON = 8_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrases:
-    both_speak: str
-    mentions: str
-    tagged: str
-    close: str
-    supersedes: str
-    contradicts: str
-    comma: str
-    conjunction: str
-
-
-_PHRASES = {
-    "en": _Phrases(
-        "Both speak of {}.",
-        "Mentions “{}”.",
-        "Both are tagged {}.",
-        "Close in meaning to “{}”.",
-        "Says that it replaces “{}”.",
-        "Says that it contradicts “{}”.",
-        ", ",
-        " and ",
-    ),
-    "de": _Phrases(
-        "In beiden geht es um: {}.",
-        "Nennt „{}“.",
-        "Beide tragen den Tag {}.",
-        "Inhaltlich nah an „{}“.",
-        "Löst „{}“ ab.",
-        "Widerspricht „{}“.",
-        ", ",
-        " und ",
-    ),
-    "fr": _Phrases(
-        "Les deux parlent de {}.",
-        "Mentionne « {} ».",
-        "Les deux portent l’étiquette {}.",
-        "Proche par le sens de « {} ».",
-        "Dit remplacer « {} ».",
-        "Dit contredire « {} ».",
-        ", ",
-        " et ",
-    ),
-    "es": _Phrases(
-        "Ambas hablan de {}.",
-        "Menciona «{}».",
-        "Ambas llevan la etiqueta {}.",
-        "De sentido cercano a «{}».",
-        "Dice que sustituye «{}».",
-        "Dice que contradice «{}».",
-        ", ",
-        " y ",
-    ),
-    "zh": _Phrases(
-        "两者都谈到{}。",
-        "提到“{}”。",
-        "两者都有标签{}。",
-        "与“{}”含义相近。",
-        "取代“{}”。",
-        "与“{}”相矛盾。",
-        "、",
-        "、",
-    ),
-}
+def phrases_in(language: str) -> dict[str, str]:
+    """Sentences about links by their purpose; in English for a language without any."""
+    by_language: dict[str, dict[str, str]] = table("link_phrases.toml")
+    return by_language.get(language, by_language["en"])
 
 
 def link_reason(
     note: Note, candidate: LinkCandidate, evidence: Evidence, relation: Relation
 ) -> str:
     """One sentence, in the note's language, that says what speaks for the link."""
-    phrases = _PHRASES.get(detect_language(note.body), _PHRASES["en"])
+    phrases = phrases_in(detect_language(note.body))
     title = _quotable(candidate.title)
     if relation == "supersedes":
-        return phrases.supersedes.format(title)
+        return phrases["supersedes"].format(title)
     if relation == "contradicts":
-        return phrases.contradicts.format(title)
+        return phrases["contradicts"].format(title)
     if evidence.mention == "full":
-        return phrases.mentions.format(title)
+        return phrases["mentions"].format(title)
     terms = _telling_terms(evidence.shared, fold(note.body), fold(candidate.text))
     if terms:
-        return phrases.both_speak.format(_enumerated(terms, phrases))
+        return phrases["both_speak"].format(_enumerated(terms, phrases))
     shared_tags = [f"#{tag}" for tag in note.tags if tag in candidate.tags][:2]
     if shared_tags:
-        return phrases.tagged.format(_enumerated(shared_tags, phrases))
-    return phrases.close.format(title)
+        return phrases["tagged"].format(_enumerated(shared_tags, phrases))
+    return phrases["close"].format(title)
 
 
 def _quotable(title: str) -> str:
     return " ".join(title.replace("[[", "").replace("]]", "").split())[:80]
 
 
-def _enumerated(items: Sequence[str], phrases: _Phrases) -> str:
-    first = phrases.comma.join(items[:-1])
-    return phrases.conjunction.join(filter(None, (first, items[-1])))
+def _enumerated(items: Sequence[str], phrases: dict[str, str]) -> str:
+    first = phrases["comma"].join(items[:-1])
+    return phrases["conjunction"].join(filter(None, (first, items[-1])))
 
 
 def _telling_terms(shared: Sequence[SharedTerm], own: str, other: str) -> list[str]:

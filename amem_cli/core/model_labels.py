@@ -9,6 +9,7 @@ from amem_cli.core.model_context import Similarity, Source
 from amem_cli.core.model_text import clean_line, repeats_itself, subject_stems
 from amem_cli.core.tags import normalise_tag, tag_key
 from amem_cli.core.words import fold, words
+from amem_cli.data import word_set
 
 MOST_KEYWORDS = 6
 MOST_TAGS = 4
@@ -26,26 +27,6 @@ _TAG_WORDS = re.compile(r"[-_/]+")
 _KEYWORD_JUNK = frozenset('()[]{}|\\^~=;"?!')
 _NUMBERED = re.compile(r"[kt]\d{1,2}\b")
 _SPEAKER = re.compile(r"\s{0,8}([^\W\d][\w.'’-]{0,30}(?: [^\W\d][\w.'’-]{0,30})?):")
-_TIME_WORDS = frozenset(
-    word
-    for line in """
-    monday tuesday wednesday thursday friday saturday sunday january february march april june july
-    august september october november december jan feb apr jun jul aug sep sept oct nov dec today
-    yesterday tomorrow tonight morning afternoon evening night noon midnight day days week weeks
-    weekend month months year years hour hours minute minutes am pm now later soon last next ago
-    montag dienstag mittwoch donnerstag freitag samstag sonntag heute gestern morgen abend nacht tag
-    tage woche wochen monat jahr uhr januar februar märz mai juni juli oktober dezember
-    """.splitlines()
-    for word in line.split()
-)
-_FORM_WORDS = frozenset(
-    word
-    for line in """
-    note notes tag tags new_tag new_tags keyword keywords phrase phrases context title topic topics
-    json data speaker user assistant date time none null n/a na true false
-    """.splitlines()
-    for word in line.split()
-)
 
 
 def room_for_more(held: Sequence[str], most: int) -> int:
@@ -90,11 +71,12 @@ def _keyword_fault(keyword: str, speaker: str, source: Source) -> str:
         return "not a phrase"
     if not any(letter.isalpha() for letter in keyword) or len(keyword) < 2:
         return "not a phrase"
-    if all(word in _TIME_WORDS or not any(map(str.isalpha, word)) for word in spoken):
+    times = word_set("time_words.txt")
+    if all(word in times or not any(map(str.isalpha, word)) for word in spoken):
         return "a time"
     if fold(keyword).rstrip(":") == speaker:
         return "a speaker"
-    if fold(keyword) in _FORM_WORDS or not subject_stems(keyword):
+    if fold(keyword) in word_set("form_words.txt") or not subject_stems(keyword):
         return "without a subject"
     return "said twice over" if len(set(spoken)) < len(spoken) or repeats_itself(keyword) else ""
 
@@ -155,7 +137,8 @@ def _tag_fault(
     if tag is None:
         return "not a tag"
     spoken = [part for part in _TAG_WORDS.split(fold(tag)) if part]
-    plain = [part for part in spoken if part not in _TIME_WORDS and part not in _FORM_WORDS]
+    of_no_subject = word_set("time_words.txt") | word_set("form_words.txt")
+    plain = [part for part in spoken if part not in of_no_subject]
     if len(spoken) > _MOST_TAG_WORDS or len(set(spoken)) < len(spoken) or not tag[0].isalpha():
         return "not a tag"
     if is_number_of_choice(tag, source):

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from amem_cli.core.identity import parse_moment
-
-# English, German, French, Spanish; a word that several share stands once.
-_MONTHS = (
-    ("January", "Januar", "janvier", "enero"), ("February", "Februar", "février", "febrero"),
-    ("March", "März", "mars", "marzo"), ("April", "avril", "abril"), ("May", "Mai", "mayo"),
-    ("June", "Juni", "juin", "junio"), ("July", "Juli", "juillet", "julio"),
-    ("August", "août", "agosto"), ("September", "septembre", "septiembre"),
-    ("October", "Oktober", "octobre", "octubre"), ("November", "novembre", "noviembre"),
-    ("December", "Dezember", "décembre", "diciembre"),
-)  # fmt: skip
+from amem_cli.data import lines
 
 
 def date_words(created: str) -> str:
@@ -27,7 +19,7 @@ def date_words(created: str) -> str:
         day = parse_moment(created)
     except ValueError:
         return ""
-    return f"{day:%Y-%m-%d} {day.day} {' '.join(_MONTHS[day.month - 1])}"
+    return f"{day:%Y-%m-%d} {day.day} {_month_names()[day.month - 1]}"
 
 
 def seconds_between(created: str, other: str) -> float:
@@ -40,3 +32,8 @@ def seconds_between(created: str, other: str) -> float:
         return abs((parse_moment(created) - parse_moment(other)).total_seconds())
     except (ValueError, TypeError):
         return math.inf
+
+
+@cache
+def _month_names() -> tuple[str, ...]:
+    return tuple(lines("month_names.txt"))

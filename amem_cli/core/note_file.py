@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 
 from amem_cli.core.errors import HeaderRefused, Problem
-from amem_cli.core.header import BOM, Fences, Header, NotProperties, find_fences, read_header
+from amem_cli.core.header import BOM, Fences, Header, find_fences, read_header
 from amem_cli.core.header_edit import Changes, Forms, edited_text, is_faithful, says
 from amem_cli.core.note import Note, PropertyNames
 from amem_cli.core.note_properties import NoteProperties
 from amem_cli.core.yaml_text import property_text
+from amem_cli.core.yaml_tree import NotProperties
 
 __all__ = ["body_bytes", "compose_note", "edit_header", "parse_note"]
 

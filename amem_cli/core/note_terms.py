@@ -5,24 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from amem_cli.core.everyday_words import EVERYDAY_WORDS
 from amem_cli.core.markdown_prose import prose
-from amem_cli.core.stopwords import CHINESE_FUNCTION_CHARACTERS, GENERIC_WORDS
 from amem_cli.core.words import (
     TOKEN,
     cjk_bigrams,
     detect_language,
     fold,
+    is_generic,
     is_stopword,
     is_unspaced,
     stem,
     words,
 )
+from amem_cli.data import word_set
 
 DocumentFrequency = Callable[[str], int]
 
-EVERYDAY_STEMS = frozenset(stem(word) for word in EVERYDAY_WORDS)
 _MAX_TEXT = 8_000
 _WORDS_OF_A_QUOTATION = 4
 _MID_SENTENCE = re.compile(r"(?<=[\w,;:)(&/„\"“+] )[A-ZÄÖÜ][\w'’-]{1,40}")
@@ -55,11 +55,11 @@ def _terms_of(written: str, language: str, capitalised: set[str]) -> list[Term]:
         return [
             Term(pair, pair, "cjk")
             for pair in cjk_bigrams(written)
-            if not any(character in CHINESE_FUNCTION_CHARACTERS for character in pair)
+            if word_set("stopwords/zh.txt").isdisjoint(pair)
         ]
     folded = words(written)
     word = folded[0] if folded else ""
-    if len(word) < 3 or len(word) > 60 or word in GENERIC_WORDS or is_stopword(word, language):
+    if not 3 <= len(word) <= 60 or is_generic(word) or is_stopword(word, language):
         return []
     return [
         Term(
@@ -73,7 +73,7 @@ def _terms_of(written: str, language: str, capitalised: set[str]) -> list[Term]:
 def _kind(word: str, written: str, language: str, capitalised: set[str]) -> str:
     if "_" in word or (any(c.isdigit() for c in word) and any(c.isalpha() for c in word)):
         return "code"
-    if word in EVERYDAY_WORDS or stem(word) in EVERYDAY_STEMS:
+    if is_everyday(word):
         return "everyday"
     if word[0].isdigit():
         return "word" if len(word) > 3 else "everyday"
@@ -82,11 +82,19 @@ def _kind(word: str, written: str, language: str, capitalised: set[str]) -> str:
     return "everyday" if language == "de" and written.islower() else "word"
 
 
+def is_everyday(word: str) -> bool:
+    """True for a folded word, in any form, that is common in English or German speech."""
+    return stem(word) in _everyday_stems()
+
+
+@cache
+def _everyday_stems() -> frozenset[str]:
+    return frozenset(map(stem, word_set("everyday/en.txt") | word_set("everyday/de.txt")))
+
+
 def is_dull(word: str) -> bool:
     """True for a folded word that says nothing about a subject in any note."""
-    return (
-        is_stopword(word) or word in GENERIC_WORDS or word.isdigit() or stem(word) in EVERYDAY_STEMS
-    )
+    return is_stopword(word) or is_generic(word) or word.isdigit() or is_everyday(word)
 
 
 def searchable(text: str) -> str:

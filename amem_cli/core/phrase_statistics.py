@@ -7,21 +7,22 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from amem_cli.core.markdown_prose import prose
-from amem_cli.core.note_terms import EVERYDAY_STEMS
-from amem_cli.core.stopwords import CHINESE_FUNCTION_CHARACTERS, GENERIC_WORDS
-from amem_cli.core.unfit_words import UNFIT_IN_GERMAN, UNFIT_WORDS
+from amem_cli.core.note_terms import is_everyday
 from amem_cli.core.words import (
     TOKEN,
     UNSPACED_RUN,
     detect_language,
+    is_generic,
     is_stopword,
     is_unspaced,
     sentences,
     stem,
     words,
 )
+from amem_cli.data import word_set
 
 _MAX_TEXT = 20_000
 _LONGEST_PHRASE = 3
@@ -159,7 +160,7 @@ def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
         return "number"
     if is_stopword(word, language) or len(word) < 2 or _is_unfit(written, word, language):
         return "stop"
-    if word in GENERIC_WORDS:
+    if is_generic(word):
         return "generic"
     if written[0].isdigit():
         return "number"
@@ -171,7 +172,21 @@ def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
 def _is_unfit(written: str, word: str, language: str) -> bool:
     if written[0].isupper() and any(map(str.isupper, written[1:])):
         return False
-    return word in (UNFIT_IN_GERMAN if language == "de" else UNFIT_WORDS)
+    return word in (word_set("unfit/de.txt") if language == "de" else _unfit_in_english())
+
+
+@cache
+def _unfit_in_english() -> frozenset[str]:
+    verbs = (form for verb in word_set("unfit/verbs.txt") for form in _forms(verb))
+    return word_set("unfit/verb_forms.txt") | word_set("unfit/modifiers.txt") | frozenset(verbs)
+
+
+def _forms(verb: str) -> tuple[str, str, str]:
+    """A regular verb with its third person and its past."""
+    if verb.endswith("y") and verb[-2] not in "aeiou":
+        return verb, verb[:-1] + "ies", verb[:-1] + "ied"
+    third = verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "z")) else "s")
+    return verb, third, verb.removesuffix("e") + "ed"
 
 
 def _is_identifier(written: str) -> bool:
@@ -181,14 +196,14 @@ def _is_identifier(written: str) -> bool:
 
 
 def _kind_of_plain_word(written: str, word: str, language: str, *, opens: bool) -> str:
-    is_everyday = stem(word) in EVERYDAY_STEMS
+    everyday = is_everyday(word)
     if language == "de":
         if written[0].isupper():
-            return "everyday" if is_everyday else "noun"
+            return "everyday" if everyday else "noun"
         return "adjective"
     if written[0].isupper() and not opens:
         return "name"
-    if is_everyday:
+    if everyday:
         return "everyday"
     return "derived" if word.endswith(_DERIVED_ENDINGS) else "word"
 
@@ -291,22 +306,17 @@ def _unspaced_phrases(lines: Sequence[str]) -> list[ScoredPhrase]:
                     counts[piece] += 1
                     first.setdefault(piece, number)
     telling = [
-        piece for piece in counts if not any(c in CHINESE_FUNCTION_CHARACTERS for c in piece)
+        piece
+        for piece, count in counts.items()
+        if (len(piece) == 2 or count > 1) and word_set("stopwords/zh.txt").isdisjoint(piece)
     ]
     return [
         ScoredPhrase(
             piece, _unspaced_score(piece, counts) / (1 + 0.25 * math.log(1 + first[piece]))
         )
         for piece in telling
-        if not _is_part_of_equal(piece, counts)
     ]
 
 
 def _unspaced_score(piece: str, counts: Counter[str]) -> float:
     return (0.4 + math.log(1 + counts[piece])) * (1 + 0.2 * (len(piece) - 2) * (counts[piece] > 1))
-
-
-def _is_part_of_equal(piece: str, counts: Counter[str]) -> bool:
-    if counts[piece] < 2 or len(piece) < 3:
-        return len(piece) > 2
-    return False

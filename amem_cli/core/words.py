@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from functools import cache
 
-from amem_cli.core.stopwords import (
-    LATIN_STOPWORDS,
-    STOPWORDS_BY_LANGUAGE,
-    SUBJECTS_IN_ENGLISH,
-)
+from amem_cli.data import word_set
 
 _HAN = "々〇㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -33,16 +30,13 @@ UNSPACED_RUN = re.compile(rf"{_UNSPACED}+")
 SEPARATOR = re.compile(r"[-_'’.,:]+")
 _SENTENCE_END = re.compile(r"[.!?]{1,8}[\"'”’»«)\]*_]{0,4}(?=\s|$)|[。！？…][”’」』）]{0,4}")
 _BLOCK_START = re.compile(r"[ \t]{0,16}(?:[-*+•>|#]|\d{1,3}[.)]|```|~~~|→)")
-_ABBREVIATION_LIST = """
-    abb abs al approx art bd betr bzgl bzw ca cf cllr co corp dept dipl dr eig eng etc eur evtl fig
-    geb gen ggf hr hrsg inc incl inkl ing jan feb apr aug sep sept okt oct nov dec dez jr ltd max
-    min mio mr mrd mrs ms mt nr no od pp prof resp rev sog sr st std str tel usw vgl vol vs zb zzgl
-    """
-_ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
 _MONTHS = (
     "jan", "feb", "mär", "maer", "apr", "mai", "jun", "jul", "aug", "sep", "okt", "nov", "dez"
 )  # fmt: skip
 _SHORT_LINE = 55
+# Of several that fit a text as well as one another the first is taken.
+_LATIN_LANGUAGES = ("en", "de", "fr", "es")
+_NOUNS_IN_ENGLISH = "stopwords/nouns_in_english.txt"
 _UMLAUTS = frozenset("äöü")
 _ENGLISH_PRIOR = 0.9
 
@@ -82,7 +76,23 @@ def is_stopword(word: str, language: str = "en") -> bool:
     The stop words of English, German, French and Spanish count in every text, but for the few that
     are nouns or verbs in English (`car`, `die`, `war`): those count in their own language only.
     """
-    return word in LATIN_STOPWORDS or word in STOPWORDS_BY_LANGUAGE.get(language, ())
+    return word in _stopwords(language)
+
+
+@cache
+def _stopwords(language: str) -> frozenset[str]:
+    everywhere = frozenset().union(*map(_own_stopwords, _LATIN_LANGUAGES))
+    everywhere = everywhere - word_set(_NOUNS_IN_ENGLISH) | _own_stopwords("en")
+    return everywhere | _own_stopwords(language) if language in _LATIN_LANGUAGES else everywhere
+
+
+def _own_stopwords(language: str) -> frozenset[str]:
+    return word_set(f"stopwords/{language}.txt")
+
+
+def is_generic(word: str) -> bool:
+    """True for a folded word worth searching for that is never what a note is about (`week`)."""
+    return word in word_set("generic_words.txt")
 
 
 def cjk_bigrams(run: str) -> list[str]:
@@ -166,7 +176,7 @@ def _ends_sentence(paragraph: str, match: re.Match[str]) -> bool:
         and len(word) <= 2
         and (match.start() == len(word) or _starts_month(paragraph[match.end() : match.end() + 5]))
     )
-    return not (word.casefold() in _ABBREVIATIONS or is_initial or is_ordinal)
+    return not (word.casefold() in word_set("abbreviations.txt") or is_initial or is_ordinal)
 
 
 def _starts_month(text: str) -> bool:
@@ -208,14 +218,14 @@ def _script(character: str) -> str:
 def _latin_language(sample: str) -> str:
     counts = Counter(words(sample))
     scores = {
-        language: sum(_weight(word) * counts[word] for word in stopwords)
-        for language, stopwords in STOPWORDS_BY_LANGUAGE.items()
+        language: sum(_weight(word) * counts[word] for word in _own_stopwords(language))
+        for language in _LATIN_LANGUAGES
     }
     scores["en"] += _ENGLISH_PRIOR
     scores["de"] += sum(count for word, count in counts.items() if not _UMLAUTS.isdisjoint(word))
     best = max(scores.values())
-    return next(language for language in STOPWORDS_BY_LANGUAGE if scores[language] == best)
+    return next(language for language in _LATIN_LANGUAGES if scores[language] == best)
 
 
 def _weight(word: str) -> float:
-    return 0.4 if word in SUBJECTS_IN_ENGLISH else 1.0
+    return 0.4 if word in word_set(_NOUNS_IN_ENGLISH) else 1.0

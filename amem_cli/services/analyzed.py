@@ -6,22 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from amem_cli.core.analysis import (
-    GENERAL_NAMES,
-    TaggedNeighbour,
-    TagUse,
-    context_sentence,
-    extract_keywords,
-    general_tag_evidence,
-    keyword_tag,
-    suggest_tags,
-)
+from amem_cli.core.context_sentence import context_sentence
 from amem_cli.core.embedding_text import embedded_text
+from amem_cli.core.general_tags import general_names, general_tag_evidence
 from amem_cli.core.index_port import MemoryIndex
 from amem_cli.core.index_records import NoteSummary
+from amem_cli.core.keyphrases import extract_keywords
 from amem_cli.core.note import Metadata, Note
 from amem_cli.core.ownership import ownership
 from amem_cli.core.passages import split_passages
+from amem_cli.core.tag_choice import TaggedNeighbour, TagUse, keyword_tag, suggest_tags
 from amem_cli.core.tags import tag_key
 
 if TYPE_CHECKING:
@@ -131,4 +125,4 @@ class Analyzed:
 
 
 def _is_general(tag: str) -> bool:
-    return tag_key(tag) in GENERAL_NAMES
+    return tag_key(tag) in general_names()

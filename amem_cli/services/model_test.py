@@ -27,8 +27,7 @@ from amem_cli.core.model_fitness import (
 )
 from amem_cli.core.note import METADATA_FIELDS, Metadata, Note
 from amem_cli.core.ports import Encoder, LanguageModel
-from amem_cli.core.trial_cases import PROBES, TRIAL_CASES, VOCABULARY
-from amem_cli.core.trial_note import OlderNote, TrialCase
+from amem_cli.core.trial_cases import PROBES, VOCABULARY, OlderNote, TrialCase, trial_cases
 from amem_cli.core.words import fold, words
 from amem_cli.services.asking import PHRASES_SHOWN, Opening, Shown, ask_jointly, ask_once
 from amem_cli.services.thinking import FIELDS_OF_THE_WEAK
@@ -81,7 +80,7 @@ def test_models(
         EncoderError: the encoder cannot be run.
     """
     started = time.perf_counter()
-    encoder.encode([TRIAL_CASES[0].text])
+    encoder.encode([trial_cases()[0].text])
     report = ModelReport(encoder.model_id, encoder.dimension, time.perf_counter() - started)
     if model is None:
         return report
@@ -137,14 +136,14 @@ class _Trial:
     @property
     def questions(self) -> int:
         """How many there are in all."""
-        return PROBES + CONTEXTS if self._weak else len(TRIAL_CASES)
+        return PROBES + CONTEXTS if self._weak else len(trial_cases())
 
     def _questions(self) -> Iterator[tuple[TrialCase, bool]]:
         """Each case, and whether the model is asked for all at once."""
-        for case in TRIAL_CASES[:PROBES]:
+        for case in trial_cases()[:PROBES]:
             yield case, True
         self._weak = is_hopeless(self._results)
-        rest = TRIAL_CASES[:CONTEXTS] if self._weak else TRIAL_CASES[PROBES:]
+        rest = trial_cases()[:CONTEXTS] if self._weak else trial_cases()[PROBES:]
         yield from ((case, not self._weak) for case in rest)
 
     def _stop(self) -> None:

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from amem_cli.core.analysis import USUAL_MINIMUM, LinkCandidate, link_suggestions, superseded
 from amem_cli.core.construction import CONSTRUCTION_PROMPT
+from amem_cli.core.evolution_rules import superseded
 from amem_cli.core.index_port import MemoryIndex
 from amem_cli.core.index_records import (
     SUPERSEDING,
     NoteSummary,
 )
 from amem_cli.core.joint_question import JOINT_PROMPT
+from amem_cli.core.link_choice import USUAL_MINIMUM, link_suggestions
+from amem_cli.core.link_evidence import LinkCandidate
 from amem_cli.core.linking import LINKING_PROMPT, Evolution
 from amem_cli.core.model_trust import PLAUSIBLE
 from amem_cli.core.note import METADATA_FIELDS, MemoryLink, Metadata, Note

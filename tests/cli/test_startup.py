@@ -54,6 +54,7 @@ OF_CHANGES = {
     "amem_cli.core.proposals",
     "amem_cli.core.wikilinks",
     "amem_cli.core.words",
+    "amem_cli.data",
     "hashlib",
     "hmac",
 }

@@ -10,17 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.core.analysis import (
-    LONGEST_CONTEXT,
-    LinkCandidate,
-    TaggedNeighbour,
-    TagUse,
-    context_sentence,
-    link_suggestions,
-    suggest_tags,
-    superseded,
-)
+from amem_cli.core.context_sentence import LONGEST_CONTEXT, context_sentence
+from amem_cli.core.evolution_rules import superseded
+from amem_cli.core.link_choice import link_suggestions
+from amem_cli.core.link_evidence import LinkCandidate
 from amem_cli.core.note import MemoryLink, Note
+from amem_cli.core.tag_choice import TaggedNeighbour, TagUse, suggest_tags
 from amem_cli.core.tags import is_valid_tag
 from tests.fakes.letter_encoder import encode
 

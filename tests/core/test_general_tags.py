@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from amem_cli.core.general_tags import GENERAL_NAMES, general_tag_evidence
+from amem_cli.core.general_tags import general_names, general_tag_evidence
 from amem_cli.core.tags import is_valid_tag
 
 BREAD = "Mix the flour with yeast and butter, knead the dough, and bake it in a hot oven."
@@ -40,4 +40,4 @@ def test_a_note_without_such_words_gets_none(text: str) -> None:
 
 
 def test_every_general_tag_is_one_short_word() -> None:
-    assert all(is_valid_tag(name) and "-" not in name for name in GENERAL_NAMES)
+    assert all(is_valid_tag(name) and "-" not in name for name in general_names())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from amem_cli.core.ports import ModelRequest
-from amem_cli.core.trial_cases import TRIAL_CASES
+from amem_cli.core.trial_cases import trial_cases
 
 CONTEXTS = {
     "Ferry to Gozo no longer takes cash": (
@@ -84,7 +84,7 @@ def good_answer_to(text: str, schema: Mapping[str, Any]) -> str:
     properties = schema["properties"]
     found = re.search(r"^(?:New note|Title): (.+)$", text, re.MULTILINE)
     assert found is not None
-    case = next(each for each in TRIAL_CASES if found[1].startswith(each.title))
+    case = next(each for each in trial_cases() if found[1].startswith(each.title))
     context, keywords = CONTEXTS[case.title]
     links: list[dict[str, Any]] = []
     changes: list[dict[str, Any]] = []

@@ -13,8 +13,7 @@ from amem_cli.core.errors import ModelClosed, ModelError
 from amem_cli.core.link_choice import USUAL_MINIMUM
 from amem_cli.core.model_trust import PLAUSIBLE
 from amem_cli.core.ports import ModelAnswer, ModelRequest
-from amem_cli.core.trial_cases import TRIAL_CASES
-from amem_cli.core.trial_note import TrialCase
+from amem_cli.core.trial_cases import TrialCase, trial_cases
 from amem_cli.services.model_test import test_models as try_models
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.good_model import good_answer
@@ -154,7 +153,7 @@ def test_without_a_model_only_the_encoder_is_tried() -> None:
     assert (report.model, report.verdict, report.dimension) == ("", None, 64)
 
 
-@pytest.mark.parametrize("case", TRIAL_CASES, ids=lambda case: case.title)
+@pytest.mark.parametrize("case", trial_cases(), ids=lambda case: case.title)
 def test_every_case_makes_sense(case: TrialCase) -> None:
     assert len(case.related) < len(case.older) == 4
     assert not case.changes or len(case.related) == 1

@@ -1,0 +1,38 @@
+"""Word lists and phrases of human languages: one concept a file, read when it is first used."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+def lines(name: str) -> list[str]:
+    """The lines of a text file, without comments (`# …`) and blank ones.
+
+    Args:
+        name: of the file, relative to this folder, such as `stopwords/en.txt`.
+    """
+    rows = _text(name).splitlines()
+    return [row for row in rows if row and not row.startswith("# ")]
+
+
+@cache
+def word_set(name: str) -> frozenset[str]:
+    """The words of a text file, each once; they are folded if the file does not say otherwise."""
+    return frozenset(word for line in lines(name) for word in line.split())
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """The content of a TOML file, to be read only."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(_text(name))
+
+
+def _text(name: str) -> str:
+    return files(__name__).joinpath(name).read_text(encoding="utf-8")
