@@ -24,6 +24,8 @@ from amem_cli.wiring import Workspace
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.tiny_gguf import write_tiny_gguf
 
+pytestmark = pytest.mark.slow
+
 TOP = Path(__file__).parents[1]
 
 

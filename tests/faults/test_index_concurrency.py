@@ -21,6 +21,8 @@ from tests.fakes.encoder import FakeEncoder
 from tests.faults.index_states import index_dump, rebuilt_dump
 from tests.vaults import open_vault, write_note
 
+pytestmark = pytest.mark.slow
+
 ACTOR = """
 import random, sys, time
 from pathlib import Path
