@@ -1,4 +1,5 @@
-# Everything a fresh machine needs: `make demo` shows the program at work, `make test` proves it.
+# Everything a fresh machine needs: `make demo` shows the program at work, `make test` proves it;
+# `make test-all` also runs what is slow.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -11,7 +12,11 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 
-.PHONY: install demo test check quick audit fuzz fuzz-native docs man session clean
+.PHONY: install demo test test-all quick audit fuzz fuzz-native docs man session clean
+PYTEST = $(BIN)/python -m pytest
+AT_A_TIME = -n $(WORKERS) --dist worksteal
+QUICK_TESTS := tests/core tests/services tests/contracts tests/fuzz tests/test_config.py \
+	tests/cli/test_commands.py tests/cli/test_usage.py tests/cli/test_unchanged.py
 NODE_TOOLS := tests/node/node_modules/.installed
 
 install: $(VENV)/.installed
@@ -26,22 +31,34 @@ $(NODE_TOOLS): tests/node/package-lock.json
 	if command -v npm >/dev/null; then npm ci --prefix tests/node --ignore-scripts --silent; fi
 	mkdir -p $(@D) && touch $@
 
+define STATIC_CHECKS
+$(BIN)/ruff check .
+$(BIN)/ruff format --check .
+$(BIN)/mypy
+$(BIN)/lint-imports
+endef
+
 demo: install
 	$(BIN)/amem demo
 
-test: check
+# What the code is held to while it is written, in minutes: style, types, layers, and every test
+# that is not slow. Commands run in forks of one process; property tests try few examples.
+test: install $(NODE_TOOLS)
+	$(STATIC_CHECKS)
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not models and not slow" $(AT_A_TIME)
+	$(PYTEST) -m "models and not slow"
 
-check: install $(NODE_TOOLS)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -m "not models" -n $(WORKERS) --dist loadfile --cov --cov-report=
-	$(BIN)/python -m pytest -m models --cov --cov-append --cov-report=term:skip-covered
+# Everything, as before a release: real models, watchers, faults, a browser, coverage, and what is
+# known of the packages.
+test-all: install $(NODE_TOOLS)
+	$(STATIC_CHECKS)
+	$(PYTEST) -m "not models" $(AT_A_TIME) --cov --cov-report=
+	$(PYTEST) -m models --cov --cov-append --cov-report=term:skip-covered
 	$(BIN)/python -m tests.dependency_audit
 
-quick: install $(NODE_TOOLS)
-	$(BIN)/python -m pytest -m "not models" -n $(WORKERS) --dist loadfile
+# The rules and what is built right on them, in seconds.
+quick: install
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not models and not slow" $(AT_A_TIME) $(QUICK_TESTS)
 
 # Known vulnerabilities of the installed packages; says so where no service can be reached.
 audit: install

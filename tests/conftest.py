@@ -14,9 +14,13 @@ from typing import Any
 
 import pytest
 
+from tests.fork_server import AVAILABLE, TOP, fork_server
 from tests.hypothesis_profiles import load_profile
 
 load_profile()
+
+# Only a command that hangs takes so many seconds.
+PATIENCE = 300.0
 
 
 def _heed_signals() -> None:
@@ -70,21 +74,31 @@ class Answer:
 
 @dataclass
 class Program:
-    """Runs `amem` as a user does, in a process of its own."""
+    """Runs `amem` as a user does, in a process of its own.
+
+    Attributes:
+        forked: the process may be a fork of one that has loaded the program, which is quick.
+    """
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
+    forked: bool = True
 
     def __call__(self, *arguments: str, stdin: str | None = None, **variables: str) -> Answer:
+        environment = {**os.environ, **self.environment, **variables}
+        if self.forked and AVAILABLE and fork_server().runs(environment):
+            return Answer(
+                *fork_server().run(arguments, self.folder, environment, stdin or "", PATIENCE)
+            )
         done = subprocess.run(
             [sys.executable, "-m", "amem_cli", *arguments],
             cwd=self.folder,
-            env={**os.environ, **self.environment, **variables},
+            env=environment,
             input=stdin if stdin is not None else "",
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=300,
+            timeout=PATIENCE,
             check=False,
         )
         return Answer(done.returncode, done.stdout, done.stderr)
@@ -93,5 +107,11 @@ class Program:
 @pytest.fixture
 def amem(tmp_path: Path) -> Program:
     """The program in an empty folder, without a language model."""
-    top = str(Path(__file__).parents[1])
-    return Program(tmp_path, {"AMEM_LLM_BACKEND": "none", "PYTHONPATH": top})
+    return Program(tmp_path, {"AMEM_LLM_BACKEND": "none", "PYTHONPATH": str(TOP)})
+
+
+@pytest.fixture
+def amem_process(amem: Program) -> Program:
+    """The same, started anew for each command line; for what a start has to do with."""
+    amem.forked = False
+    return amem

@@ -1,4 +1,4 @@
-"""How much the property tests try: `default`, `ci` or `deep`, chosen by HYPOTHESIS_PROFILE."""
+"""How much the property tests try: `quick`, `default`, `ci` or `deep`, by HYPOTHESIS_PROFILE."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 
 # By default examples do not depend on chance: what was green stays green until somebody changes
 # something. `ci` and `deep` look for what nobody has seen yet and print how to see it again.
+settings.register_profile("quick", max_examples=10, deadline=None, derandomize=True)
 settings.register_profile("default", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile("ci", max_examples=300, deadline=None, print_blob=True)
 settings.register_profile(

@@ -93,11 +93,8 @@ def test_the_settings_of_a_page_exist(page: Page) -> None:
 
 @each_page
 def test_the_variables_of_a_page_are_read_by_something(page: Page) -> None:
-    settings = {f"AMEM_{name.upper()}" for name in config.keys().values()}
-    read = [*_program_texts(), *_texts_of(TOP / "tests"), (TOP / "Makefile").read_text("utf-8")]
-    known = settings | set(_VARIABLE.findall("\n".join(read)))
     for name in _VARIABLE.findall(page.text):
-        assert name in known, name
+        assert name in _variables(), name
 
 
 def test_the_messages_of_the_troubleshooting_page_are_those_of_the_program() -> None:
@@ -114,6 +111,13 @@ def _quoted(row: str) -> Iterator[str]:
     for text in re.findall(r"`([^`]+)`", row):
         if not text.startswith(("amem", "config.toml")):
             yield text
+
+
+@cache
+def _variables() -> set[str]:
+    settings = {f"AMEM_{name.upper()}" for name in config.keys().values()}
+    read = [*_program_texts(), *_texts_of(TOP / "tests"), (TOP / "Makefile").read_text("utf-8")]
+    return settings | set(_VARIABLE.findall("\n".join(read)))
 
 
 @cache

@@ -13,6 +13,8 @@ import pytest
 from tests.documents import TOP, Page, pages
 from tests.vaults import tree_hashes
 
+pytestmark = pytest.mark.slow
+
 SHELL = ("sh", "bash", "console")
 PAGES = [page for page in pages() if any(b.run and b.language in SHELL for b in page.blocks)]
 

@@ -25,6 +25,8 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.tiny_gguf import write_tiny_gguf
 from tests.index_dump import canonical_dump
 
+pytestmark = pytest.mark.slow
+
 TOP = Path(__file__).parents[1]
 
 

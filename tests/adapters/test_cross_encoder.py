@@ -17,6 +17,8 @@ from amem_cli.adapters.reranker import PreparedReranker
 from tests.conftest import Program
 from tests.fakes.tiny_models import save_tiny_cross_encoder
 
+pytestmark = pytest.mark.slow
+
 QUERY = "what is warm bread?"
 TEXTS = ["bread", "a warm kitchen", "", "z" * 90, "query: passage 7", "kitchen " * 100]
 

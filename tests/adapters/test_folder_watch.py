@@ -23,6 +23,8 @@ from amem_cli.core.dirty_paths import DirtyPaths
 from tests.repositories import new_repository, person
 from tests.vaults import write_note
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 120.0
 TOP = Path(__file__).parents[2]
 

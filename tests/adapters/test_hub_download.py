@@ -11,6 +11,8 @@ import pytest
 
 from tests.fakes.hub_server import COMMIT, Hub, a_hub
 
+pytestmark = pytest.mark.slow
+
 WEIGHTS = b"\x02\x00\x00\x00\x00\x00\x00\x00{}"
 USUAL = {
     "config.json": b'{"model_type": "xlm-roberta"}',

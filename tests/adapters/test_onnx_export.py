@@ -25,6 +25,8 @@ from amem_cli.adapters.model_exports import (
 from amem_cli.core.errors import EncoderError
 from tests.fakes.tiny_models import save_tiny_model, save_tiny_multilingual
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["bread", "a warm kitchen", "", "z" * 90, "what is bread?"]
 
 

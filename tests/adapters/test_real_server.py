@@ -22,7 +22,7 @@ needs_server = pytest.mark.skipif(
     any(find_spec(name) is None for name in ("fastapi", "uvicorn", "sse_starlette")),
     reason="the server of llama-cpp-python is not installed: pip install -e '.[dev]'",
 )
-pytestmark = [needs_server, pytest.mark.models]
+pytestmark = [pytest.mark.slow, needs_server, pytest.mark.models]
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,8 @@ from amem_cli.adapters.watch_lock import (
 )
 from amem_cli.core.errors import SettingsError
 
+pytestmark = pytest.mark.slow
+
 TOP = Path(__file__).parents[2]
 
 WATCHER = """

@@ -29,6 +29,8 @@ from tests.repositories import new_repository, person
 from tests.vaults import write_note
 from tests.watching import watching
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def vault(amem: Program) -> Path:

@@ -14,6 +14,8 @@ from tests.conftest import Program
 from tests.outside_tools import node_package, program
 from tests.vaults import write_note
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def inspect(amem: Program) -> Any:

@@ -12,6 +12,8 @@ from tests.agents.clients import Agent, agent, jsonschema, new_vault, with_quick
 from tests.conftest import Program
 from tests.vaults import tree_hashes, write_note
 
+pytestmark = pytest.mark.slow
+
 READING = ["search", "ask", "read", "related", "list", "history", "stats"]
 WRITING = ["add", "update", "evolve", "undo"]
 OUTLINES = Path(__file__).parent / "tools.json"

@@ -19,6 +19,8 @@ from tests.benchmarks.small_locomo import SAMPLE
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.encoder import FakeEncoder
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ANSWERS = {each["question"]: str(each.get("answer", "")) for each in SAMPLE["qa"]}
 WITHOUT_MODEL = ("amem", "no-links", "no-evolution", "no-links-no-evolution", "plain-rag", "ask")

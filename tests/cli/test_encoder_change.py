@@ -14,6 +14,8 @@ from tests.fakes.prepared_encoder import describe, write_prepared_encoder
 from tests.vaults import write_note
 from tests.watching import watching
 
+pytestmark = pytest.mark.slow
+
 COUNT = EMBEDDED_AT_ONCE + 50
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 

@@ -24,6 +24,8 @@ from tests.services.test_evolve import add_old
 from tests.services.test_review import propose
 from tests.vaults import open_vault, write_note
 
+pytestmark = pytest.mark.slow
+
 DOUGH = "Croissant dough tears in lamination when the butter is colder than the dough."
 YEAST = "Croissant dough needs butter at 14 degrees, or it tears in lamination. See [[Dough]]."
 

@@ -20,6 +20,8 @@ from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
 from tests.vaults import write_note
 
+pytestmark = pytest.mark.slow
+
 # Instead of the library: what happens while it is imported.
 SIGNALLED = """
 import os, signal, time

@@ -21,6 +21,8 @@ from tests.fakes.good_model import good_answer_to
 from tests.fakes.hub_server import Hub, a_hub
 from tests.fakes.tiny_gguf import write_tiny_gguf
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = "owner/tiny-GGUF"
 NOTE = "The left running shoe wears out on the outside after 500 kilometres of running."
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.vaults import write_note
 from tests.watching import watching
+
+pytestmark = pytest.mark.slow
 
 
 def asked_for(server: ChatServer) -> set[tuple[str, ...]]:

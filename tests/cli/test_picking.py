@@ -17,6 +17,8 @@ if sys.platform == "win32":
 
 from tests.screen import Screen
 
+pytestmark = pytest.mark.slow
+
 DOWN, ENTER, ESCAPE, CTRL_C = "\x1b[B", "\r", "\x1b", "\x03"
 NOTES = (
     ("Crème brûlée", "2025-01-05", "dessert"),

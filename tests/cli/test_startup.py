@@ -19,6 +19,8 @@ from amem_cli.cli import commands
 from amem_cli.cli.main import app
 from tests.conftest import Program
 
+pytestmark = pytest.mark.slow
+
 # What takes a noticeable time to load, or starts something.
 COSTLY = {
     "asyncio",

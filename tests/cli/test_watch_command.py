@@ -22,6 +22,8 @@ from tests.terminal import at_terminal, plain
 from tests.vaults import write_note
 from tests.watching import PATIENCE, journal_events, times_processed, watching
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "red \x1b[31m\x1b]52;c;YmFk\x07 \x9b2J \u202egnp"
 HOSTILE_NOTE = f"---\ntitle: {json.dumps(HOSTILE)}\n---\nThe penguin swims.\n"
 

@@ -25,6 +25,8 @@ from tests.fakes.chat_server import ChatServer
 from tests.terminal import plain
 from tests.vaults import write_note
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 120.0
 ENTERED, LEFT = "\x1b[?1049h", "\x1b[?1049l"
 CURSOR_HIDDEN, CURSOR_SHOWN = "\x1b[?25l", "\x1b[?25h"

@@ -15,6 +15,8 @@ from amem_cli.services.sync import synchronise
 from tests.faults.injection import TOP, environment
 from tests.vaults import open_vault, write_note
 
+pytestmark = pytest.mark.slow
+
 SIZE = MAX_NOTE_BYTES + 1000
 BIG = {
     "one line": b"walrus " + b"x" * SIZE,

@@ -319,6 +319,7 @@ def test_labels_that_come_one_by_one_never_become_a_flood() -> None:
             assert set(own) <= set(note.keywords) & set(note.tags)
 
 
+@pytest.mark.slow
 def test_a_question_is_bounded_however_large_the_vault_is() -> None:
     with new_vault() as (_, ports):
         for number in range(30):

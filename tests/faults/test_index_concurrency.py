@@ -22,6 +22,8 @@ from tests.faults.index_states import index_dump, rebuilt_dump
 from tests.index_dump import canonical_dump
 from tests.vaults import open_vault, write_note
 
+pytestmark = pytest.mark.slow
+
 ACTOR = """
 import random, sys, time
 from pathlib import Path

@@ -137,6 +137,7 @@ def test_a_link_at_the_place_of_the_index_is_not_followed(amem: Program, vault: 
     assert not (vault / ".amem/index.db").is_symlink()
 
 
+@pytest.mark.slow
 def test_indexes_that_were_set_aside_do_not_pile_up(amem: Program, vault: Path) -> None:
     for number in range(3):
         overwrite(vault / ".amem/index.db", b"garbage %d" % number)
@@ -250,6 +251,7 @@ def test_changes_lost_with_the_write_ahead_log_are_read_again(vault: Path) -> No
     assert index_dump(vault) == rebuilt_dump(vault)
 
 
+@pytest.mark.slow
 def test_an_older_copy_under_a_newer_write_ahead_log_is_not_trusted(
     amem: Program, vault: Path
 ) -> None:

@@ -19,6 +19,8 @@ from tests.faults.driver import evolve, ports_of
 from tests.faults.injection import FaultyRuns, check_recovered, faulty
 from tests.vaults import open_vault, write_note
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["faulty"]
 PATIENCE = 120.0
 

@@ -36,7 +36,10 @@ from tests.fakes.encoder import FakeEncoder
 from tests.fakes.tiny_gguf import CONTROL, write_tiny_gguf
 from tests.vaults import open_vault, tree_hashes
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs signals and /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs signals and /proc"),
+]
 
 TOP = Path(__file__).parents[2]
 NOTES = [f"Note {n}: the croissant dough tore because butter was {n} degrees." for n in range(6)]

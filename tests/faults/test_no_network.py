@@ -14,7 +14,10 @@ import pytest
 from tests.conftest import Answer, Program
 from tests.fakes.tiny_gguf import write_tiny_gguf
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs namespaces and strace")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs namespaces and strace"),
+]
 
 TEXT = "The croissant dough tore in lamination: the butter came from the fridge."
 MORE = "Butter for croissant lamination must be at 14 degrees, or the dough tears."

@@ -16,6 +16,8 @@ from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.vaults import write_note
 
+pytestmark = pytest.mark.slow
+
 DOUGH = "Croissant dough tears in lamination where the butter is colder than 14 degrees."
 # Words that stand in notes that must not leave the machine, and nowhere else.
 SECRETS = ("nightfall", "merger-secret", "4711", "zanzibar", "quokka", "walrus", "hushword")

@@ -76,6 +76,7 @@ def test_a_vault_of_no_note_or_one_is_searched(tmp_path: Path, mode: Mode, notes
     assert len(hits) == notes
 
 
+@pytest.mark.slow
 def test_more_passages_than_the_vector_search_allows_are_no_error(tmp_path: Path) -> None:
     for number in range(60):
         text = "\n\n".join(f"walrus {number} {part} " + "word " * 180 for part in range(80))

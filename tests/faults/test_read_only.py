@@ -16,6 +16,8 @@ import pytest
 
 from tests.vaults import write_note
 
+pytestmark = pytest.mark.slow
+
 # Permissions do not hold for root, so a child becomes somebody who may read everything (the
 # interpreter may lie in root's home) and write nothing.
 CAPABILITY = "+dac_read_search"

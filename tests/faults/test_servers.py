@@ -33,6 +33,8 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, tree_hashes
 
+pytestmark = pytest.mark.slow
+
 TOP = Path(__file__).parents[2]
 KEY = "sk-SECRET0123456789abcdef"
 TEXT = "The croissant dough tore in lamination: the butter came from the fridge."

@@ -13,6 +13,8 @@ import pytest
 from tests.conftest import Answer, Program
 from tests.vaults import write_note
 
+pytestmark = pytest.mark.slow
+
 STEERING = ("\x1b", "\x9b", "\x07", "\x08", "\x00", "\x7f", "\x85", "\u202e", "\u2066", "\u061c")
 NASTY = "red \x1b[31m\x1b]52;c;YmFk\x07 \x9b2J back\x08\x08 \u202egnp \u2066x \u061c \x7f \x85 end"
 

@@ -6,10 +6,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.conftest import Program
 from tests.repositories import TestRepository, new_repository, person
 from tests.vaults import write_note
 from tests.watching import journal_events, times_processed, watching
+
+pytestmark = pytest.mark.slow
 
 
 def exchange(repository: TestRepository) -> None:

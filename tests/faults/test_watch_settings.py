@@ -10,6 +10,8 @@ from tests.conftest import Program
 from tests.vaults import write_note
 from tests.watching import times_processed, watching
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def vault(amem: Program) -> Path:

@@ -22,6 +22,8 @@ from tests.repositories import TestRepository, new_repository, person
 from tests.vaults import write_note
 from tests.watching import watching
 
+pytestmark = pytest.mark.slow
+
 SECONDS = float(os.environ.get("AMEM_SOAK_SECONDS", "10"))
 # A vault to edit a copy of, instead of a made-up one.
 VAULT = os.environ.get("AMEM_SOAK_VAULT", "")

@@ -16,6 +16,8 @@ from tests.repositories import TestRepository, new_repository, person
 from tests.vaults import write_note
 from tests.watching import PATIENCE, RunningWatcher, watching
 
+pytestmark = pytest.mark.slow
+
 # Notes rest for a day, so that the watcher alone is what is looked at.
 RESTING = ("--settle", "86400")
 

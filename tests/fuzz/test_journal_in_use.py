@@ -15,6 +15,8 @@ from tests.fuzz.folders import folder
 from tests.hypothesis_profiles import examples
 from tests.vaults import open_vault, write_note
 
+pytestmark = pytest.mark.slow
+
 GOOD = {"id": "a-good", "time": "2026-01-01T00:00:00", "kind": "process", "note": "n", "calls": 2}
 
 

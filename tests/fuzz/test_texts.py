@@ -146,12 +146,14 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("reader", READERS)
 @FEW
 @given(strategies.repeated_text)
+@pytest.mark.slow
 def test_work_grows_in_proportion_to_the_text(reader: str, text: tuple[str, str]) -> None:
     unit, end = text
     grows_in_proportion(READERS[reader], lambda size: unit * (size // len(unit)) + end, LONGEST)
 
 
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.slow
 def test_a_long_note_of_nothing_but_marks_is_read_in_time(reader: str) -> None:
     def marks(size: int) -> str:
         each = size // len(strategies.MARKS)

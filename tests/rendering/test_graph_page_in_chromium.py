@@ -15,6 +15,8 @@ from tests.browser import chromium, visiting
 from tests.networks import made_up_network, made_up_note
 from tests.rendering.test_graph_page import HOSTILE, hostile_network
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 

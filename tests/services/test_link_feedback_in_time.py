@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import pytest
+
 from amem_cli.core.ports import ModelAnswer, ModelRequest
 from amem_cli.services.add import NewNote, add
 from amem_cli.services.edit import link, unlink
@@ -19,6 +21,8 @@ from amem_cli.services.process_plan import ProcessSettings
 from amem_cli.services.sync import embed_missing
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault
+
+pytestmark = pytest.mark.slow
 
 GOLD = Path(__file__).parents[1] / "data/gold/engineer"
 NOTES = 36

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +28,8 @@ from amem_cli.services.vault_ports import VaultPorts
 from tests.fakes.encoder import FakeEncoder
 from tests.index_dump import canonical_dump
 from tests.vaults import open_vault
+
+pytestmark = pytest.mark.slow
 
 TEXTS = (
     "Croissant dough tears in lamination where the butter is cold.",

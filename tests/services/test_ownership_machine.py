@@ -14,6 +14,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -44,6 +45,8 @@ from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel
 from tests.index_dump import canonical_dump
 from tests.vaults import open_vault
+
+pytestmark = pytest.mark.slow
 
 NAMES = PropertyNames()
 STYLES = (

@@ -29,6 +29,8 @@ from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
 from tests.vaults import open_vault, write_note
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 120.0
 
 
