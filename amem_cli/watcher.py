@@ -106,11 +106,9 @@ class Watcher:
             evolves: whether this machine runs the memory process.
             stopping: given the watch before it begins, to arrange for its end.
         """
-        from amem_cli.core.vault_port import EveryPath
-
         workspace = self._workspace
         # The watch alone decides when a missing note is gone, not the memory process beside it.
-        workspace.ports = replace(workspace.ports, spared=EveryPath)
+        workspace.keep_missing = True
         self.watch = Watch(
             workspace.ports,
             self._hints,
@@ -162,7 +160,7 @@ class Watcher:
 
     def _take_up_settings(self) -> None:
         try:
-            found = self._workspace.renew_settings()
+            found = self._workspace.models.renew()
         except AmemError as error:
             self._tell(News("trouble", f"settings: {error.message}", {"reason": error.message}))
             return
@@ -202,17 +200,11 @@ class Watcher:
         return git_is_busy(self._workspace.root)
 
     def _commit(self) -> None:
-        try:
-            notices = self._workspace.commit_changes()
-        except AmemError as error:
-            notices = [error.message]
-        for notice in notices:
+        for notice in self._workspace.commit_changes():
             self._tell(News("committed", notice, {}))
 
     def _unload(self) -> None:
-        model = self._workspace.model
-        if model is not None:
-            model.close()
+        self._workspace.models.close_model()
 
     def _count(self) -> None:
         """Notice what other commands did to the notes and the queue."""

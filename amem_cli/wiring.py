@@ -1,334 +1,553 @@
-"""Opens a vault and its models from the settings, each when it is first needed."""
+"""The application: what a person or a program can do with a vault, each verb with one result."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import threading
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from amem_cli import config
-from amem_cli.core.errors import EncoderError, SettingsError
-from amem_cli.services.vault_ports import VaultPorts
-from amem_cli.vault_location import STATE_FOLDER, user_settings_file
+from amem_cli.core.errors import AmemError, NotFoundError, WriteConflict
+from amem_cli.open_vault import OpenVault
+from amem_cli.services.query import EVERY_NOTE, Filters
 
 if TYPE_CHECKING:
-    from amem_cli.adapters.serving_encoder import ServingEncoder
-    from amem_cli.adapters.sqlite_index import SqliteIndex
-    from amem_cli.adapters.vault_folder import VaultFolder
-    from amem_cli.core.changes import NoteWrite
-    from amem_cli.core.journal import Event
-    from amem_cli.core.model_trust import ModelTrust
-    from amem_cli.core.ports import Encoder, LanguageModel, Reranker
-    from amem_cli.git.batch import MachineCommits
-    from amem_cli.services.evolve import MemoryProcess
+    from amem_cli.core.index_records import NoteSummary
+    from amem_cli.core.note import Relation
+    from amem_cli.core.ports import Encoder
+    from amem_cli.services.add import NewNote
+    from amem_cli.services.ask import Answer
+    from amem_cli.services.dedupe import Duplicate
+    from amem_cli.services.edit import FieldEdits, Removal
+    from amem_cli.services.evolve_batch import EvolveBatch
+    from amem_cli.services.history import Entry
+    from amem_cli.services.listing import Wanted
+    from amem_cli.services.outcome import Outcome
+    from amem_cli.services.query import Hit, Mode
+    from amem_cli.services.show import NoteView
+    from amem_cli.services.standing import Standing
+    from amem_cli.services.undo import Undone
 
-HEARD_SECONDS = 0.1
+# Of a text that others edit at the same time; what is only added can be added to theirs.
+_ATTEMPTS = 3
 
 
-@dataclass
-class Workspace:
-    """A vault opened with its settings.
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a new note.
 
     Attributes:
-        overrides: settings given by the command's own options, by field name.
-        notify: told when something takes long for the first time.
-        environment: variables, keys among them.
-        models_of: another opening of the same vault, whose models this one uses too.
+        known: nothing was added: the outcome is of a note that held the very text already.
+        duplicates: other notes with the same text, or nearly.
     """
 
-    root: Path
-    overrides: Mapping[str, Any] = field(default_factory=dict)
-    notify: Callable[[str], None] | None = None
-    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
-    models_of: Workspace | None = field(default=None, repr=False)
-    _collecting: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
-    _opening: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
+    outcome: Outcome
+    known: bool = False
+    duplicates: tuple[Duplicate, ...] = ()
 
-    def sharing_models(self) -> Workspace:
-        """Another opening of the vault, for another thread; this one closes the models."""
-        opened = replace(self, models_of=self.models_of or self)
-        # Also where the files say something else by now: that is for the owner to take up.
-        opened.__dict__["_layers"] = self._layers
-        return opened
 
-    @property
-    def config_file(self) -> Path:
-        """The vault's own settings."""
-        return self.root / STATE_FOLDER / config.CONFIG_NAME
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """What became of a changed note.
 
-    @cached_property
-    def _layers(self) -> tuple[config.Settings, dict[str, str]]:
-        user_file = user_settings_file(self.environment)
-        settings, origin = config.load(self.config_file, user_file, self.environment)
-        origin.update({config.key_of(name): "option" for name in self.overrides})
-        return replace(settings, **self.overrides), origin
+    Attributes:
+        changed: names of the fields that changed, `content` among them.
+        revision: hash of the text as it is now.
+        duplicates: other notes with the new text, or nearly.
+    """
 
-    @property
-    def settings(self) -> config.Settings:
-        """The settings in force."""
-        return self._layers[0]
+    outcome: Outcome
+    changed: tuple[str, ...] = ()
+    revision: str = ""
+    duplicates: tuple[Duplicate, ...] = ()
 
-    @property
-    def origin(self) -> Mapping[str, str]:
-        """Where each setting comes from, by dotted key."""
-        return self._layers[1]
 
-    @property
-    def settings_version(self) -> tuple[tuple[int, int, int] | None, ...]:
-        """Differs where the files of the settings may have changed."""
-        return tuple(map(_version, (user_settings_file(self.environment), self.config_file)))
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found.
 
-    def renew_settings(self) -> tuple[str, ...]:
-        """Read the settings again; of what was opened with the former ones, the model is closed.
+    Attributes:
+        mode: how it was searched: by words alone if the encoder cannot be had.
+    """
 
-        Returns:
-            Dotted keys of the settings that have other values.
+    query: str
+    mode: Mode
+    hits: tuple[Hit, ...]
 
-        Raises:
-            SettingsError: they cannot be read; the former ones stay in force.
-        """
-        former = self._layers
-        del self.__dict__["_layers"]
-        try:
-            present = self.settings
-        except SettingsError:
-            self.__dict__["_layers"] = former
-            raise
-        names = config.keys().items()
-        changed = (key for key, name in names if getattr(former[0], name) != getattr(present, name))
-        found = tuple(changed)
-        if any(key.startswith("llm.") for key in found):
-            self.close_model()
-        return found
 
-    def close_model(self) -> None:
-        """Close the language model, also in the middle of an answer; it is opened anew for the
-        next one."""
-        model = self.__dict__.pop("model", None)
-        if model is not None:
-            model.close()
+@dataclass(frozen=True, slots=True)
+class ListedNote:
+    """A note of a list, with the notes that say that it no longer holds.
 
-    @cached_property
-    def vault(self) -> VaultFolder:
-        """The folder of notes."""
-        from amem_cli.adapters.vault_folder import VaultFolder
+    Attributes:
+        usage: how often amem showed or found it, and when last.
+    """
 
-        state = self.root / STATE_FOLDER
-        if state.is_symlink() or not state.is_dir():
-            raise SettingsError(f"{state} is not a folder", hint="A vault keeps its own .amem.")
-        return VaultFolder(self.root, excluded=self.settings.exclude_folders)
+    note: NoteSummary
+    standing: Standing
+    usage: tuple[int, str]
 
-    def refuse_if_gone(self) -> None:
-        """Refuse to go on where the folder is not there any more: nothing is made in its place.
+
+class Workspace(OpenVault):
+    """The verbs; see `OpenVault` for opening and closing.
+
+    Notes that the caller does not see are left out of every result. Verbs for one note take its
+    summary as `note` gives it. All raise `Stopped` when the caller does not wait any more.
+    """
+
+    def note(self, name: str) -> NoteSummary:
+        """The note with this id (or its unique beginning), path, file name, title or alias.
 
         Raises:
-            SettingsError: it is gone.
+            NotFoundError: no note that the caller sees has this name, or more than one.
         """
-        if not (self.root / STATE_FOLDER).is_dir():
-            raise SettingsError(
-                f"{self.root} is no vault any more",
-                hint="Was it moved or deleted, or its drive taken out? It is used once it is back.",
-            )
+        from amem_cli.services.lookup import note_named
 
-    @property
-    def index_file(self) -> Path:
-        """The index of this vault."""
-        return self.root / STATE_FOLDER / "index.db"
+        return note_named(self.index, name, private=self.sees_private)
 
-    @cached_property
-    def index(self) -> SqliteIndex:
-        """The open index."""
-        from amem_cli.adapters.sqlite_index import SqliteIndex
+    def add(self, new: NewNote, *, unless_known: bool = False, wait: bool = True) -> Added:
+        """Write a note, then describe it, link it and let older notes evolve.
 
-        return SqliteIndex(self.index_file, notify=self.notify, refill=self._fill_index)
+        Whatever fails once it is on disk is a problem of the outcome; the note is pending then.
 
-    def _fill_index(self) -> None:
-        from amem_cli.services.sync import synchronise
+        Args:
+            unless_known: add nothing if a note holds this very text already.
+            wait: False leaves the note pending.
 
-        synchronise(self.ports)
+        Raises:
+            UsageError, SettingsError: nothing was written.
+        """
+        from amem_cli.services.add import add
+        from amem_cli.services.known_text import known_text
 
-    @cached_property
-    def ports(self) -> VaultPorts:
-        """What the use cases work on."""
-        return self.ports_with(self.index)
-
-    def ports_with(self, index: SqliteIndex) -> VaultPorts:
-        """The same vault over another index."""
-        from amem_cli.adapters.change_store import JournaledChanges
-        from amem_cli.adapters.journal_folder import JournalFolder
-        from amem_cli.adapters.machine_name import machine_name
-        from amem_cli.adapters.system_clock import SystemClock
-
-        journal = JournalFolder(
-            self.root / STATE_FOLDER / "journal", machine_name(self.environment)
-        )
-        applied = self._collect if self.settings.git_commit == "batch" else None
-        changes = JournaledChanges(self.vault, journal, applied=applied)
-        names = self.settings.property_names
-        return VaultPorts(self.vault, index, changes, journal, SystemClock(), names, self._spared)
-
-    def _spared(self) -> Container[str]:
-        """Missing notes that stay known: all, while a watcher asks what became of them."""
-        from amem_cli.adapters.watch_lock import read_status
-        from amem_cli.core.vault_port import EveryPath
-
-        status = read_status(self.root, self.environment)
-        if status is None or status.state != "asking":
-            return ()
-        if self.notify is not None:
-            self.notify(f"! {status.reason}")
-        return EveryPath()
-
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder to search and to add with: that of the settings, once all is embedded."""
-        return self._serving.current()
-
-    @property
-    def embedding_encoder(self) -> Encoder:
-        """The encoder to go over to: that of the settings, where it can be had."""
-        return self._serving.preferred()
-
-    @cached_property
-    def _serving(self) -> ServingEncoder:
-        from amem_cli.adapters.serving_encoder import ServingEncoder
-        from amem_cli.model_opening import encoder_cache
-
-        name, cache = self.settings.encoder_model, encoder_cache(self.environment)
-        return ServingEncoder(
-            self.index, lambda: self.chosen_encoder, name, cache=cache, notify=self.notify
-        )
-
-    @cached_property
-    def chosen_encoder(self) -> Encoder:
-        """The encoder of the settings, loaded with the first text."""
-        if self.models_of is not None:
-            with self.models_of._opening:
-                return self.models_of.chosen_encoder
-        from amem_cli.model_opening import open_chosen_encoder
-
-        return open_chosen_encoder(
-            self.settings, self.root, self.origin, self.environment, self.notify
-        )
-
-    @cached_property
-    def reranker(self) -> Reranker | None:
-        """The reranker of the settings, loaded with the first search; None where none is named."""
-        if self.models_of is not None:
-            with self.models_of._opening:
-                return self.models_of.reranker
-        from amem_cli.model_opening import open_reranker
-
-        return open_reranker(self.settings, self.root, self.origin, self.environment, self.notify)
+        with self._claiming_work() if wait else contextlib.nullcontext():
+            known = None
+            self._here.caller.step("writing the note")
+            with self.writing(), self.ports.changes.locked():
+                if unless_known:
+                    known = known_text(
+                        self.ports, new.content, title=new.title, hidden=self.hidden()
+                    )
+                path = add(self.ports, new) if known is None else known.path
+            if known is not None:
+                waits = any(note.path == path for note in self.index.queue.pending())
+                return Added(self._unprocessed(path, pending=waits), known=True)
+            outcome = self.remember(path, wait=wait, new_text=True)
+        return Added(outcome, duplicates=self._duplicates(path))
 
     @contextlib.contextmanager
-    def loading_encoder(self) -> Iterator[None]:
-        """Load the encoder beside the work inside, and have it loaded behind it."""
-        from amem_cli.adapters.encoder_open import PreparedEncoder
-
-        chosen = None
-        with contextlib.suppress(EncoderError, SettingsError):
-            chosen = self.chosen_encoder
-        if not isinstance(chosen, PreparedEncoder):
+    def _claiming_work(self) -> Iterator[None]:
+        """A watcher leaves the note to whoever waits for it, unless the model is at work."""
+        if not self._model_lock.acquire(blocking=False):
             yield
             return
-        loading = chosen.load_ahead()
         try:
-            yield
+            with self.ports.changes.working(0.0):
+                yield
         finally:
-            # A signal that comes in the instant before a wait is heard only after it.
-            while loading.is_alive():
-                loading.join(HEARD_SECONDS)
+            self._model_lock.release()
 
-    @cached_property
-    def model(self) -> LanguageModel | None:
-        """The language model of the settings; None where there shall be none."""
-        if self.models_of is not None:
-            with self.models_of._opening:
-                return self.models_of.model
-        from amem_cli.model_opening import open_model
+    def remember(self, path: str, *, wait: bool = True, new_text: bool) -> Outcome:
+        """Describe, link and evolve for a note that is safe on disk.
 
-        model = open_model(self.settings, self.root, self.origin, self.environment)
-        limit = self.settings.llm_daily_tokens
-        if model is None or not limit:
-            return model
-        from amem_cli.adapters.daily_budget import BudgetedModel, TokenLedger
-
-        return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
-
-    @property
-    def model_trust(self) -> ModelTrust:
-        """What the language model of the settings is asked for, as far as that was tested."""
-        from amem_cli.adapters.model_verdicts import trust_in
-        from amem_cli.model_opening import server_url
-
-        return trust_in(self.settings, server_url(self.settings), self.environment)
-
-    @property
-    def process(self) -> MemoryProcess:
-        """The memory process with this vault's models and settings.
-
-        Raises:
-            SettingsError, ModelError: the language model of the settings cannot be used.
+        Args:
+            wait: False leaves the note pending.
+            new_text: the text is new, so that a watcher may have been through it already.
         """
-        from amem_cli.services.evolve import MemoryProcess
-        from amem_cli.services.process_plan import ProcessSettings
+        if not wait:
+            return self._unprocessed(path)
+        try:
+            self.embed_missing()
+            with self.model_at_work():
+                process = self.process
+                asking = "" if process.model is None else f", asking {process.model.name}"
+                label = f"working out keywords, tags and links{asking}"
+                with self._here.caller.progress(label):
+                    outcome = process.run(path, asked=True, only_pending=new_text)
+        except NotFoundError as error:
+            return self._unprocessed(path, error.message, pending=False)
+        except AmemError as error:
+            return self._unprocessed(path, error.message, error.hint)
+        return self.visible_outcome(outcome)
 
-        settings, trust = self.settings, self.model_trust
-        return MemoryProcess(
-            ports=self.ports,
-            encoder=self.encoder,
-            model=None if trust.asked_for == "nothing" else self.model,
-            settings=ProcessSettings(
-                evolve=settings.evolution_mode != "off",
-                review=settings.evolution_mode == "review",
-                settle_seconds=settings.evolution_settle_seconds,
-                max_links=settings.evolution_max_links,
-                candidates=settings.evolution_candidates,
-                deadline=settings.llm_deadline_seconds,
-                trusted=trust.asked_for == "all",
-                plausible=trust.plausible,
-                learn=settings.evolution_feedback == "on",
+    def _unprocessed(self, path: str, *problems: str, pending: bool = True) -> Outcome:
+        from amem_cli.services.evolve import waiting_outcome
+
+        return waiting_outcome(self.ports, path, problems, pending=pending)
+
+    def visible_outcome(self, outcome: Outcome) -> Outcome:
+        """The outcome as far as the caller may know of it."""
+        hidden = self.hidden()
+        if not hidden:
+            return outcome
+        return replace(
+            outcome,
+            links=tuple(each for each in outcome.links if each.path not in hidden),
+            changed_links=tuple(
+                each for each in outcome.changed_links if not {each.source, each.target} & {*hidden}
+            ),
+            evolved=tuple(each for each in outcome.evolved if each.path not in hidden),
+            proposed=tuple(
+                each
+                for each in outcome.proposed
+                if each.path not in hidden
+                and not (each.link_change and each.link_change.target in hidden)
             ),
         )
 
-    @cached_property
-    def _commits(self) -> MachineCommits:
-        from amem_cli.git.batch import MachineCommits
+    def _duplicates(self, path: str) -> tuple[Duplicate, ...]:
+        from amem_cli.services.known_text import duplicates_of
 
-        return MachineCommits(self.root, self.environment)
+        hidden = self.hidden()
+        found = duplicates_of(self.ports, path)
+        return tuple(each for each in found if each.note.path not in hidden)
 
-    def _collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        # Two threads that collect at first must not make two collections.
-        with self._collecting:
-            self._commits.collect(writes, events)
+    def update(
+        self,
+        note: NoteSummary,
+        edits: FieldEdits,
+        *,
+        append: str | None = None,
+        revision: str = "",
+        wait: bool = True,
+    ) -> Updated:
+        """Change fields of a note as its owner, then link it anew.
 
-    def commit_changes(self) -> list[str]:
-        """Commit what the machine changed since the last call, where the settings say so.
+        Args:
+            append: a paragraph for the end of the text, in place of a new text in the edits.
+            revision: hash of the text that the edits were made for; empty for any.
+            wait: False leaves the note pending.
 
-        Returns:
-            Notices for the user, one line each.
+        Raises:
+            UsageError: a tag is impossible, or the text is empty.
+            HeaderRefused, WriteConflict: nothing was written.
         """
-        commits = self.__dict__.get("_commits")
-        return commits.commit() if commits is not None else []
+        from amem_cli.services.edit import update, with_appended
 
-    def close(self) -> None:
-        """Close what was opened."""
-        if "index" in self.__dict__:
-            self.index.close()
-        model = self.__dict__.get("model")
-        if model is not None and self.models_of is None:
-            model.close()
+        for attempt in range(_ATTEMPTS):
+            based_on = revision
+            if append is not None:
+                content, now = with_appended(self.ports, note.path, append)
+                edits, based_on = replace(edits, content=content), revision or now
+            try:
+                self._here.caller.step("writing the note")
+                with self.writing():
+                    changed = update(self.ports, note, edits, text=based_on)
+                break
+            except WriteConflict:
+                if append is None or revision or attempt + 1 == _ATTEMPTS:
+                    raise
+        summary = self.index.notes.summary(note.path)
+        outcome = self.remember(note.path, wait=wait, new_text="content" in changed)
+        return Updated(
+            outcome,
+            changed,
+            summary.text_hash if summary is not None else "",
+            self._duplicates(note.path) if edits.content is not None else (),
+        )
 
+    def edited(self, note: NoteSummary, *, wait: bool = True) -> Outcome:
+        """Link a note anew that a person has had open in an editor, if they changed it.
 
-def _version(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+        Args:
+            note: as it was before.
+        """
+        self.synchronise()
+        now = self.index.notes.summary(note.path)
+        if now is not None and now.sha == note.sha:
+            return self._unprocessed(note.path, pending=False)
+        new_text = now is None or now.text_hash != note.text_hash
+        return self.remember(note.path, wait=wait, new_text=new_text)
+
+    def remove(self, note: NoteSummary) -> Removal:
+        """Move a note to the trash; links of the machine's to it go with it, a person's stay.
+
+        Raises:
+            WriteConflict: a note changed meanwhile; nothing was done.
+        """
+        from amem_cli.services.edit import remove
+
+        with self.writing():
+            removal = remove(self.ports, note)
+        hidden = self.hidden()
+        return replace(
+            removal,
+            unlinked=tuple(path for path in removal.unlinked if path not in hidden),
+            dangling=tuple(path for path in removal.dangling if path not in hidden),
+        )
+
+    def link(
+        self,
+        source: NoteSummary,
+        target: NoteSummary,
+        *,
+        relation: Relation = "related",
+        reason: str = "",
+    ) -> bool:
+        """Link a note to another as its owner; False if that link is there already.
+
+        Raises:
+            UsageError: the notes are one and the same, or the relation is unknown.
+            HeaderRefused, WriteConflict: nothing was written.
+        """
+        from amem_cli.services.edit import link
+
+        with self.writing():
+            return link(self.ports, source, target, relation=relation, reason=reason)
+
+    def unlink(self, source: NoteSummary, target: NoteSummary) -> bool:
+        """Remove a property link, whoever made it; False if there is none."""
+        from amem_cli.services.edit import unlink
+
+        with self.writing():
+            return unlink(self.ports, source, target)
+
+    def search(
+        self,
+        query: str,
+        *,
+        mode: Mode = "hybrid",
+        limit: int = 5,
+        neighbors: bool = True,
+        filters: Filters = EVERY_NOTE,
+    ) -> SearchResult:
+        """The best notes for a query, then notes linked to them.
+
+        Raises:
+            UsageError: the query is empty.
+            EncoderError, SettingsError: a `semantic` search has no encoder.
+        """
+        from amem_cli.services.query import search
+
+        encoder = None
+        if mode == "semantic":
+            encoder = self._encoder_with_all_embedded()
+        elif mode == "hybrid":
+            encoder = self._encoder_if_any()
+            mode = mode if encoder is not None else "keyword"
+        with self._here.caller.progress("searching"):
+            hits = search(
+                self.index,
+                query,
+                encoder=encoder,
+                mode=mode,
+                limit=limit,
+                neighbors=neighbors,
+                filters=replace(filters, hidden=self.hidden()),
+                reranker=self.reranker if mode == "hybrid" else None,
+            )
+        self.count_use([hit.note.key for hit in hits])
+        return SearchResult(query, mode, tuple(map(self._visible_hit, hits)))
+
+    def _encoder_with_all_embedded(self) -> Encoder:
+        self.embed_missing()
+        return self.encoder
+
+    def _encoder_if_any(self) -> Encoder | None:
+        """The encoder with every passage embedded; None, and a notice, if it cannot be had."""
+        from amem_cli.services.query import encoder_if_any
+
+        return encoder_if_any(self._encoder_with_all_embedded, self.notice)
+
+    def _visible_hit(self, hit: Hit) -> Hit:
+        standing = self._visible_standing(hit.superseded_by, hit.contradicted_by)
+        return replace(
+            hit, superseded_by=standing.superseded_by, contradicted_by=standing.contradicted_by
+        )
+
+    def _visible_standing(
+        self, superseded_by: Sequence[NoteSummary], contradicted_by: Sequence[NoteSummary]
+    ) -> Standing:
+        from amem_cli.services.standing import Standing
+
+        all_seen = self.sees_private
+        return Standing(
+            tuple(each for each in superseded_by if all_seen or not each.private),
+            tuple(each for each in contradicted_by if all_seen or not each.private),
+        )
+
+    def ask(
+        self,
+        question: str,
+        *,
+        limit: int = 6,
+        budget: int | None = None,
+        filters: Filters = EVERY_NOTE,
+        use_model: bool = True,
+    ) -> Answer:
+        """Answer a question from the notes that a search finds, or say that they do not hold it.
+
+        Args:
+            budget: tokens of notes to answer from; None is half the model's window.
+            use_model: False only quotes.
+
+        Raises:
+            UsageError: the question is empty.
+        """
+        from amem_cli.services.ask import AskSettings, ask
+
+        trusted = use_model and self.model_trust.asked_for == "all"
+        settings = AskSettings.of(self.settings, trusted=trusted)
+        if budget is not None:
+            settings = replace(settings, budget=budget)
+        encoder = self._encoder_if_any()
+        with self.model_at_work() if trusted else contextlib.nullcontext():
+            # A model that is not asked is not loaded either.
+            model = self.model if trusted else None
+            label = "looking for an answer" if model is None else f"asking {model.name}"
+            with self._here.caller.progress(label, at_once=True):
+                answer = ask(
+                    self.ports,
+                    question,
+                    encoder=encoder,
+                    model=model,
+                    settings=settings,
+                    limit=limit,
+                    filters=replace(filters, hidden=self.hidden()),
+                )
+        self.count_use([each.id or each.path for each in answer.citations or answer.shown])
+        return answer
+
+    def show(self, note: NoteSummary, *, counts: bool = True) -> NoteView:
+        """A note with its links in both directions.
+
+        Args:
+            counts: remember that it was read.
+
+        Raises:
+            NotFoundError: it is gone.
+        """
+        from amem_cli.services.show import read_note
+
+        view = read_note(self.ports, note.path)
+        if counts:
+            self.count_use([note.key])
+        hidden, standing = self.hidden(), view.standing
+        return replace(
+            view,
+            links=tuple(each for each in view.links if each.path not in hidden),
+            standing=self._visible_standing(standing.superseded_by, standing.contradicted_by),
+            usage=self.index.usage.of(note.key),
+        )
+
+    def list_notes(
+        self,
+        *,
+        filters: Filters = EVERY_NOTE,
+        wanted: Wanted,
+        sort: str = "created",
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[ListedNote]:
+        """Notes that meet all conditions; dates sort newest first, names from A to Z."""
+        from amem_cli.services.listing import listed
+        from amem_cli.services.standing import Standing, standings
+
+        visible = replace(filters, hidden=self.hidden())
+        notes = listed(
+            self.index, filters=visible, wanted=wanted, sort=sort, reverse=reverse, limit=limit
+        )
+        known, usages, usual = standings(self.index), self.index.usage.all(), Standing()
+        found = []
+        for note in notes:
+            standing = known.get(note.path, usual)
+            standing = self._visible_standing(standing.superseded_by, standing.contradicted_by)
+            found.append(ListedNote(note, standing, usages.get(note.key, (0, ""))))
+        return found
+
+    @contextlib.contextmanager
+    def evolving(
+        self, paths: Sequence[str], *, asked: bool = False, dry_run: bool = False
+    ) -> Iterator[EvolveBatch]:
+        """The memory process for many notes, which the batch goes through inside.
+
+        Args:
+            asked: the user named these notes; else those are left that others finished meanwhile.
+
+        Raises:
+            AmemError: the encoder or the language model cannot be had.
+        """
+        from amem_cli.services.evolve_batch import EvolveBatch
+
+        if paths:
+            self.embed_missing()
+        with self.model_at_work():
+            batch = EvolveBatch(self.process, paths, asked=asked, dry_run=dry_run)
+            caller, count = self._here.caller, len(paths)
+            batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
+            yield batch
+
+    def history(self, note: str = "", *, limit: int) -> list[Entry]:
+        """What happened, oldest first.
+
+        Args:
+            note: id or path: only this note, with what it brought about in others; empty: all.
+            limit: the newest so many events.
+        """
+        from amem_cli.services.history import history
+
+        hidden = {key for path in self.hidden() for key in self._keys(path)}
+        looked_at = limit if not hidden else 2 * limit
+        while True:
+            entries = history(self.index, note, limit=looked_at)
+            seen = [each for each in entries if not {each.event.note, each.event.path} & hidden]
+            # Many of the newest may be of notes that are not shown.
+            if len(seen) >= limit or len(entries) < looked_at:
+                return seen[-limit:]
+            looked_at *= 4
+
+    def _keys(self, path: str) -> set[str]:
+        summary = self.index.notes.summary(path)
+        return {path, summary.key} if summary is not None else {path}
+
+    def undo(self, event: str, *, cascade: bool = False, keep_edits: bool = False) -> Undone:
+        """Take back a change; see `services.undo.undo`.
+
+        Raises:
+            NotFoundError: no event that the caller sees begins with this id, or more than one.
+            SettingsError: nothing was changed.
+        """
+        from amem_cli.services.undo import undo
+
+        hidden = set(self.hidden())
+        unseen = self._refuse_hidden_event(event)
+        try:
+            with self.writing():
+                undone = undo(self.ports, event, cascade=cascade, keep_edits=keep_edits)
+        except AmemError as error:
+            if any(path in f"{error.message} {error.hint}" for path in unseen):
+                raise NotFoundError(
+                    "it cannot be taken back: what it changed is in a note that you are not shown",
+                    hint="Leave it to the user: amem undo.",
+                ) from None
+            raise
+        # A note that came back may be one that is not shown.
+        hidden.update(self.hidden())
+        return replace(
+            undone,
+            events=tuple(each for each in undone.events if each.path not in hidden),
+            paths=tuple(path for path in undone.paths if path not in hidden),
+            kept=tuple(line for line in undone.kept if not any(path in line for path in hidden)),
+        )
+
+    def _refuse_hidden_event(self, prefix: str) -> set[str]:
+        """Paths that the caller must not be told of, unless the event is of such a note."""
+        if self.sees_private:
+            return set()
+        unseen = set(self.hidden())
+        for event in self.index.events.find(prefix):
+            key = event.note or event.path
+            notes = self.index.notes.find(key) if key else []
+            if any(note.path in unseen for note in notes):
+                raise NotFoundError(f"no event {prefix!r}", hint="history shows their ids.")
+            # Whether a note that is gone was private is not known any more.
+            if not notes and event.path:
+                unseen.add(event.path)
+        return unseen
+
+    def undo_since(self, since: str, *, keep_edits: bool = False) -> Undone:
+        """Take back all that the machine did since a moment; see `services.undo.undo_since`."""
+        from amem_cli.services.undo import undo_since
+
+        with self.writing():
+            return undo_since(self.ports, since, keep_edits=keep_edits)

@@ -179,7 +179,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         adopt_vault(Path(folder))
         workspace = Workspace(Path(folder), overrides={"llm_backend": "none"})
-        encoder = RememberingEncoder(workspace.chosen_encoder, arguments.vectors)
+        encoder = RememberingEncoder(workspace.models.encoder, arguments.vectors)
         texts = [text for pair in pairs for text in (*passages(pair.one), *passages(pair.other))]
         encoder.encode([*texts, *(text for note in notes for text in passages(note))])
         encoder.save()

@@ -209,7 +209,7 @@ class Run:
         self.reading = Workspace(self.results.folder, overrides=self.overrides)
         vectors = self.results.folder / "vectors.npz"
         self.encoder = RememberingEncoder(
-            self.chosen_encoder or self.reading.chosen_encoder, vectors
+            self.chosen_encoder or self.reading.models.encoder, vectors
         )
         model: Any = None
         if options.backend == "perfect":

@@ -107,17 +107,16 @@ class OpenVault:
             root.mkdir(parents=True)
             adopt_vault(root)
         overrides = {"git_commit": "off", "evolution_mode": "auto", **design.overrides}
-        self.workspace = Workspace(root, overrides=overrides)
-        if encoder is not None:
-            self.workspace.chosen_encoder = encoder
         self.clock = GoldClock()
-        self.workspace.ports = replace(self.workspace.ports, clock=self.clock)
+        self.workspace = Workspace(root, overrides=overrides, clock=self.clock)
+        if encoder is not None:
+            self.workspace.models.encoder = encoder
         synchronise(self.workspace.ports)
         self.observed: ObservedModel | None = None
         model = design.model or self.workspace.model
         if model is not None:
             self.observed = ObservedModel(model)
-            self.workspace.model = self.observed
+            self.workspace.models.model = self.observed
         self.path_of: dict[str, str] = {}
         self.id_of: dict[str, str] = {}
 

@@ -65,7 +65,7 @@ class Searches:
         adopt_vault(root)
         overrides = {"llm_backend": "none", "git_commit": "off"}
         self.workspace = Workspace(root, overrides=overrides)
-        self.workspace.chosen_encoder = encoder
+        self.workspace.models.encoder = encoder
         self.encoder = encoder
         ports = self.workspace.ports
         synchronise(ports)

@@ -89,7 +89,7 @@ def write_vault(root: Path, size: int, texts: Iterator[str], dice: random.Random
 def opened(root: Path, encoder: Encoder | None = None) -> Workspace:
     workspace = Workspace(root, overrides=OPTIONS)
     if encoder is not None:
-        workspace.chosen_encoder = encoder
+        workspace.models.encoder = encoder
     synchronise(workspace.ports)
     embed_missing(workspace.ports, workspace.encoder)
     return workspace

@@ -147,7 +147,7 @@ def test_a_key_reaches_no_file_no_log_and_no_error(
         ) as system:
             note_id = system.add_note("Tea is brewed at eighty degrees.")
             assert system.search("tea", k=1)[0]["id"] == note_id
-            shown = f"{system!r} {vars(system)!r} {vars(system._opened)!r}"
+            shown = f"{system!r} {vars(system)!r} {vars(system._workspace)!r}"
     assert server.requests
     assert "pending" in caplog.text
     assert KEY not in caplog.text + shown

@@ -293,7 +293,7 @@ def test_a_program_that_closes_nothing_leaves_no_lock_and_says_nothing(tmp_path:
 def test_what_nobody_holds_any_more_is_closed(tmp_path: Path) -> None:
     memory = AgenticMemorySystem(vault=tmp_path / "v", llm_backend="none")
     memory.add_note("Herons stand still.")
-    opened = memory._opened
+    opened = memory._workspace
     del memory
     gc.collect()
     assert opened.is_closed

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
 LOCK_SECONDS = 60.0
+# The field of an event that names the program it was asked for by.
+CLIENT = "client"
 MAX_INTENT_BYTES = 256 * 1024 * 1024
 MAX_PATH_LENGTH = 2000
 
@@ -45,14 +47,21 @@ class JournaledChanges:
 
     Args:
         applied: told of every change that was made whole, also of one that a killed process began.
+        client: the program that the journal names with each event; empty names none.
     """
 
     def __init__(
-        self, vault: VaultFolder, journal: JournalFolder, *, applied: Applied | None = None
+        self,
+        vault: VaultFolder,
+        journal: JournalFolder,
+        *,
+        applied: Applied | None = None,
+        client: Callable[[], str] = str,
     ) -> None:
         self._vault = vault
         self._journal = journal
         self._applied = applied
+        self._client = client
         self._review = ReviewFolder(vault.state_folder / "review")
         self._intents = vault.state_folder / "intents"
         self._lock: FileLock | None = None
@@ -129,6 +138,9 @@ class JournaledChanges:
             WriteConflict: a note changed since it was read; nothing was written.
             SettingsError: a note or the journal cannot be written; nothing was written.
         """
+        client = self._client()
+        if client:
+            events = [replace(each, extra={**each.extra, CLIENT: client}) for each in events]
         step = _Step(tuple(writes), tuple(events), tuple(proposed), tuple(decided))
         with self.locked():
             if not (writes or proposed or decided):

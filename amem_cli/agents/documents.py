@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.adapters.change_store import CLIENT
 from amem_cli.agents.bounds import LINKED, SENTENCE_CHARACTERS, SHOWN_CHARACTERS, SHOWN_WORDS, cut
-from amem_cli.agents.client_label import FIELD
 from amem_cli.rendering.documents import hit_document, listed_document, outcome_document
 
 if TYPE_CHECKING:
-    from amem_cli.agents.open_vault import OpenVault
     from amem_cli.core.index_records import NoteSummary
     from amem_cli.core.journal import Event
     from amem_cli.services.history import Entry
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from amem_cli.services.query import Hit
     from amem_cli.services.show import LinkView, NoteView
     from amem_cli.services.standing import Standing
+    from amem_cli.wiring import Workspace
 
 _USAGE = ("retrieval_count", "last_accessed")
 
@@ -27,19 +27,19 @@ def named(note: NoteSummary) -> dict[str, Any]:
     return {"id": note.id, "path": note.path, "title": cut(note.title)}
 
 
-def outline(note: NoteSummary, standing: Standing, hidden: frozenset[str]) -> dict[str, Any]:
+def outline(note: NoteSummary, standing: Standing) -> dict[str, Any]:
     """A note in short, and which others say that it no longer holds."""
-    document = _bounded(listed_document(note, standing), hidden)
+    document = _bounded(listed_document(note, standing))
     # How often the user saw a note is not told.
     return {name: document[name] for name in document if name not in _USAGE}
 
 
-def hit(found: Hit, hidden: frozenset[str]) -> dict[str, Any]:
+def hit(found: Hit) -> dict[str, Any]:
     """One search hit."""
-    return _bounded(hit_document(found), hidden)
+    return _bounded(hit_document(found))
 
 
-def _bounded(document: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+def _bounded(document: dict[str, Any]) -> dict[str, Any]:
     for name in ("title", "context", "snippet"):
         if name in document:
             document[name] = cut(document[name])
@@ -48,20 +48,18 @@ def _bounded(document: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]
             document[name] = [cut(text) for text in document[name][:SHOWN_WORDS]]
     for name in ("superseded_by", "contradicted_by"):
         if name in document:
-            document[name] = [n for n in document[name] if n["path"] not in hidden][:SHOWN_WORDS]
+            document[name] = document[name][:SHOWN_WORDS]
     return document
 
 
-def note(
-    view: NoteView, offset: int, limit: int, revision: str, hidden: frozenset[str]
-) -> dict[str, Any]:
+def note(view: NoteView, offset: int, limit: int, revision: str) -> dict[str, Any]:
     """A note with a part of its text and its links."""
     body = view.note.body
     shown = body[offset : offset + limit]
     end = offset + len(shown)
-    links = [link(each) for each in view.links if each.path not in hidden]
+    links = [link(each) for each in view.links]
     return {
-        **outline(view.summary, view.standing, hidden),
+        **outline(view.summary, view.standing),
         "aliases": list(view.summary.aliases[:SHOWN_WORDS]),
         "content": shown,
         "offset": offset,
@@ -86,23 +84,15 @@ def _cut_or_none(text: str | None) -> str | None:
     return cut(text) if text else None
 
 
-def outcome(done: Outcome, hidden: frozenset[str]) -> dict[str, Any]:
+def outcome(done: Outcome) -> dict[str, Any]:
     """What the memory process did because of a note."""
-    whole = _bounded(outcome_document(done), frozenset())
-    kept = ("id", "path", "title", "keywords", "tags", "context", "pending")
-    untold = {
-        each.id
-        for each in done.proposed
-        if each.path in hidden or (each.link_change and each.link_change.target in hidden)
-    }
-    proposed = [each for each in whole["proposed"] if each["proposal"] not in untold]
+    whole = _bounded(outcome_document(done))
+    kept = ("id", "path", "title", "keywords", "tags", "context", "links", "evolved", "proposed")
     return {
         **{name: whole[name] for name in kept},
-        "links": [each for each in whole["links"] if each["path"] not in hidden],
-        "evolved": [each for each in whole["evolved"] if each["path"] not in hidden],
-        "proposed": proposed,
-        "review": review_sentence(len(proposed)),
-        "problems": [cut(text) for text in whole["problems"][:SHOWN_WORDS]],
+        "pending": done.pending,
+        "review": review_sentence(len(done.proposed)),
+        "problems": [cut(text) for text in done.problems[:SHOWN_WORDS]],
     }
 
 
@@ -117,30 +107,23 @@ def review_sentence(count: int) -> str | None:
     )
 
 
-def events(vault: OpenVault, entries: Iterable[Entry], limit: int) -> list[dict[str, Any]]:
-    """The newest events of which an agent may know, oldest first."""
-    hidden = vault.hidden()
-    known = {each.key: each for each in vault.index.notes.summaries()}
-    shown = []
-    for entry in entries:
-        own = known.get(entry.event.note) or known.get(entry.event.path)
-        if own is None or vault.sees(own):
-            shown.append(_event(vault, entry, known, hidden))
-    return shown[-limit:]
+def events(workspace: Workspace, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Events of notes that the agent sees or that are gone, oldest first."""
+    hidden = workspace.hidden()
+    known = {each.key: each for each in workspace.index.notes.summaries()}
+    return [_event(entry, known, hidden, workspace.sees_private) for entry in entries]
 
 
 def _event(
-    vault: OpenVault, entry: Entry, known: Mapping[str, NoteSummary], hidden: frozenset[str]
+    entry: Entry, known: Mapping[str, NoteSummary], hidden: Collection[str], sees_private: bool
 ) -> dict[str, Any]:
     event = entry.event
     own = known.get(event.note) or known.get(event.path)
     cause = known.get(event.trigger)
     # Whether a note that is gone was private is not known any more.
-    told = own is not None or vault.policy.sees_private
-    explained = not event.trigger or cause is not None or vault.policy.sees_private
-    if cause is not None and not vault.sees(cause):
-        explained = False
-    client = event.extra.get(FIELD)
+    told = own is not None or sees_private
+    explained = not event.trigger or sees_private or (cause is not None and not cause.private)
+    client = event.extra.get(CLIENT)
     return {
         "event": event.id,
         "time": event.time,
@@ -174,7 +157,7 @@ def _value(value: object) -> str | list[str]:
     return cut(str(value), SHOWN_CHARACTERS)
 
 
-def _links(event: Event, hidden: frozenset[str]) -> list[dict[str, Any]]:
+def _links(event: Event, hidden: Collection[str]) -> list[dict[str, Any]]:
     records: Sequence[Any] = [each for each in event.links if each.path not in hidden]
     return [
         {

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.agents import arguments as takes
 from amem_cli.agents import bounds, documents
 from amem_cli.agents import result_schemas as gives
-from amem_cli.agents.tool import Document, Later, Tool
+from amem_cli.agents.tool import Document, Tool
+from amem_cli.core.errors import UsageError
+from amem_cli.services.query import Filters
 
 if TYPE_CHECKING:
-    from amem_cli.agents.lanes import Call
-    from amem_cli.agents.open_vault import OpenVault
+    from amem_cli.wiring import Workspace
 
 NOTE = takes.text(
     "The note's id (as search and list give it), path, file name, title or alias.",
@@ -36,65 +38,50 @@ _FILTERS = {
 }
 
 
-def _filters(vault: OpenVault, given: Mapping[str, Any]) -> Any:
-    return vault.filters(given["tags"], given["since"], given["until"], given["folder"])
+def _filters(given: Mapping[str, Any]) -> Filters:
+    return Filters(
+        tags=tuple(given["tags"] or ()),
+        since=_day(given["since"], "since", 0),
+        until=_day(given["until"], "until", 1),
+        path=given["folder"] or "",
+    )
 
 
-def _search(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
-    from amem_cli.services.query import search
+def _day(text: str | None, name: str, end: int) -> datetime | None:
+    if not text:
+        return None
+    from amem_cli.core.relative_days import day_range
 
-    mode = given["mode"]
-    encoder = None
-    if mode != "keyword":
-        encoder = vault.embedded(call) if mode == "semantic" else vault.encoder(call)
-        mode = mode if encoder is not None else "keyword"
-    call.step("searching")
-    hits = search(
-        vault.index,
+    try:
+        return datetime.combine(day_range(text, datetime.now().date())[end], time())
+    except ValueError:
+        raise UsageError(
+            f"{name} {text!r} is no date",
+            hint="Write it as 2026-03-02, 2026-03, 7d, yesterday or 'last week'.",
+        ) from None
+
+
+def _search(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+    found = workspace.search(
         given["query"],
-        encoder=encoder,
-        mode=mode,
+        mode=given["mode"],
         limit=given["limit"],
         neighbors=given["neighbors"],
-        filters=_filters(vault, given),
-        reranker=vault.workspace.reranker if mode == "hybrid" else None,
+        filters=_filters(given),
     )
-    vault.count_use([hit.note.key for hit in hits])
-    hidden = vault.hidden()
-    found = [documents.hit(hit, hidden) for hit in hits]
-    return {"query": bounds.cut(given["query"]), "mode": mode, "hits": found}
+    hits = [documents.hit(hit) for hit in found.hits]
+    return {"query": bounds.cut(found.query), "mode": found.mode, "hits": hits}
 
 
-def _ask(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | Later:
-    workspace = vault.workspace
-    trusted = workspace.model_trust.asked_for == "all" and given["use_model"]
-    if not trusted:
-        return _answer(vault, given, call, None)
-
-    def work() -> Document:
-        with vault.thinking(call) as opened:
-            return _answer(vault, given, call, opened.model)
-
-    return Later(work)
-
-
-def _answer(vault: OpenVault, given: Mapping[str, Any], call: Call, model: Any) -> Document:
+def _ask(workspace: Workspace, given: Mapping[str, Any]) -> Document:
     from amem_cli.rendering.answer import answer_document
-    from amem_cli.services.ask import AskSettings, ask
 
-    encoder = vault.encoder(call)
-    settings = AskSettings.of(vault.workspace.settings, trusted=model is not None)
-    call.step("looking for an answer" if model is None else f"asking {model.name}")
-    answer = ask(
-        vault.ports,
+    answer = workspace.ask(
         given["question"],
-        encoder=encoder,
-        model=model,
-        settings=settings,
         limit=given["limit"],
-        filters=_filters(vault, given),
+        filters=_filters(given),
+        use_model=given["use_model"],
     )
-    vault.count_use([each.id or each.path for each in answer.citations or answer.shown])
     document = answer_document(replace(answer, question=bounds.cut(answer.question)))
     sources = [
         {name: each[name] for name in ("id", "path", "title", "created", "quote", "line")}
@@ -104,41 +91,31 @@ def _answer(vault: OpenVault, given: Mapping[str, Any], call: Call, model: Any) 
     return {**{name: document[name] for name in kept}, "sources": sources}
 
 
-def _read(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
-    from amem_cli.services.show import read_note
+def _read(workspace: Workspace, given: Mapping[str, Any]) -> Document:
     from amem_cli.services.sync import text_hash
 
-    summary = vault.named(given["note"])
-    view = read_note(vault.ports, summary.path)
-    vault.count_use([summary.key])
-    return documents.note(
-        view, given["offset"], given["limit"], text_hash(view.raw), vault.hidden()
-    )
+    view = workspace.show(workspace.note(given["note"]))
+    return documents.note(view, given["offset"], given["limit"], text_hash(view.raw))
 
 
-def _related(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
-    from amem_cli.services.show import read_note
-
-    root = vault.named(given["note"])
-    hidden = vault.hidden()
+def _related(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+    root, limit = workspace.note(given["note"]), given["limit"]
     distance = {root.path: 0}
-    queue = deque([root.path])
+    queue = deque([root])
     found: list[Document] = []
-    while queue and len(found) <= given["limit"]:
-        path = queue.popleft()
-        if distance[path] >= given["depth"]:
+    while queue and len(found) <= limit:
+        note = queue.popleft()
+        if distance[note.path] >= given["depth"]:
             continue
-        call.step(f"following links ({len(found)} so far)")
-        for view in read_note(vault.ports, path).links:
-            other = vault.index.notes.summary(view.path)
-            if view.path in hidden or view.path in distance or other is None:
+        for view in workspace.show(note, counts=False).links:
+            other = workspace.index.notes.summary(view.path)
+            if view.path in distance or other is None:
                 continue
-            distance[view.path] = distance[path] + 1
-            queue.append(view.path)
+            distance[view.path] = distance[note.path] + 1
+            queue.append(other)
             context = bounds.cut(other.context)
-            where = {"context": context, "distance": distance[view.path], "from": path}
-            found.append({**documents.link(view), **where})
-    limit = given["limit"]
+            place = {"context": context, "distance": distance[view.path], "from": note.path}
+            found.append({**documents.link(view), **place})
     return {
         "note": documents.named(root),
         "related": found[:limit],
@@ -146,50 +123,33 @@ def _related(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document
     }
 
 
-def _list(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
-    from amem_cli.services.listing import Wanted, listed
-    from amem_cli.services.standing import Standing, standings
+def _list(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+    from amem_cli.services.listing import Wanted
 
-    notes = listed(
-        vault.index,
-        filters=_filters(vault, given),
+    notes = workspace.list_notes(
+        filters=_filters(given),
         wanted=Wanted(orphans=given["only"] == "orphans", pending=given["only"] == "pending"),
         sort=given["sort"],
-        reverse=False,
-        limit=None,
     )
     start, end = given["offset"], given["offset"] + given["limit"]
-    page = notes[start:end]
-    known = standings(vault.index, [note.path for note in page])
-    hidden = vault.hidden()
     return {
         "total": len(notes),
         "offset": start,
         "next_offset": end if end < len(notes) else None,
-        "notes": [
-            documents.outline(note, known.get(note.path, Standing()), hidden) for note in page
-        ],
+        "notes": [documents.outline(each.note, each.standing) for each in notes[start:end]],
     }
 
 
-def _history(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
-    from amem_cli.services.history import history
-
-    key = vault.named(given["note"]).key if given["note"] else ""
-    looked_at = 2 * given["limit"]
-    while True:
-        entries = history(vault.index, key, limit=looked_at)
-        events = documents.events(vault, entries, given["limit"])
-        # Many of the newest may be of notes that are not shown.
-        if len(events) == given["limit"] or len(entries) < looked_at:
-            return {"events": events}
-        looked_at *= 4
+def _history(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+    key = workspace.note(given["note"]).key if given["note"] else ""
+    entries = workspace.history(key, limit=given["limit"])
+    return {"events": documents.events(workspace, entries)}
 
 
-def _stats(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
+def _stats(workspace: Workspace, given: Mapping[str, Any]) -> Document:
     from amem_cli.agents.vault_summary import vault_summary
 
-    return vault_summary(vault)
+    return vault_summary(workspace)
 
 
 READING_TOOLS = (
@@ -241,6 +201,7 @@ READING_TOOLS = (
         ),
         gives.ANSWER,
         _ask,
+        asks_model=True,
     ),
     Tool(
         "read",

@@ -12,8 +12,8 @@ from amem_cli.agents.envelope import marked
 from amem_cli.core.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from amem_cli.agents.open_vault import OpenVault
     from amem_cli.core.index_records import NoteSummary
+    from amem_cli.wiring import Workspace
 
 VAULT = "amem://vault"
 NOTES = "amem://note/"
@@ -26,7 +26,7 @@ def uri_of(note: NoteSummary) -> str:
     return NOTES + quote(note.key, safe="")
 
 
-def page(vault: OpenVault, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+def page(workspace: Workspace, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
     """Resources by path with the cursor of the next page, None after the last.
 
     A cursor is a place in the order of paths: notes that come or go meanwhile move no other.
@@ -47,8 +47,8 @@ def page(vault: OpenVault, cursor: str | None) -> tuple[list[dict[str, Any]], st
             }
         )
     # One more than is shown tells whether there is another page.
-    notes = vault.index.notes.summaries_after(
-        after, RESOURCES_ON_A_PAGE + 1, public=not vault.policy.sees_private
+    notes = workspace.index.notes.summaries_after(
+        after, RESOURCES_ON_A_PAGE + 1, public=not workspace.sees_private
     )
     shown = notes[:RESOURCES_ON_A_PAGE]
     found += map(_resource, shown)
@@ -77,26 +77,22 @@ def _path_of(cursor: str) -> str:
         raise UsageError("this cursor is not one that resources/list gave") from None
 
 
-def contents(vault: OpenVault, uri: str) -> str:
+def contents(workspace: Workspace, uri: str) -> str:
     """A resource's text, marked as data.
 
     Raises:
         NotFoundError: there is no such resource that agents are shown.
     """
     if uri == VAULT:
-        return marked(_summary(vault))
+        return marked(_summary(workspace))
     if not uri.startswith(NOTES):
         raise NotFoundError(f"no resource {cut(uri, 200)!r}")
-    from amem_cli.services.show import read_note
-
     name = unquote(uri.removeprefix(NOTES))
-    summary = vault.named(name)
+    summary = workspace.note(name)
     if name != summary.key:
         # A resource has one address; names are for tools.
         raise NotFoundError(f"no resource {cut(uri, 200)!r}", hint=f"It is {uri_of(summary)}.")
-    view = read_note(vault.ports, summary.path)
-    vault.count_use([summary.key])
-    body = view.note.body
+    body = workspace.show(summary).note.body
     text = f"# {cut(summary.title)}\n\n{body[:MOST_READ_CHARACTERS]}"
     if len(body) > MOST_READ_CHARACTERS:
         text += (
@@ -106,10 +102,10 @@ def contents(vault: OpenVault, uri: str) -> str:
     return marked(text)
 
 
-def _summary(vault: OpenVault) -> str:
+def _summary(workspace: Workspace) -> str:
     from amem_cli.agents.vault_summary import vault_summary
 
-    found = vault_summary(vault)
+    found = vault_summary(workspace)
     tags = ", ".join(f"#{each['tag']} ({each['notes']})" for each in found["tags"]) or "none"
     newest = "\n".join(
         f"- {each['created'][:10]} {each['title']} ({each['id'] or each['path']})"

@@ -1,4 +1,4 @@
-"""The MCP server: the SDK's protocol on one side, blocking work in two lanes on the other."""
+"""The MCP server: the SDK's protocol on one side, a workspace in worker threads on the other."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import json
 import signal
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -21,19 +22,22 @@ from mcp_types.jsonrpc import INVALID_PARAMS
 from amem_cli.agents import resources
 from amem_cli.agents.arguments import prepared
 from amem_cli.agents.bounds import WAITING_CALLS
-from amem_cli.agents.client_label import client_name
-from amem_cli.agents.lanes import Call, Lane, Stopped
-from amem_cli.agents.open_vault import OpenVault
 from amem_cli.agents.prompts import PROMPTS
 from amem_cli.agents.reading_tools import READING_TOOLS
 from amem_cli.agents.result_schemas import NOTICE, result
 from amem_cli.agents.stdio import Wire, open_streams
-from amem_cli.agents.tool import Document, Later, Tool
+from amem_cli.agents.tool import Document, Policy, Tool
 from amem_cli.agents.writing_tools import WRITING_TOOLS
+from amem_cli.caller import Caller, ShowProgress, Stopped
 from amem_cli.core.errors import AmemError, UsageError
+from amem_cli.core.index_port import Progress
+from amem_cli.wiring import Workspace
 
 BEAT_SECONDS = 2.0
 ENDING_SECONDS = 10.0
+QUICK_THREADS = 4
+SLOW_THREADS = 16
+CLIENT_CHARACTERS = 60
 
 INSTRUCTIONS = (
     "amem keeps the user's own notes: a Zettelkasten of markdown files that lasts beyond this"
@@ -48,11 +52,13 @@ READ_ONLY = " This server is read-only: notes cannot be added or changed."
 class AgentServer:
     """Serves one vault to one client."""
 
-    def __init__(self, vault: OpenVault) -> None:
-        self._vault = vault
+    def __init__(self, workspace: Workspace, policy: Policy) -> None:
+        self._workspace = workspace
+        self._policy = policy
         self._all = {tool.name: tool for tool in (*READING_TOOLS, *WRITING_TOOLS)}
-        self._quick = Lane("amem-mcp-vault")
-        self._slow = Lane("amem-mcp-memory")
+        # Calls that wait for the language model keep no thread from the others.
+        self._quick = ThreadPoolExecutor(QUICK_THREADS, "amem-mcp")
+        self._slow = ThreadPoolExecutor(SLOW_THREADS, "amem-mcp-model")
         self._waiting = 0
 
     async def serve(self, wire: Wire) -> None:
@@ -61,7 +67,7 @@ class AgentServer:
             "amem",
             version=version("amem-cli"),
             title="amem: the user's notes",
-            instructions=INSTRUCTIONS + ("" if self._vault.policy.writes else READ_ONLY),
+            instructions=INSTRUCTIONS + ("" if self._policy.writes else READ_ONLY),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -77,17 +83,15 @@ class AgentServer:
 
     def end(self) -> None:
         """Let the work at hand come to its end, the model's part cut short, and close the vault."""
-        self._vault.stop_model()
-        at_rest = self._quick.end(ENDING_SECONDS) and self._slow.end(ENDING_SECONDS)
-        if at_rest:
-            self._vault.commit()
-            self._vault.close()
+        for threads in (self._quick, self._slow):
+            threads.shutdown(wait=False, cancel_futures=True)
+        self._workspace.close(ENDING_SECONDS)
 
     def _refusal(self, tool: Tool) -> str:
         """Why the tool is not offered; empty where it is."""
-        if tool.writes and not self._vault.policy.writes:
+        if tool.writes and not self._policy.writes:
             return "this server is read-only"
-        if tool.deletes and not self._vault.policy.deletes:
+        if tool.deletes and not self._policy.deletes:
             return "notes can be deleted only where the server was started with --allow-delete"
         return ""
 
@@ -106,19 +110,16 @@ class AgentServer:
             return _failed(f"{tool.name} is refused: {refusal}")
         try:
             given = prepared(tool.takes, params.arguments or {})
-            document = await self._done(ctx, tool.writes, lambda call: self._run(tool, given, call))
+            threads = self._slow if tool.asks_model else self._quick
+            document = await self._done(ctx, lambda: tool.run(self._workspace, given), threads)
         except AmemError as error:
             return _failed(f"{error.message}\n{error.hint}".strip())
         return _succeeded({"notice": NOTICE, **document})
 
-    def _run(self, tool: Tool, given: Document, call: Call) -> Document | Later:
-        self._vault.refresh(call)
-        return tool.run(self._vault, given, call)
-
     async def _done(
-        self, ctx: Any, writes: bool, work: Callable[[Call], Document | Later]
+        self, ctx: Any, work: Callable[[], Document], threads: ThreadPoolExecutor
     ) -> Document:
-        """The result of a call's work, of which the long part is done beside that of others.
+        """The result of a call's work, which is done in a thread.
 
         Raises:
             AmemError: it failed.
@@ -126,35 +127,30 @@ class AgentServer:
         if self._waiting >= WAITING_CALLS:
             raise UsageError("too many calls at once", hint="Wait for the answers.")
         self._waiting += 1
-        self._vault.client = _client_of(ctx)
         try:
-            async with _progress(ctx) as call:
-                found = await self._in(self._quick, call, writes, lambda: work(call))
-                if isinstance(found, Later):
-                    found = await self._in(self._slow, call, writes, found.work)
+            async with _progress(ctx) as show:
+                caller = Caller(
+                    progress=show,
+                    sees_private=self._policy.sees_private,
+                    client=_client_of(ctx),
+                )
+                found = await self._in_thread(threads, caller, work)
         finally:
             self._waiting -= 1
         # A failure raised inside of the task group would come out wrapped.
         if isinstance(found, AmemError):
             raise found
-        assert not isinstance(found, Later)
         return found
 
-    async def _in(
-        self, lane: Lane, call: Call, writes: bool, work: Callable[[], Document | Later]
-    ) -> Document | Later | AmemError:
-        """Have a piece of work done in a lane; it is told when nobody waits for it any more."""
+    async def _in_thread(
+        self, threads: ThreadPoolExecutor, caller: Caller, work: Callable[[], Document]
+    ) -> Document | AmemError:
+        """Have work done; it ends early if nobody waits for it any more."""
 
-        def guarded() -> Document | Later | AmemError:
-            # The quick lane takes up changed settings, not below the work of the slow one.
-            with self._vault.kept_open() if lane is self._slow else nullcontext():
-                return tried()
-
-        def tried() -> Document | Later | AmemError:
-            found: Document | Later | AmemError | None = None
+        def guarded() -> Document | AmemError:
             try:
-                found = work()
-                return found
+                with self._workspace.call(caller):
+                    return work()
             except AmemError as error:
                 return error
             except Stopped:
@@ -162,16 +158,12 @@ class AgentServer:
             except Exception:
                 traceback.print_exc()
                 return AmemError("a fault in amem", hint="The server's log says more.")
-            finally:
-                # What is left for later is committed with it.
-                if writes and not isinstance(found, Later):
-                    self._vault.commit()
 
-        future = lane.submit(guarded)
+        future = threads.submit(guarded)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            call.stop()
+            caller.stop()
             raise
 
     async def _list_resources(
@@ -179,9 +171,8 @@ class AgentServer:
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params is not None else None
 
-        def work(call: Call) -> Document:
-            self._vault.refresh(call)
-            found, following = resources.page(self._vault, cursor)
+        def work() -> Document:
+            found, following = resources.page(self._workspace, cursor)
             return {"resources": found, "next": following}
 
         page = await self._asked(ctx, work)
@@ -205,23 +196,22 @@ class AgentServer:
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
 
-        def work(call: Call) -> Document:
-            self._vault.refresh(call)
-            return {"text": resources.contents(self._vault, uri)}
+        def work() -> Document:
+            return {"text": resources.contents(self._workspace, uri)}
 
         found = await self._asked(ctx, work)
         text = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=found["text"])
         return types.ReadResourceResult(contents=[text])
 
-    async def _asked(self, ctx: Any, work: Callable[[Call], Document]) -> Document:
+    async def _asked(self, ctx: Any, work: Callable[[], Document]) -> Document:
         """The result of work that fails with an error of the protocol."""
         try:
-            return await self._done(ctx, False, work)
+            return await self._done(ctx, work, self._quick)
         except AmemError as error:
             raise MCPError(INVALID_PARAMS, f"{error.message} {error.hint}".strip()) from None
 
     async def _list_prompts(self, ctx: Any, params: Any) -> types.ListPromptsResult:
-        offered = [each for each in PROMPTS if self._vault.policy.writes or not each.writes]
+        offered = [each for each in PROMPTS if self._policy.writes or not each.writes]
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
@@ -243,7 +233,7 @@ class AgentServer:
         self, ctx: Any, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         found = next((each for each in PROMPTS if each.name == params.name), None)
-        if found is None or (found.writes and not self._vault.policy.writes):
+        if found is None or (found.writes and not self._policy.writes):
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}")
         try:
             text = found.text(params.arguments or {})
@@ -254,8 +244,8 @@ class AgentServer:
 
 
 @asynccontextmanager
-async def _progress(ctx: Any) -> AsyncIterator[Call]:
-    """A call whose steps are told to the client, again and again while one of them lasts."""
+async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
+    """Tells the client what is being done, again and again while it lasts."""
     loop = asyncio.get_running_loop()
     sending, receiving = anyio.create_memory_object_stream[str](1000)
 
@@ -264,8 +254,14 @@ async def _progress(ctx: Any) -> AsyncIterator[Call]:
         with suppress(anyio.WouldBlock, anyio.ClosedResourceError, anyio.BrokenResourceError):
             sending.send_nowait(message)
 
-    def report(message: str) -> None:
-        loop.call_soon_threadsafe(put, message)
+    @contextmanager
+    def show(label: str, at_once: bool) -> Iterator[Progress]:
+        loop.call_soon_threadsafe(put, label)
+
+        def reached(done: int, total: int) -> None:
+            loop.call_soon_threadsafe(put, f"{label} ({done} of {total})")
+
+        yield reached
 
     async def forward() -> None:
         told, message, began = 0, "", loop.time()
@@ -282,7 +278,7 @@ async def _progress(ctx: Any) -> AsyncIterator[Call]:
 
     async with anyio.create_task_group() as group:
         group.start_soon(forward)
-        yield Call(report)
+        yield show
         sending.close()
 
 
@@ -292,6 +288,13 @@ def _client_of(ctx: Any) -> str:
     if params is None:
         return client_name("")
     return client_name(params.client_info.name, params.client_info.version)
+
+
+def client_name(name: str, version: str = "") -> str:
+    """What the journal calls a client: a few plain characters of what it calls itself."""
+    said = f"{name} {version}".strip()
+    plain = "".join(char if char.isalnum() or char in "._-/ " else "-" for char in said)
+    return " ".join(plain[:CLIENT_CHARACTERS].split()) or "unnamed"
 
 
 def _described(tool: Tool) -> types.Tool:
@@ -333,9 +336,9 @@ def _end_on_signals(end: Callable[[], None]) -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def run(vault: OpenVault, wire: Wire) -> None:
+def run(workspace: Workspace, policy: Policy, wire: Wire) -> None:
     """Serve a vault over the wire until it ends."""
-    server = AgentServer(vault)
+    server = AgentServer(workspace, policy)
     try:
         asyncio.run(server.serve(wire))
     finally:

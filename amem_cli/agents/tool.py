@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from amem_cli.agents.arguments import Schema
-    from amem_cli.agents.lanes import Call
-    from amem_cli.agents.open_vault import OpenVault
+    from amem_cli.wiring import Workspace
 
 Document: TypeAlias = "dict[str, Any]"
 
 
+Work: TypeAlias = "Callable[[Workspace, Mapping[str, Any]], Document]"
+
+
 @dataclass(frozen=True, slots=True)
-class Later:
-    """The part of a call that takes seconds, during which others are answered."""
+class Policy:
+    """What agents may do.
 
-    work: Callable[[], Document]
+    Attributes:
+        writes: notes may be added and changed.
+        deletes: notes may be moved to the trash.
+        sees_private: notes with `private: true` are shown.
+    """
 
-
-Work: TypeAlias = "Callable[[OpenVault, Mapping[str, Any], Call], Document | Later]"
+    writes: bool = True
+    deletes: bool = False
+    sees_private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +38,9 @@ class Tool:
     Attributes:
         run: does the call; gives the result, without the notice that all results bear.
         result: JSON schema of the result's properties.
-        writes: it changes notes; not offered where agents may only read.
-        deletes: it takes a note away; offered only where the user allowed that.
+        asks_model: it may wait for the language model, during which other calls are answered.
+        writes: it changes notes; not offered if agents may only read.
+        deletes: it takes a note away; offered only if the user allowed that.
         overwrites: what it changes was there before.
         repeatable: calling it again with the same arguments changes nothing more.
     """
@@ -43,6 +51,7 @@ class Tool:
     takes: Schema
     result: Mapping[str, Schema]
     run: Work
+    asks_model: bool = False
     writes: bool = False
     deletes: bool = False
     overwrites: bool = False

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from amem_cli.agents import bounds, documents
 
 if TYPE_CHECKING:
-    from amem_cli.agents.open_vault import OpenVault
     from amem_cli.agents.tool import Document
+    from amem_cli.wiring import Workspace
 
 
-def vault_summary(vault: OpenVault) -> Document:
+def vault_summary(workspace: Workspace) -> Document:
     """Figures of the notes that agents are shown, the tags and the newest notes."""
     from amem_cli.core.graph import Graph
     from amem_cli.services.stats import vault_graph
 
-    hidden, whole = vault.hidden(), vault_graph(vault.index)
+    hidden, whole = frozenset(workspace.hidden()), vault_graph(workspace.index)
     graph = Graph(
         {path: note for path, note in whole.nodes.items() if path not in hidden},
         tuple(e for e in whole.edges if not {e.source, e.target} & hidden),
         tuple(link for link in whole.broken if link.source not in hidden),
     )
-    tags = vault.index.notes.tag_counts(public=not vault.policy.sees_private)
+    tags = workspace.index.notes.tag_counts(public=not workspace.sees_private)
     most_used = sorted(tags.items(), key=lambda item: (-item[1], item[0]))[: bounds.WORDS]
     newest = sorted(graph.nodes.values(), key=lambda note: note.created or note.modified)[-10:]
     keys = {note.key for note in graph.nodes.values()}
@@ -32,8 +32,10 @@ def vault_summary(vault: OpenVault) -> Document:
         "machine_links": sum(edge.by == "machine" for edge in graph.edges),
         "broken_links": len(graph.broken),
         "orphans": len(graph.orphans()),
-        "pending": sum(note.path not in hidden for note in vault.index.queue.pending()),
-        "proposed": sum((each.note or each.path) in keys for each in vault.ports.changes.waiting()),
+        "pending": sum(note.path not in hidden for note in workspace.index.queue.pending()),
+        "proposed": sum(
+            (each.note or each.path) in keys for each in workspace.ports.changes.waiting()
+        ),
         "tags": [{"tag": bounds.cut(tag), "notes": count} for tag, count in most_used],
         "newest": [{**documents.named(note), "created": note.created} for note in reversed(newest)],
     }

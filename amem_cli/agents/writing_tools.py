@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.agents import arguments as takes
 from amem_cli.agents import bounds, documents
 from amem_cli.agents import result_schemas as gives
-from amem_cli.agents.given_text import appended, refuse_id
 from amem_cli.agents.reading_tools import NOTE
-from amem_cli.agents.tool import Document, Later, Tool
-from amem_cli.core.errors import AmemError, NotFoundError, UsageError, WriteConflict
+from amem_cli.agents.tool import Document, Tool
+from amem_cli.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from amem_cli.agents.lanes import Call
-    from amem_cli.agents.open_vault import OpenVault
-    from amem_cli.services.outcome import Outcome
+    from amem_cli.wiring import Workspace
 
-_ATTEMPTS = 3
 _MOST_EVOLVED = 20
 _WAIT = takes.flag(
     "Wait until keywords, tags and links are written, which may take some seconds; false leaves"
@@ -31,10 +27,9 @@ def _words(description: str) -> takes.Schema:
     return takes.texts(description, bounds.WORDS, bounds.WORD_CHARACTERS)
 
 
-def _add(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | Later:
+def _add(workspace: Workspace, given: Mapping[str, Any]) -> Document:
     from amem_cli.core.identity import parse_moment
-    from amem_cli.services.add import NewNote, add
-    from amem_cli.services.known_text import known_text
+    from amem_cli.services.add import NewNote
 
     try:
         created = parse_moment(given["created"]) if given["created"] else None
@@ -42,6 +37,7 @@ def _add(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | L
         raise UsageError(
             f"created {given['created']!r} is no date", hint="Write it as 2026-03-02T15:00."
         ) from None
+    _refuse_id(workspace, given["content"])
     new = NewNote(
         content=given["content"],
         title=given["title"] or "",
@@ -49,168 +45,90 @@ def _add(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | L
         tags=given["tags"] or (),
         context=given["context"] or "",
         created=created,
-        folder=vault.workspace.settings.notes_dir,
+        folder=workspace.settings.notes_dir,
     )
-    refuse_id(vault, given["content"])
-    call.step("writing the note")
-    known = None
-    with vault.ports.changes.locked():
-        if given["unless_known"]:
-            known = known_text(vault.ports, new.content, title=new.title, hidden=vault.hidden())
-        path = known.path if known is not None else add(vault.ports, new)
-    if known is not None:
-        return {"known": True, **_as_it_is(vault, path)}
-    first = {"known": False}
-    return _remembered(vault, path, call, first, wait=given["wait"], new_text=True)
+    added = workspace.add(new, unless_known=given["unless_known"], wait=given["wait"])
+    return {"known": added.known, **documents.outcome(added.outcome)}
 
 
-def _as_it_is(vault: OpenVault, path: str) -> Document:
-    """A note for which nothing was done now."""
-    from amem_cli.services.evolve import waiting_outcome
+def _refuse_id(workspace: Workspace, content: str) -> None:
+    """Refuse a text that names its own id: that one is taken would tell of a private note.
 
-    waits = any(note.path == path for note in vault.index.queue.pending())
-    return documents.outcome(waiting_outcome(vault.ports, path, (), pending=waits), vault.hidden())
+    Raises:
+        UsageError: it names one.
+    """
+    from amem_cli.core.note_file import parse_note
+    from amem_cli.services.add import text_bytes
+
+    if parse_note("", text_bytes(content), workspace.ports.names).id is not None:
+        raise UsageError(
+            "the text brings an `id` in its front matter", hint="Leave it out: amem gives ids."
+        )
 
 
-def _update(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | Later:
-    from amem_cli.services.edit import FieldEdits, update
+def _update(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+    from amem_cli.services.edit import FieldEdits
 
-    summary = vault.named(given["note"])
-    content, text = given["content"], given["revision"] or ""
-    if content is not None and given["append"] is not None:
+    note = workspace.note(given["note"])
+    append, revision = given["append"], given["revision"] or ""
+    if given["content"] is not None and append is not None:
         raise UsageError("give `content` or `append`, not both")
-    if content is not None and not text:
+    if given["content"] is not None and not revision:
         raise UsageError(
             "`content` replaces the whole text and needs the `revision` that it was made from",
             hint="Read the note for it; to add to the end use `append`.",
         )
-    for attempt in range(_ATTEMPTS):
-        body, based_on = content, text
-        if given["append"] is not None:
-            body, based_on = appended(vault, summary.path, given["append"], text)
-        edits = FieldEdits(
-            content=body,
-            context=given["context"],
-            add_keywords=given["add_keywords"] or (),
-            remove_keywords=given["remove_keywords"] or (),
-            add_tags=given["add_tags"] or (),
-            remove_tags=given["remove_tags"] or (),
-        )
-        if edits == FieldEdits():
-            raise UsageError("nothing to change", hint="Give a field and its new value.")
-        call.step("writing the note")
-        try:
-            changed = update(vault.ports, summary, edits, text=based_on)
-            break
-        except WriteConflict:
-            # Somebody saved in this instant. What is only added can be added to their text.
-            if text or attempt + 1 == _ATTEMPTS:
-                raise
-    now = vault.index.notes.summary(summary.path)
-    first = {"changed": list(changed), "revision": now.text_hash if now is not None else ""}
-    new_text = "content" in changed
-    return _remembered(vault, summary.path, call, first, wait=given["wait"], new_text=new_text)
+    edits = FieldEdits(
+        content=given["content"],
+        context=given["context"],
+        add_keywords=given["add_keywords"] or (),
+        remove_keywords=given["remove_keywords"] or (),
+        add_tags=given["add_tags"] or (),
+        remove_tags=given["remove_tags"] or (),
+    )
+    if edits == FieldEdits() and append is None:
+        raise UsageError("nothing to change", hint="Give a field and its new value.")
+    updated = workspace.update(note, edits, append=append, revision=revision, wait=given["wait"])
+    first = {"changed": list(updated.changed), "revision": updated.revision}
+    return {**first, **documents.outcome(updated.outcome)}
 
 
-def _remembered(
-    vault: OpenVault, path: str, call: Call, first: Document, *, wait: bool, new_text: bool
-) -> Document | Later:
-    """Keywords, tags and links for a note that is safe on disk, now or later."""
-    if not wait:
-        from amem_cli.services.evolve import waiting_outcome
+def _evolve(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+    hidden = workspace.hidden()
 
-        done = waiting_outcome(vault.ports, path, ())
-        return {**first, **documents.outcome(done, vault.hidden())}
+    def waiting() -> list[str]:
+        return [note.path for note in workspace.index.queue.pending() if note.path not in hidden]
 
-    def work() -> Document:
-        done = _remember(vault, path, call, new_text=new_text)
-        return {**first, **documents.outcome(done, vault.hidden())}
-
-    return Later(work)
-
-
-def _remember(vault: OpenVault, path: str, call: Call, *, new_text: bool) -> Outcome:
-    from amem_cli.services.evolve import waiting_outcome
-
-    try:
-        vault.encoder(call)
-        with vault.thinking(call) as workspace:
-            process = workspace.process
-            model = "" if process.model is None else f", asking {process.model.name}"
-            call.step(f"working out keywords, tags and links{model}")
-            return process.run(path, asked=True, only_pending=new_text)
-    except AmemError as error:
-        return waiting_outcome(vault.ports, path, (error.message, error.hint))
-
-
-def _evolve(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document | Later:
-    hidden = vault.hidden()
-    waiting = [note.path for note in vault.index.queue.pending() if note.path not in hidden]
-    paths = [vault.named(given["note"]).path] if given["note"] else waiting[: given["limit"]]
-
-    def work() -> Document:
-        from amem_cli.services.evolve_batch import EvolveBatch
-
-        vault.encoder(call)
-        with vault.thinking(call) as workspace:
-            batch = EvolveBatch(workspace.process, paths, asked=bool(given["note"]))
-            count = len(paths)
-            batch.begin = lambda path: call.step(f"{path} ({batch.reached + 1} of {count})")
-            done = [documents.outcome(each, hidden) for each in batch.outcomes()]
-        left = sum(note.path not in hidden for note in vault.index.queue.pending())
-        review = documents.review_sentence(sum(len(each["proposed"]) for each in done))
-        stopped = " ".join(batch.stopped) or None
-        return {"notes": done, "review": review, "left": left, "stopped": stopped}
-
-    return Later(work)
-
-
-def _undo(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
-    from amem_cli.services.undo import undo
-
-    hidden = vault.hidden()
-    untold = set(hidden)
-    for event in vault.index.events.find(given["event"]):
-        found = vault.index.notes.find(event.note or event.path) if event.note or event.path else []
-        if any(note.path in hidden for note in found):
-            raise NotFoundError(f"no event {given['event']!r}", hint="history shows their ids.")
-        if not found and event.path and not vault.policy.sees_private:
-            untold.add(event.path)
-    try:
-        undone = undo(
-            vault.ports, given["event"], cascade=given["cascade"], keep_edits=given["keep_edits"]
-        )
-    except AmemError as error:
-        if any(path in f"{error.message} {error.hint}" for path in untold):
-            raise NotFoundError(
-                "it cannot be taken back: what it changed is in a note that you are not shown",
-                hint="Leave it to the user: amem undo.",
-            ) from None
-        raise
-    # A note that came back may be one that is not shown.
-    hidden |= vault.hidden()
+    paths = [workspace.note(given["note"]).path] if given["note"] else waiting()[: given["limit"]]
+    with workspace.evolving(paths, asked=bool(given["note"])) as batch:
+        done = [documents.outcome(workspace.visible_outcome(each)) for each in batch.outcomes()]
     return {
-        "events": [
-            {"event": each.id, "kind": each.kind, "path": each.path}
-            for each in undone.events
-            if each.path not in hidden
-        ],
-        "paths": [path for path in undone.paths if path not in hidden],
-        "kept": [
-            bounds.cut(line) for line in undone.kept if not any(path in line for path in hidden)
-        ],
+        "notes": done,
+        "review": documents.review_sentence(sum(len(each["proposed"]) for each in done)),
+        "left": len(waiting()),
+        "stopped": " ".join(batch.stopped) or None,
     }
 
 
-def _delete(vault: OpenVault, given: Mapping[str, Any], call: Call) -> Document:
-    from amem_cli.services.edit import remove
+def _undo(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+    undone = workspace.undo(
+        given["event"], cascade=given["cascade"], keep_edits=given["keep_edits"]
+    )
+    return {
+        "events": [
+            {"event": each.id, "kind": each.kind, "path": each.path} for each in undone.events
+        ],
+        "paths": list(undone.paths),
+        "kept": [bounds.cut(line) for line in undone.kept],
+    }
 
-    hidden = vault.hidden()
-    removal = remove(vault.ports, vault.named(given["note"]))
+
+def _delete(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+    removal = workspace.remove(workspace.note(given["note"]))
     return {
         "path": removal.path,
-        "unlinked": [path for path in removal.unlinked if path not in hidden],
-        "still_linked_from": [path for path in removal.dangling if path not in hidden],
+        "unlinked": list(removal.unlinked),
+        "still_linked_from": list(removal.dangling),
     }
 
 
@@ -248,6 +166,7 @@ WRITING_TOOLS = (
         ),
         gives.ADDED,
         _add,
+        asks_model=True,
         writes=True,
     ),
     Tool(
@@ -282,6 +201,7 @@ WRITING_TOOLS = (
         ),
         gives.UPDATED,
         _update,
+        asks_model=True,
         writes=True,
         overwrites=True,
     ),
@@ -299,6 +219,7 @@ WRITING_TOOLS = (
         ),
         gives.EVOLVED,
         _evolve,
+        asks_model=True,
         writes=True,
         repeatable=True,
     ),

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
-from amem_cli.cli.search_commands import count_hits
-from amem_cli.cli.session import Session, session_of
+from amem_cli.cli.session import session_of
 from amem_cli.core.errors import EXIT_NOT_FOUND, UsageError
-
-if TYPE_CHECKING:
-    from amem_cli.core.ports import Encoder
-    from amem_cli.services.ask import Answer
-    from amem_cli.services.query import Filters
-    from amem_cli.wiring import Workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -66,50 +59,10 @@ def ask(
     filters = Filters(tuple(tag or ()), *days, path)
     session = session_of(context)
     with session.workspace(llm_backend=None if llm else "none") as workspace:
-        answer = _answer(session, workspace, question, limit, budget, filters)
-        counted = answer.citations or answer.shown
-        count_hits(workspace, [each.id or each.path for each in counted])
+        answer = workspace.ask(question, limit=limit, budget=budget, filters=filters)
     session.output.result(answer_document(answer), lambda console: show_answer(console, answer))
     if not session.output.as_json:
         for problem in answer.problems:
             session.output.notice(f"! {problem}")
     if not answer.held:
         raise typer.Exit(EXIT_NOT_FOUND)
-
-
-def _answer(
-    session: Session,
-    workspace: Workspace,
-    question: str,
-    limit: int,
-    budget: int | None,
-    filters: Filters,
-) -> Answer:
-    from dataclasses import replace
-
-    from amem_cli.services.ask import AskSettings
-    from amem_cli.services.ask import ask as answer_question
-
-    settings = AskSettings.of(workspace.settings, trusted=workspace.model_trust.asked_for == "all")
-    if budget is not None:
-        settings = replace(settings, budget=budget)
-    encoder = _encoder(session, workspace)
-    # A model that is not asked is not loaded either.
-    model = workspace.model if settings.trusted else None
-    with session.output.progress("answering"):
-        return answer_question(
-            workspace.ports,
-            question,
-            encoder=encoder,
-            model=model,
-            settings=settings,
-            limit=limit,
-            filters=filters,
-        )
-
-
-def _encoder(session: Session, workspace: Workspace) -> Encoder | None:
-    """The encoder with every passage embedded, or None where it cannot be had."""
-    from amem_cli.services.query import encoder_if_any
-
-    return encoder_if_any(lambda: session.embedded(workspace), session.output.notice)

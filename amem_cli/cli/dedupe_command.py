@@ -109,12 +109,11 @@ def _find(
     threshold: float | None,
 ) -> Duplicates:
     from amem_cli.services.dedupe import THRESHOLD, find_duplicates
-    from amem_cli.services.lookup import note_named
 
-    among = [note_named(workspace.index, name).path for name in names]
+    among = [workspace.note(name).path for name in names]
     if not exact:
         try:
-            session.embed(workspace)
+            workspace.embed_missing()
         except AmemError as error:
             session.output.notice(f"! only words are compared: {error.message}. {error.hint}")
     return find_duplicates(
@@ -136,10 +135,9 @@ def _show(session: Session, found: Duplicates) -> None:
 def _merge_named(
     workspace: Workspace, names: Sequence[str], *, dry_run: bool
 ) -> tuple[list[Merged], list[str]]:
-    from amem_cli.services.lookup import note_named
     from amem_cli.services.merge import merge
 
-    found = [note_named(workspace.index, name) for name in names]
+    found = [workspace.note(name) for name in names]
     merges: list[Merged] = []
     problems: list[str] = []
     for other in found[1:]:

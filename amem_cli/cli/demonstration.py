@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from amem_cli.core.graph_overview import Overview
     from amem_cli.rendering.console import Console
     from amem_cli.services.outcome import Outcome
+    from amem_cli.services.query import Hit
     from amem_cli.wiring import Workspace
 
 
@@ -42,18 +44,17 @@ def _run(session: Session, root: Path, *, llm: bool) -> None:
     from amem_cli.services.demo_notes import DEMO_QUERY
     from amem_cli.services.graph_overview import vault_overview
     from amem_cli.services.init import take_stock
-    from amem_cli.wiring import Workspace
 
     overrides = {} if llm else {"llm_backend": "none"}
-    workspace = Workspace(root, overrides=overrides, notify=session.output.notice)
+    workspace = session.opened(root, overrides)
     show = _Narrator(session)
     try:
         notes = take_stock(workspace.ports)
         show.heading("A vault of plain markdown notes")
         show.line(f"amem copied its template into {root}: {notes} notes, a person's own.")
-        session.embed(workspace)
+        workspace.embed_missing()
         outcomes = _add_notes(session, workspace, show)
-        hits = _search(workspace, DEMO_QUERY)
+        hits = workspace.search(DEMO_QUERY, limit=3).hits
         show.found(DEMO_QUERY, hits)
         seen = vault_overview(workspace.ports)
         show.network(seen, outcomes)
@@ -70,8 +71,7 @@ def _run(session: Session, root: Path, *, llm: bool) -> None:
 
 
 def _add_notes(session: Session, workspace: Workspace, show: _Narrator) -> list[Outcome]:
-    from amem_cli.cli.remembering import remember
-    from amem_cli.services.add import NewNote, add
+    from amem_cli.services.add import NewNote
     from amem_cli.services.demo_notes import DEMO_NOTES
 
     outcomes = []
@@ -80,18 +80,12 @@ def _add_notes(session: Session, workspace: Workspace, show: _Narrator) -> list[
         show.line(f'$ amem add --title "{demo.title}" "…"')
         show.quote(demo.content)
         new = NewNote(demo.content, title=demo.title, folder=workspace.settings.notes_dir)
-        path = add(workspace.ports, new)
+        path = workspace.add(new, wait=False).outcome.path
         show.line("It is on disk and searchable. Now it is described and linked …")
-        outcome = remember(session, workspace, path, wait=True, new_text=True)
+        outcome = workspace.remember(path, new_text=True)
         show.outcome(outcome)
         outcomes.append(outcome)
     return outcomes
-
-
-def _search(workspace: Workspace, query: str) -> list:  # type: ignore[type-arg]
-    from amem_cli.services.query import search
-
-    return search(workspace.index, query, encoder=workspace.encoder, limit=3)
 
 
 def _program() -> str:
@@ -132,7 +126,7 @@ class _Narrator:
         if self._console is not None:
             show_outcome(self._console, outcome)
 
-    def found(self, query: str, hits: list) -> None:  # type: ignore[type-arg]
+    def found(self, query: str, hits: Sequence[Hit]) -> None:
         from amem_cli.rendering.text import show_hits
 
         self.heading("You ask")

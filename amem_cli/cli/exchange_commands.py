@@ -82,7 +82,7 @@ def import_notes(
         report = _imported(session, workspace, source, kind, into, unless_known, dry_run)
         outcomes: list[Outcome] = []
         if wait and llm and not dry_run:
-            session.embed(workspace)
+            workspace.embed_missing()
             with session.output.progress("remembering") as progress:
                 outcomes = evolve_many(
                     workspace.process, list(report.paths), asked=True, progress=progress

@@ -130,7 +130,7 @@ def export_map(
     """Write the notes as they lie by their meaning."""
     from amem_cli.services.note_map import map_clusters, map_tags, note_positions
 
-    session.embed(workspace)
+    workspace.embed_missing()
     network, _ = shown_network(session, workspace, None, private=private)
     if len(network.nodes) >= _LONG_FROM:
         session.output.notice(f"laying out {len(network.nodes)} notes; this takes a while")
@@ -188,10 +188,9 @@ def shown_network(
         NotFoundError: there is no such note, or it is left out.
     """
     from amem_cli.core.graph import public
-    from amem_cli.services.lookup import note_named
     from amem_cli.services.stats import vault_graph
 
-    root = note_named(workspace.index, note).path if note is not None else None
+    root = workspace.note(note).path if note is not None else None
     network = vault_graph(workspace.index)
     if private:
         return network, root

@@ -41,8 +41,6 @@ def link(
 
         amem link "Weekly review" "Atomic notes" --relation part_of --reason "one of its steps"
     """
-    from amem_cli.services.edit import link as make_link
-
     session = session_of(context)
     require_named(context, session, {"source": source, "target": target})
     with session.workspace() as workspace:
@@ -50,8 +48,7 @@ def link(
         other = named_or_picked(
             session, workspace, target, prompt="link to", admit=lambda note: note.path != one.path
         )
-        made = make_link(
-            workspace.ports,
+        made = workspace.link(
             one,
             other,
             relation=relation,  # type: ignore[arg-type]
@@ -79,8 +76,6 @@ def unlink(
 
         amem unlink "Weekly review" "Atomic notes"
     """
-    from amem_cli.services.edit import unlink as remove_link
-
     session = session_of(context)
     require_named(context, session, {"source": source, "target": target})
     with session.workspace() as workspace:
@@ -93,7 +88,7 @@ def unlink(
         other = named_or_picked(
             session, workspace, target, prompt="unlink", admit=lambda note: note.path in linked
         )
-        if not remove_link(workspace.ports, one, other):
+        if not workspace.unlink(one, other):
             raise NotFoundError(
                 f"{one.path} has no property link to {other.path}",
                 hint="A link in the text is yours to delete there.",

@@ -65,9 +65,8 @@ def list_notes(
 
         amem list --since "last week" --path 'daily/2026-*'
     """
-    from amem_cli.services.listing import SORTS, Wanted, listed
+    from amem_cli.services.listing import SORTS, Wanted
     from amem_cli.services.query import Filters, day_of
-    from amem_cli.services.standing import Standing, standings
 
     if sort not in SORTS:
         raise UsageError(f"cannot sort by {sort!r}", hint=f"One of: {', '.join(SORTS)}.")
@@ -76,30 +75,24 @@ def list_notes(
     session = session_of(context)
     with session.workspace() as workspace:
         untouched = stale_days or (workspace.settings.list_stale_days if stale else 0)
-        notes = listed(
-            workspace.index,
+        notes = workspace.list_notes(
             filters=filters,
             wanted=Wanted(orphans, pending, never_read, _days_ago(untouched)),
             sort=sort,
             reverse=reverse,
             limit=limit,
         )
-        known = standings(workspace.index)
-        read = workspace.index.usage.all() if session.output.as_json else {}
     if session.output.as_json:
         from amem_cli.rendering.documents import listed_document
 
-        rows = [
-            listed_document(note, known.get(note.path, Standing()), read.get(note.key, (0, "")))
-            for note in notes
-        ]
+        rows = [listed_document(each.note, each.standing, each.usage) for each in notes]
         session.output.json_line(rows, indent=2)
         return
-    for note in notes:
-        when = day_of(note)
+    for each in notes:
+        note = each.note
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
-        mark = "  (superseded)" if note.path in known and known[note.path].superseded_by else ""
-        row = f"{note.id or '-':<16}  {when}  {note.title}{mark}{tags}"
+        mark = "  (superseded)" if each.standing.superseded_by else ""
+        row = f"{note.id or '-':<16}  {day_of(note)}  {note.title}{mark}{tags}"
         session.output.plain(row.replace("\n", " "))
 
 

@@ -56,13 +56,14 @@ def mcp(
     wire = take_wire()
     # The SDK makes some hundred thousand objects as it is loaded, all of which stay.
     gc.disable()
-    from amem_cli.agents.open_vault import OpenVault, Policy
     from amem_cli.agents.server import run
+    from amem_cli.agents.tool import Policy
+    from amem_cli.wiring import Workspace
 
     gc.freeze()
     gc.enable()
 
     policy = Policy(writes=not read_only, deletes=allow_delete, sees_private=include_private)
-    run(OpenVault(root, policy, session.output.notice), wire)
+    run(Workspace(root, notify=session.output.notice), policy, wire)
     # A thread that waits for a client's next word, or for native code, is not waited for.
     os._exit(0)

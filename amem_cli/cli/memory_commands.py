@@ -50,9 +50,7 @@ def evolve(
     session = session_of(context)
     with session.workspace(llm_backend=None if llm else "none") as workspace:
         paths = _chosen(workspace, notes or [], everything)[:limit]
-        if paths:
-            session.embed(workspace)
-        elif not everything:
+        if not paths and not everything:
             _tell_unprocessed(session, len(workspace.index.queue.unprocessed()))
         code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes))
     if code:
@@ -65,23 +63,22 @@ def _evolve(
     """Process notes and tell of each as it is done; gives the exit code."""
     from amem_cli.cli.batch_progress import batch_progress
     from amem_cli.rendering.evolving import EvolveReport
-    from amem_cli.services.evolve_batch import EvolveBatch
 
-    batch = EvolveBatch(workspace.process, paths, asked=asked, dry_run=dry_run)
     report = EvolveReport(session.output, len(paths), dry_run)
-    report.begin()
     interrupted = False
-    try:
-        with batch_progress(session.output, "remembering") as progress:
-            batch.begin, batch.progress = progress.at, progress.reached
-            for number, outcome in enumerate(batch.outcomes(), 1):
-                report.note(outcome)
-                if number % NOTES_IN_A_COMMIT == 0:
-                    session.commit(workspace)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        report.end(batch, interrupted=interrupted)
+    with workspace.evolving(paths, asked=asked, dry_run=dry_run) as batch:
+        report.begin()
+        try:
+            with batch_progress(session.output, "remembering") as progress:
+                batch.begin, batch.progress = progress.at, progress.reached
+                for number, outcome in enumerate(batch.outcomes(), 1):
+                    report.note(outcome)
+                    if number % NOTES_IN_A_COMMIT == 0:
+                        workspace.commit()
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            report.end(batch, interrupted=interrupted)
     if interrupted:
         return EXIT_INTERRUPTED
     if batch.stopped:
@@ -97,10 +94,8 @@ def _tell_unprocessed(session: Session, count: int) -> None:
 
 
 def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[str]:
-    from amem_cli.services.lookup import note_named
-
     if names:
-        return [note_named(workspace.index, name).path for name in names]
+        return [workspace.note(name).path for name in names]
     if everything:
         return workspace.index.queue.unprocessed()
     return [note.path for note in workspace.index.queue.pending()]
@@ -120,11 +115,10 @@ def history(
         amem history "Weekly review" --json
     """
     from amem_cli.rendering.history import entry_document, show_history
-    from amem_cli.services.history import history as entries_of
 
     session = session_of(context)
     with session.workspace() as workspace:
-        entries = entries_of(workspace.index, _key_of(workspace, note), limit=limit)
+        entries = workspace.history(_key_of(workspace, note), limit=limit)
     document = [entry_document(entry) for entry in entries]
     session.output.result(
         document,
@@ -137,12 +131,11 @@ def history(
 def _key_of(workspace: Workspace, note: str | None) -> str:
     """The id or path of a note; the journal also knows notes that are gone."""
     from amem_cli.core.errors import NotFoundError
-    from amem_cli.services.lookup import note_named
 
     if note is None:
         return ""
     try:
-        return note_named(workspace.index, note).key
+        return workspace.note(note).key
     except NotFoundError:
         if workspace.index.events.read(note, limit=1):
             return note
@@ -181,17 +174,15 @@ def undo(
     """
     from amem_cli.core.errors import UsageError
     from amem_cli.rendering.history import taken_back
-    from amem_cli.services.undo import undo as take_back
-    from amem_cli.services.undo import undo_since
 
     if (event is None) == (since is None):
         raise UsageError("name an event, or a moment with --since", hint="amem undo --help")
     session = session_of(context)
     with session.workspace() as workspace:
         if since is not None:
-            undone = undo_since(workspace.ports, since, keep_edits=keep_edits)
+            undone = workspace.undo_since(since, keep_edits=keep_edits)
         else:
-            undone = take_back(workspace.ports, event or "", cascade=cascade, keep_edits=keep_edits)
+            undone = workspace.undo(event or "", cascade=cascade, keep_edits=keep_edits)
     document = {
         "events": [each.id for each in undone.events],
         "paths": list(undone.paths),

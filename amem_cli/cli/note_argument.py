@@ -57,10 +57,8 @@ def named_or_picked(
         NotFoundError: no note has this name, or there is none to choose from.
         KeyboardInterrupt: the person left without a choice.
     """
-    from amem_cli.services.lookup import note_named
-
     if name is not None:
-        return note_named(workspace.index, name)
+        return workspace.note(name)
     notes = [each for each in workspace.index.notes.summaries() if admit is None or admit(each)]
     if not notes:
         raise NotFoundError("there is no note to choose", hint="`amem list` shows all.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from amem_cli.cli.session import Session, moment, session_of
 from amem_cli.core.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:
+    from amem_cli.services.dedupe import Duplicate
     from amem_cli.services.outcome import Outcome
 
 
@@ -64,11 +65,7 @@ def add(
 
         amem add --file draft.md --no-wait
     """
-    from amem_cli.cli.known_notes import show_known, told_duplicates
-    from amem_cli.cli.remembering import remember
     from amem_cli.services.add import NewNote
-    from amem_cli.services.add import add as add_note
-    from amem_cli.services.known_text import known_text
 
     session = session_of(context)
     content = _content(text, file)
@@ -84,30 +81,56 @@ def add(
             created=when,
             folder=workspace.settings.notes_dir,
         )
-        # A watcher leaves the note to whoever waits for it.
-        with workspace.ports.changes.working(0.0) if wait else contextlib.nullcontext():
-            known = None
-            with workspace.ports.changes.locked():
-                if unless_known:
-                    known = known_text(workspace.ports, content, title=new.title)
-                path = known.path if known else add_note(workspace.ports, new)
-            if known:
-                show_known(session, workspace, path)
-                return
-            outcome = remember(session, workspace, path, wait=wait, new_text=True)
-        found = told_duplicates(session, workspace, path)
-        show_outcomes(session, outcome, duplicates=found, known=False)
+        added = workspace.add(new, unless_known=unless_known, wait=wait)
+    if added.known:
+        _show_known(session, added.outcome)
+    else:
+        _tell_duplicates(session, added.duplicates)
+        show_outcomes(session, added.outcome, duplicates=added.duplicates, known=False)
 
 
-def show_outcomes(session: Session, outcome: Outcome, **beside: object) -> None:
+def _tell_duplicates(session: Session, duplicates: Sequence[Duplicate]) -> None:
+    """Say on stderr which notes hold the text of a note, or nearly."""
+    from amem_cli.rendering.output import on_one_line
+
+    for each in duplicates:
+        what = (
+            "the same text" if each.kind == "exact" else f"nearly the same ({each.similarity:.2f})"
+        )
+        session.output.notice(
+            f"! {what} is in {on_one_line(each.note.path)}; `amem dedupe --merge` makes one of them"
+        )
+
+
+def _show_known(session: Session, outcome: Outcome) -> None:
+    """Print the note that holds the text already, in place of one that would have been added."""
+    from amem_cli.rendering.documents import outcome_document
+    from amem_cli.rendering.output import on_one_line
+
+    document = {**outcome_document(outcome), "duplicates": [], "known": True}
+    line = f"nothing added: the same text is in {on_one_line(outcome.path)}"
+    session.output.result(document, lambda _: session.output.plain(line))
+
+
+def show_outcomes(
+    session: Session,
+    outcome: Outcome,
+    *,
+    duplicates: Sequence[Duplicate] | None = None,
+    **beside: object,
+) -> None:
     """Print what became of one note.
 
     Args:
+        duplicates: other notes with its text; None if they were not looked for.
         beside: further fields of the JSON document.
     """
     from amem_cli.rendering.documents import outcome_document
+    from amem_cli.rendering.duplicates import duplicate_document
     from amem_cli.rendering.text import show_outcome
 
+    if duplicates is not None:
+        beside = {"duplicates": [duplicate_document(each) for each in duplicates], **beside}
     session.output.result(
         {**outcome_document(outcome), **beside},
         lambda console: show_outcome(console, outcome, verbose=session.output.verbose),
@@ -148,25 +171,20 @@ def show(
 
         amem show 20260302150004 --json
     """
-    from amem_cli.cli.search_commands import count_hits
     from amem_cli.rendering.documents import note_document
     from amem_cli.rendering.note_text import show_note
-    from amem_cli.services.show import read_note
 
     session = session_of(context)
     require_named(context, session, {"note": note})
     with session.workspace() as workspace:
-        view = read_note(workspace.ports, note or named_or_picked(session, workspace, note).path)
+        view = workspace.show(named_or_picked(session, workspace, note), counts=not raw)
         if raw and sys.stdout.isatty():
             session.output.plain(view.raw.decode("utf-8", "replace").removesuffix("\n"))
             return
         if raw:
             sys.stdout.buffer.write(view.raw)
             return
-        count_hits(workspace, [view.summary.key])
-        usage = workspace.index.usage.of(view.summary.key)
-        document = note_document(view, usage)
-        session.output.result(document, lambda console: show_note(console, view))
+        session.output.result(note_document(view), lambda console: show_note(console, view))
 
 
 def edit(
@@ -181,22 +199,13 @@ def edit(
         amem edit "Weekly review"
     """
     from amem_cli.cli.editor import open_in_editor
-    from amem_cli.cli.remembering import remember
-    from amem_cli.services.evolve import waiting_outcome
 
     session = session_of(context)
     require_named(context, session, {"note": note})
     with session.workspace() as workspace:
         found = named_or_picked(session, workspace, note)
         open_in_editor(workspace.vault.locate(found.path))
-        session.synchronise(workspace)
-        now = workspace.index.notes.summary(found.path)
-        if now is not None and now.sha == found.sha:
-            outcome = waiting_outcome(workspace.ports, found.path, (), pending=False)
-        else:
-            new_text = now is None or now.text_hash != found.text_hash
-            outcome = remember(session, workspace, found.path, wait=wait, new_text=new_text)
-        show_outcomes(session, outcome)
+        show_outcomes(session, workspace.edited(found, wait=wait))
 
 
 def update(
@@ -227,10 +236,7 @@ def update(
 
         amem update 20260302150004 --context "Why cleanup stalls."
     """
-    from amem_cli.cli.known_notes import told_duplicates
-    from amem_cli.cli.remembering import remember
     from amem_cli.services.edit import FieldEdits
-    from amem_cli.services.edit import update as change
 
     session = session_of(context)
     edits = FieldEdits(
@@ -248,11 +254,9 @@ def update(
     require_named(context, session, {"note": note})
     with session.workspace(llm_backend=None if llm else "none") as workspace:
         found = named_or_picked(session, workspace, note)
-        change(workspace.ports, found, edits)
-        new_text = content is not None
-        outcome = remember(session, workspace, found.path, wait=wait, new_text=new_text)
-        known = told_duplicates(session, workspace, found.path) if new_text else []
-        show_outcomes(session, outcome, duplicates=known)
+        updated = workspace.update(found, edits, wait=wait)
+    _tell_duplicates(session, updated.duplicates)
+    show_outcomes(session, updated.outcome, duplicates=updated.duplicates)
 
 
 def remove(
@@ -267,12 +271,10 @@ def remove(
 
         amem rm "Draft of a draft"
     """
-    from amem_cli.services.edit import remove as remove_note
-
     session = session_of(context)
     require_named(context, session, {"note": note})
     with session.workspace() as workspace:
-        removal = remove_note(workspace.ports, named_or_picked(session, workspace, note))
+        removal = workspace.remove(named_or_picked(session, workspace, note))
     document = {
         "path": removal.path,
         "unlinked": list(removal.unlinked),

@@ -14,11 +14,10 @@ import typer
 from amem_cli.cli.filter_options import PathOption, SinceOption, UntilOption, first_day, last_day
 from amem_cli.cli.interruption import ending_at_once
 from amem_cli.cli.session import session_of
-from amem_cli.core.errors import IndexFault, SettingsError, UsageError
+from amem_cli.core.errors import SettingsError, UsageError
 
 if TYPE_CHECKING:
-    from amem_cli.services.query import Filters, Hit
-    from amem_cli.wiring import Workspace
+    from amem_cli.services.query import Mode
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +31,7 @@ def search(
     limit: Annotated[
         int, typer.Option("-k", "--limit", min=1, help="How many direct hits; at most 1,000.")
     ] = 5,
-    mode: Annotated[str, typer.Option(help="hybrid, semantic or keyword.")] = "hybrid",
+    method: Annotated[str, typer.Option("--mode", help="hybrid, semantic or keyword.")] = "hybrid",
     neighbors: Annotated[bool, typer.Option(help="Linked notes beside the hits.")] = True,
     tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
     since: SinceOption = None,
@@ -59,10 +58,11 @@ def search(
     """
     from amem_cli.rendering.documents import search_document
     from amem_cli.rendering.text import show_hits
-    from amem_cli.services.query import MODES, Filters, encoder_if_any
+    from amem_cli.services.query import MODES, Filters
 
-    if mode not in MODES:
-        raise UsageError(f"no mode {mode!r}", hint=f"One of: {', '.join(MODES)}.")
+    if method not in MODES:
+        raise UsageError(f"no mode {method!r}", hint=f"One of: {', '.join(MODES)}.")
+    mode: Mode = method
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
     if not query.strip() and queries is None:
@@ -79,47 +79,20 @@ def search(
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             with ending_at_once(session.output.notice), workspace.loading_encoder():
                 session.synchronise(workspace)
-            if mode == "semantic":
-                session.embed(workspace)
-            elif not encoder_if_any(lambda: session.embedded(workspace), session.output.notice):
-                mode = "keyword"
         if queries is None:
-            hits = _search(workspace, query, mode, limit, neighbors, filters)
-            document = search_document(query, mode, hits)
-            session.output.result(document, lambda console: show_hits(console, hits, query))
+            found = workspace.search(
+                query, mode=mode, limit=limit, neighbors=neighbors, filters=filters
+            )
+            document = search_document(found.query, found.mode, found.hits)
+            session.output.result(document, lambda console: show_hits(console, found.hits, query))
             return
         for text, extra in asked:
-            hits = _search(workspace, text, mode, limit, neighbors, filters)
-            session.output.json_line({**extra, **search_document(text, mode, hits)})
-
-
-def _search(
-    workspace: Workspace, query: str, mode: str, limit: int, neighbors: bool, filters: Filters
-) -> list[Hit]:
-    from amem_cli.services.query import search as find
-
-    encoder = None if mode == "keyword" else workspace.encoder
-    hits = find(
-        workspace.index,
-        query,
-        encoder=encoder,
-        mode=mode,  # type: ignore[arg-type]
-        limit=limit,
-        neighbors=neighbors,
-        filters=filters,
-        reranker=workspace.reranker if mode == "hybrid" else None,
-    )
-    count_hits(workspace, [hit.note.key for hit in hits])
-    return hits
-
-
-def count_hits(workspace: Workspace, keys: list[str]) -> None:
-    """Remember that notes were found; a vault that cannot be written is searched all the same."""
-    import contextlib
-
-    now = workspace.ports.clock.now().isoformat(timespec="seconds")
-    with contextlib.suppress(IndexFault), workspace.index.changing():
-        workspace.index.usage.count(keys, now)
+            found = workspace.search(
+                text, mode=mode, limit=limit, neighbors=neighbors, filters=filters
+            )
+            # An encoder that cannot be had is told of once.
+            mode = found.mode
+            session.output.json_line({**extra, **search_document(text, mode, found.hits)})
 
 
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:

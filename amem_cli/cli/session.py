@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import typer
 
     from amem_cli.core.index_port import Progress
-    from amem_cli.core.ports import Encoder
     from amem_cli.wiring import Workspace
 
 
@@ -40,10 +39,9 @@ class Session:
             overrides: settings given as options, by field name; None is no override.
         """
         from amem_cli.vault_location import find_vault
-        from amem_cli.wiring import Workspace
 
         given = {name: value for name, value in overrides.items() if value is not None}
-        workspace = Workspace(find_vault(self.vault), overrides=given, notify=self.output.notice)
+        workspace = self.opened(find_vault(self.vault), given)
         try:
             if sync:
                 self.synchronise(workspace)
@@ -51,22 +49,21 @@ class Session:
         finally:
             # What was changed before a failure is changed, and is committed as well.
             try:
-                self.commit(workspace)
+                workspace.commit()
             finally:
                 workspace.close()
 
-    def commit(self, workspace: Workspace) -> None:
-        """Commit what the machine changed so far, where the settings say so."""
-        for notice in workspace.commit_changes():
-            self.output.notice(notice)
+    def opened(self, root: Path, overrides: Mapping[str, Any]) -> Workspace:
+        """A vault whose notices and progress this command line shows."""
+        from amem_cli.caller import Caller
+        from amem_cli.wiring import Workspace
+
+        caller = Caller(progress=self._progress)
+        return Workspace(root, overrides=overrides, notify=self.output.notice, caller=caller)
 
     def synchronise(self, workspace: Workspace) -> None:
-        """Read what changed in the folder, with a progress bar where it is much."""
-        from amem_cli.services.sync import synchronise
-
-        # Most commands meet no change, and load nothing of rich for it.
-        with self.output.progress("reading notes", once_told=True) as progress:
-            report = synchronise(workspace.ports, progress=progress)
+        """Read what changed in the folder, and tell of what cannot be read."""
+        report = workspace.synchronise()
         if report.out_of_reach:
             count = len(report.out_of_reach)
             self.output.notice(
@@ -76,27 +73,11 @@ class Session:
         if self.output.verbose:
             self.output.problems(report.problems)
 
-    def embed(self, workspace: Workspace, *, go_over: bool = False) -> int:
-        """Give new passages their vectors, and say so where it takes long.
-
-        Args:
-            go_over: to the encoder of the settings, also where that is to embed all notes anew.
-        """
-        from amem_cli.services.sync import embed_missing
-
-        encoder = workspace.chosen_encoder if go_over else workspace.encoder
-        with self.output.progress("embedding", once_told=True) as progress:
-            told = self._estimate(progress)
-            return embed_missing(workspace.ports, encoder, progress=told)
-
-    def embedded(self, workspace: Workspace) -> Encoder:
-        """The encoder, with every passage embedded.
-
-        Raises:
-            EncoderError, SettingsError: it cannot be had.
-        """
-        self.embed(workspace)
-        return workspace.encoder
+    @contextlib.contextmanager
+    def _progress(self, label: str, at_once: bool) -> Iterator[Progress | None]:
+        # Most commands count nothing, and load nothing of rich for it.
+        with self.output.progress(label, once_told=not at_once) as progress:
+            yield self._estimate(progress) if label.startswith("embedding") else progress
 
     def _estimate(self, progress: Progress | None) -> Progress:
         started, first, said = time.monotonic(), 0, False

@@ -112,7 +112,7 @@ def _update(session: Session, workspace: Workspace) -> None:
         # This is the answer to a watcher that asks about notes that are missing.
         report = synchronise(workspace.ports, spared=(), progress=progress)
     read_seconds = time.perf_counter() - started
-    embedded = session.embed(workspace, go_over=True)
+    embedded = workspace.embed_missing(go_over=True)
     seconds = time.perf_counter() - started
     problems = [*report.problems, *workspace.index.files.problems()]
     session.output.problems(problems)

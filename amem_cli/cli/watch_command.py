@@ -164,7 +164,7 @@ def _drain(session: Session, workspace: Workspace) -> None:
     watcher = Watcher(workspace, lambda news, status: None)
     with watcher.held():
         session.synchronise(workspace)
-        session.embed(workspace)
+        workspace.embed_missing()
         followed = follow_moves(workspace.ports)
         outcomes = []
         reason = _why_not(watcher)

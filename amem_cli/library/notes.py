@@ -127,15 +127,15 @@ class Memories(Mapping[str, MemoryNote]):
     """All memories of a vault by id, those that share one by path; each is read when asked for.
 
     Args:
-        opened: opens the vault for one call, in step with its folder where that is asked.
+        call: begins one call, in step with the folder where that is asked.
     """
 
-    def __init__(self, opened: Callable[[bool], AbstractContextManager[Workspace]]) -> None:
-        self._opened = opened
+    def __init__(self, call: Callable[[bool], AbstractContextManager[Workspace]]) -> None:
+        self._call = call
 
     def __getitem__(self, memory_id: str) -> MemoryNote:
         for in_step in (False, True):
-            with self._opened(in_step) as workspace:
+            with self._call(in_step) as workspace:
                 summary = found_note(workspace.index, memory_id)
                 if summary is not None:
                     try:
@@ -145,14 +145,14 @@ class Memories(Mapping[str, MemoryNote]):
         raise KeyError(memory_id)
 
     def __iter__(self) -> Iterator[str]:
-        with self._opened(True) as workspace:
+        with self._call(True) as workspace:
             known = [(summary.key, summary.path) for summary in workspace.index.notes.summaries()]
         # A copy that some other program made bears the id of its original.
         count = Counter(key for key, _ in known)
         return iter([key if count[key] == 1 else path for key, path in known])
 
     def __len__(self) -> int:
-        with self._opened(True) as workspace:
+        with self._call(True) as workspace:
             return workspace.index.notes.count()
 
     def __repr__(self) -> str:

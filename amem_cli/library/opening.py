@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ from amem_cli.wiring import Workspace
 
 DEFAULT_FOLDER = "amem-vault"
 KEY_VARIABLE = "AMEM_API_KEY"
+# The process that opened the first vault. A child that it forks inherits what SQLite and the
+# encoder think of locks and threads, and must open none of its own.
+_processes: list[int] = []
+# What such a child inherits is kept for good: to close it there would harm the parent's.
+_inherited: list[object] = []
 # Servers that A-MEM's users run, by the protocol that they speak.
 _SPOKEN_BY = {"lmstudio": "openai", "sglang": "openai", "vllm": "openai"}
 
@@ -34,9 +40,11 @@ def open_workspace(
     """The vault with these settings over its own; made where there is none.
 
     Raises:
-        UsageError, SettingsError: the arguments do not fit, or the folder cannot be made a vault.
+        UsageError, SettingsError: the arguments do not fit, the folder cannot be made a vault, or
+            the process was forked from one that had opened a vault.
         ModelError: the named language model is not there.
     """
+    refuse_fork()
     backend = _SPOKEN_BY.get(llm_backend or "", llm_backend)
     if backend != llm_backend and not base_url:
         raise UsageError(
@@ -65,6 +73,44 @@ def open_workspace(
     if llm_backend or llm_model or base_url or api_key:
         _refuse_unusable_model(workspace)
     return workspace
+
+
+def refuse_fork(inherited: object = None) -> None:
+    """Remember the process that opens the first vault.
+
+    Args:
+        inherited: what a forked child must keep as it is.
+
+    Raises:
+        UsageError: the process was forked from one that had opened a vault.
+    """
+    if not _processes:
+        _processes.append(os.getpid())
+    if os.getpid() != _processes[0]:
+        _inherited.append(inherited)
+        raise UsageError(
+            "a memory was opened before this process was forked",
+            hint="Start processes by `spawn`, or open the first memory after the fork.",
+        )
+
+
+def call_of(workspace: Workspace, in_step: bool = True) -> AbstractContextManager[Workspace]:
+    """One call of a program.
+
+    Raises:
+        UsageError: the vault was closed, or this process was forked after it was opened.
+        SettingsError: the settings were changed and cannot be read, or the vault is gone.
+    """
+    refuse_fork(workspace)
+    return workspace.call(in_step=in_step)
+
+
+def close(workspace: Workspace, process: int) -> None:
+    """Close a vault, unless the process is a fork of the one that opened it."""
+    if os.getpid() == process:
+        workspace.close()
+    else:
+        _inherited.append(workspace)
 
 
 def _refuse_unusable_model(workspace: Workspace) -> None:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.core.errors import AmemError, IndexFault, NotFoundError
+from amem_cli.core.errors import AmemError, NotFoundError
 from amem_cli.core.identity import parse_moment
+from amem_cli.core.redaction import redacted
 from amem_cli.library.links import check_links, set_links, wikilink
-from amem_cli.library.notes import MemoryNote, found_note, read_memory, timestamp
-from amem_cli.library.open_memory import OpenMemory
-from amem_cli.library.opening import log, tell
+from amem_cli.library.notes import Memories, MemoryNote, found_note, read_memory, timestamp
+from amem_cli.library.opening import call_of, close, log, open_workspace
 from amem_cli.library.prompt_lines import numbered_line, prompt_line
-from amem_cli.services.add import NewNote, add
+from amem_cli.services.add import NewNote
 from amem_cli.services.category import set_category, with_category
-from amem_cli.services.edit import FieldEdits, remove, update
-from amem_cli.services.known_text import known_text
-from amem_cli.services.query import Hit, encoder_if_any, search
-from amem_cli.services.sync import embed_missing
+from amem_cli.services.edit import FieldEdits, update
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from typing_extensions import Self
+
     from amem_cli.core.index_records import NoteSummary
-    from amem_cli.core.ports import Encoder
+    from amem_cli.services.outcome import Outcome
+    from amem_cli.services.query import Hit
     from amem_cli.wiring import Workspace
 
 _LISTS = ("keywords", "tags", "links")
@@ -34,7 +39,7 @@ _FIELDS = ("content", "keywords", "tags", "context")
 _KEPT_BY_AMEM = ("retrieval_count", "last_accessed", "evolution_history")
 
 
-class AgenticMemorySystem(OpenMemory):
+class AgenticMemorySystem:
     """A memory for agents that lives in a vault and survives the process.
 
     Calls of several threads run side by side; other processes may work on the vault meanwhile.
@@ -59,6 +64,59 @@ class AgenticMemorySystem(OpenMemory):
         UsageError, SettingsError: the folder cannot be made a vault, or the settings do not fit.
         ModelError: the language model that is named is not there.
     """
+
+    def __init__(
+        self,
+        model_name: str | None = "all-MiniLM-L6-v2",
+        llm_backend: str | None = None,
+        llm_model: str | None = None,
+        evo_threshold: int = 100,
+        api_key: str | None = None,
+        *,
+        vault: str | Path | None = None,
+        base_url: str | None = None,
+    ) -> None:
+        self._workspace = open_workspace(
+            vault,
+            model_name=model_name,
+            llm_backend=llm_backend,
+            llm_model=llm_model,
+            api_key=api_key,
+            base_url=base_url,
+        )
+        self.model_name = model_name
+        self.evo_threshold = evo_threshold
+        # Also if nobody closes it: at the end of the program, or when it is collected.
+        self._finalizer = weakref.finalize(self, close, self._workspace, os.getpid())
+        self.memories: Mapping[str, MemoryNote] = Memories(partial(call_of, self._workspace))
+        try:
+            with self._call():
+                pass
+        except BaseException:
+            self._finalizer()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        closed = ", closed" if self._workspace.is_closed else ""
+        return f"<{type(self).__name__} vault={str(self._workspace.root)!r}{closed}>"
+
+    def close(self) -> None:
+        """Close the vault and end the model's process; a second time does nothing."""
+        self._finalizer()
+
+    def _call(self) -> AbstractContextManager[Workspace]:
+        return call_of(self._workspace)
 
     def add_note(
         self,
@@ -95,7 +153,7 @@ class AgenticMemorySystem(OpenMemory):
         _check_lists(keywords=keywords, tags=tags, links=links)
         _leave_out(kept_by_amem, "add_note")
         moment = _moment(time if time is not None else timestamp)
-        with self._vault() as workspace:
+        with self._call() as workspace:
             new = NewNote(
                 content=with_category(content, category) if category else content,
                 title=title,
@@ -107,15 +165,13 @@ class AgenticMemorySystem(OpenMemory):
                 id=id or "",
                 folder=workspace.settings.notes_dir,
             )
-            with self._opened.writing:
-                known = known_text(workspace.ports, new.content, title=title)
-                path = add(workspace.ports, new)
-                summary = workspace.index.notes.summary(path)
-            assert summary is not None
-            if known is not None:
-                log.warning("%s holds the same text as %s", path, known.path)
-            self._remember(workspace, path, new_text=True)
-        return summary.key
+            added = workspace.add(new)
+            for each in added.duplicates:
+                if each.kind == "exact":
+                    path = added.outcome.path
+                    log.warning("%s holds the same text as %s", path, each.note.path)
+            _tell_if_pending(workspace, added.outcome)
+        return added.outcome.id or added.outcome.path
 
     def read(self, memory_id: str) -> MemoryNote | None:
         """A memory by its id, or None.
@@ -124,11 +180,11 @@ class AgenticMemorySystem(OpenMemory):
             NotFoundError: several notes carry this id.
             AmemError: its file cannot be read.
         """
-        with self._vault() as workspace:
+        with self._call() as workspace:
             summary = found_note(workspace.index, memory_id)
             if summary is None:
                 return None
-            _count_use(workspace, [summary.key])
+            workspace.count_use([summary.key])
             with suppress(NotFoundError):
                 return read_memory(workspace, summary)
         return None
@@ -152,14 +208,14 @@ class AgenticMemorySystem(OpenMemory):
             raise TypeError(f"cannot update {', '.join(sorted(unknown))}")
         _check_lists(**{name: fields.get(name) for name in _LISTS})
         edits = FieldEdits(**{name: fields[name] for name in _FIELDS if name in fields})
-        with self._vault() as workspace:
+        with self._call() as workspace:
             summary = found_note(workspace.index, memory_id)
             if summary is None:
                 return False
             if fields.get("links") is not None:
                 check_links(workspace, summary, fields["links"])
             try:
-                with self._opened.writing:
+                with workspace.writing():
                     update(workspace.ports, summary, edits)
                     if fields.get("category") is not None:
                         set_category(workspace.ports, summary, fields["category"])
@@ -167,7 +223,8 @@ class AgenticMemorySystem(OpenMemory):
                         set_links(workspace, summary, fields["links"])
             except NotFoundError:
                 return False
-            self._remember(workspace, summary.path, new_text="content" in fields)
+            outcome = workspace.remember(summary.path, new_text="content" in fields)
+            _tell_if_pending(workspace, outcome)
         return True
 
     def delete(self, memory_id: str) -> bool:
@@ -176,12 +233,12 @@ class AgenticMemorySystem(OpenMemory):
         Raises:
             NotFoundError: several notes carry this id.
         """
-        with self._vault() as workspace, self._opened.writing:
+        with self._call() as workspace:
             summary = found_note(workspace.index, memory_id)
             if summary is None:
                 return False
             try:
-                remove(workspace.ports, summary)
+                workspace.remove(summary)
             except NotFoundError:
                 return False
         return True
@@ -191,14 +248,14 @@ class AgenticMemorySystem(OpenMemory):
 
         Where the encoder cannot be had, words alone decide, and the log says why.
         """
-        with self._vault() as workspace:
+        with self._call() as workspace:
             # A note that supersedes a hit comes in beside the k.
             found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
             return [_document(hit, memory) for hit, memory in found]
 
     def search_agentic(self, query: str, k: int = 5) -> list[dict[str, Any]]:
         """The k best memories and, beyond them, the notes linked to them (`is_neighbor`)."""
-        with self._vault() as workspace:
+        with self._call() as workspace:
             found = self._found(workspace, query, k, neighbors=True)
             return [
                 {**_document(hit, memory), "category": memory.category} for hit, memory in found
@@ -206,14 +263,14 @@ class AgenticMemorySystem(OpenMemory):
 
     def find_related_memories(self, query: str, k: int = 5) -> tuple[str, list[int]]:
         """The k nearest memories as text for a prompt, a line each, and their numbers from 0."""
-        with self._vault() as workspace:
+        with self._call() as workspace:
             found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
         lines = [numbered_line(number, memory) for number, (_, memory) in enumerate(found)]
         return "".join(lines), list(range(len(lines)))
 
     def find_related_memories_raw(self, query: str, k: int = 5) -> str:
         """The same without numbers, each memory followed by those that it links to."""
-        with self._vault() as workspace:
+        with self._call() as workspace:
             found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
             lines = []
             for _, memory in found:
@@ -231,8 +288,8 @@ class AgenticMemorySystem(OpenMemory):
         """
         from amem_cli.library.analysis import analysis_of
 
-        with self._vault() as workspace, self._opened.thinking:
-            embed_missing(workspace.ports, workspace.encoder)
+        with self._call() as workspace, workspace.model_at_work():
+            workspace.embed_missing()
             found = analysis_of(workspace, content)
         return {
             "keywords": list(found.keywords),
@@ -249,44 +306,35 @@ class AgenticMemorySystem(OpenMemory):
         Raises:
             NotFoundError: there is no such memory.
         """
-        with self._vault() as workspace:
+        with self._call() as workspace:
             summary = found_note(workspace.index, note.id)
             if summary is None:
                 raise NotFoundError(f"no memory {note.id!r}")
-            outcome = self._remember(workspace, summary.path, new_text=False)
-            evolved = outcome is not None and bool(outcome.links or outcome.evolved)
+            outcome = workspace.remember(summary.path, new_text=False)
+            _tell_if_pending(workspace, outcome)
+            evolved = bool(outcome.links or outcome.evolved)
             now = workspace.index.notes.summary(summary.path) or summary
             return evolved, read_memory(workspace, now)
 
     def consolidate_memories(self) -> None:
         """Bring the index in step with the folder; every call does, so this is seldom needed."""
-        with self._vault() as workspace:
-            embed_missing(workspace.ports, workspace.encoder)
+        with self._call() as workspace:
+            workspace.embed_missing()
 
     def _found(
         self, workspace: Workspace, query: str, k: int, *, neighbors: bool
     ) -> list[tuple[Hit, MemoryNote]]:
         if k < 1 or not workspace.index.notes.count():
             return []
-        encoder = encoder_if_any(lambda: _embedded(workspace), tell)
-        hits = search(
-            workspace.index,
-            query,
-            encoder=encoder,
-            mode="hybrid" if encoder is not None else "keyword",
-            limit=k,
-            neighbors=neighbors,
-            reranker=workspace.reranker if encoder is not None else None,
-        )
-        _count_use(workspace, [hit.note.key for hit in hits])
+        hits = workspace.search(query, limit=k, neighbors=neighbors).hits
         read = ((hit, _read_if_there(workspace, hit.note)) for hit in hits)
         return [(hit, memory) for hit, memory in read if memory is not None]
 
 
-def _embedded(workspace: Workspace) -> Encoder:
-    encoder = workspace.encoder
-    embed_missing(workspace.ports, encoder)
-    return encoder
+def _tell_if_pending(workspace: Workspace, outcome: Outcome) -> None:
+    if outcome.pending:
+        problems = redacted("; ".join(outcome.problems), workspace.environment)
+        log.warning("%s is pending: %s", outcome.path, problems)
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -307,12 +355,6 @@ def _leave_out(values: Mapping[str, object], call: str) -> None:
         raise TypeError(f"{call}() got an unexpected keyword argument {unknown[0]!r}")
     for name in values:
         warnings.warn(f"{name} is kept by amem itself and cannot be given", stacklevel=3)
-
-
-def _count_use(workspace: Workspace, keys: Sequence[str]) -> None:
-    with suppress(IndexFault), workspace.index.changing():
-        now = workspace.ports.clock.now().isoformat(timespec="seconds")
-        workspace.index.usage.count(keys, now)
 
 
 def _read_if_there(workspace: Workspace, summary: NoteSummary) -> MemoryNote | None:

@@ -129,11 +129,11 @@ def _summary_document(note: NoteSummary) -> dict[str, Any]:
     }
 
 
-def note_document(view: NoteView, usage: tuple[int, str]) -> dict[str, Any]:
+def note_document(view: NoteView) -> dict[str, Any]:
     """A whole note, with its links in both directions."""
     summary = view.summary
     return {
-        **listed_document(summary, view.standing, usage),
+        **listed_document(summary, view.standing, view.usage),
         "aliases": list(summary.aliases),
         "private": summary.private,
         "content": view.note.body,

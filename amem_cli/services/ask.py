@@ -28,7 +28,7 @@ from amem_cli.core.words import words
 from amem_cli.services.ask_sources import Found, find_sources, understood
 from amem_cli.services.asking import ask_once
 from amem_cli.services.outcome import ModelUse
-from amem_cli.services.query import Filters
+from amem_cli.services.query import EVERY_NOTE, Filters
 from amem_cli.services.vault_ports import VaultPorts
 
 How = Literal["model", "extract", "nothing"]
@@ -73,7 +73,6 @@ class AskSettings:
 
 
 USUAL = AskSettings()
-EVERYTHING = Filters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ def ask(
     model: LanguageModel | None,
     settings: AskSettings = USUAL,
     limit: int = HITS,
-    filters: Filters = EVERYTHING,
+    filters: Filters = EVERY_NOTE,
 ) -> Answer:
     """Answer a question from the notes that a search finds, or say that they do not hold it.
 

@@ -10,6 +10,7 @@ from amem_cli.core.errors import AmemError, UsageError, WriteConflict
 from amem_cli.core.index_records import NoteSummary
 from amem_cli.core.journal import Event, LinkRecord
 from amem_cli.core.note import RELATIONS, Note, Relation
+from amem_cli.core.note_file import body_bytes
 from amem_cli.core.resolution import resolve, shortest_target
 from amem_cli.core.reversal import is_worded
 from amem_cli.core.tags import normalise_tag
@@ -74,6 +75,24 @@ def update(
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, [note.path])
     return tuple(name for name in changed if name not in ("id", "created"))
+
+
+def with_appended(ports: VaultPorts, path: str, more: str) -> tuple[str, str]:
+    """A note's text with a paragraph more, and the hash of the text as it is.
+
+    Raises:
+        UsageError: the note's text is not UTF-8.
+    """
+    raw = ports.vault.read(path).raw
+    try:
+        body = body_bytes(raw).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"the text of {path} is not UTF-8", hint="Save it as UTF-8.") from None
+    end = "\r\n" if "\r\n" in body else "\n"
+    gap = "" if not body.strip() else end if body.endswith("\n") else 2 * end
+    if end != "\n":
+        more = more.replace("\r\n", "\n").rstrip("\n").replace("\n", end) + end
+    return f"{body}{gap}{more}", text_hash(raw)
 
 
 def _new_values(note: Note, edits: FieldEdits) -> dict[str, FieldValue]:

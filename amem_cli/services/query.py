@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -36,18 +36,22 @@ class Filters:
         since, until: bounds of the day a note was created; inclusive.
         path: a folder or a note as it is written, or a pattern of paths with `*`, `?` or `[…]`,
             where `*` may stand for several folders.
+        hidden: paths of notes that are not to be found, nor told of in any other way.
     """
 
     tags: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     path: str = ""
+    hidden: Collection[str] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.tags or self.since or self.until or self.path)
+        return bool(self.tags or self.since or self.until or self.path or self.hidden)
 
     def admit(self, note: NoteOutline) -> bool:
         """True for a note that may be found."""
+        if note.path in self.hidden:
+            return False
         if self.path and not is_within(note.path, self.path):
             return False
         if self.since and day_of(note) < self.since.date().isoformat():
@@ -63,6 +67,9 @@ class Filters:
             if not any(each == wanted or each.startswith(wanted + "/") for each in own):
                 return False
         return True
+
+
+EVERY_NOTE = Filters()
 
 
 def day_of(note: NoteOutline) -> str:
@@ -127,7 +134,7 @@ def search(
     mode: Mode = "hybrid",
     limit: int = 5,
     neighbors: bool = True,
-    filters: Filters = Filters(),
+    filters: Filters = EVERY_NOTE,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
     """The best notes for a query, then notes linked to them.

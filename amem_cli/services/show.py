@@ -57,6 +57,7 @@ class NoteView:
     Attributes:
         raw: the file's bytes.
         standing: which notes supersede or contradict it.
+        usage: how often amem showed or found it, and when last.
     """
 
     summary: NoteSummary
@@ -64,6 +65,7 @@ class NoteView:
     raw: bytes
     links: tuple[LinkView, ...]
     standing: Standing
+    usage: tuple[int, str] = (0, "")
 
 
 def read_note(ports: VaultPorts, name: str) -> NoteView:

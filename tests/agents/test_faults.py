@@ -240,17 +240,17 @@ def test_an_add_that_is_cancelled_leaves_the_note_saved_and_pending(
 
 
 def test_a_call_that_is_cancelled_before_its_turn_is_not_done(amem: Program, vault: Path) -> None:
-    with raw_server(amem) as server:
+    with raw_server(amem, "--allow-delete") as server:
         server.greet()
         for number in range(1, 300):
             server.call(number, "search", query="walrus")
-        server.call(300, "add", content="Never.", title="Never")
+        server.call(300, "delete", note="walrus")
         server.send({"method": "notifications/cancelled", "params": {"requestId": 300}})
         server.call(301, "list")
         server.answer(301)
         assert server.end() == 0
-    assert not (vault / "notes/Never.md").exists()
-    assert not any(each["kind"] == "add" for each in journal(vault))
+    assert (vault / "walrus.md").exists()
+    assert not any(each["kind"] == "remove" for each in journal(vault))
 
 
 def test_agents_and_a_person_who_edit_the_same_notes_lose_nothing(

@@ -85,7 +85,7 @@ def vault(amem: Program) -> Program:
 def test_notes_are_added_found_and_evolved_without_any_network(
     vault: Program, backend: str
 ) -> None:
-    cut_off = Wrapped(vault.folder, dict(vault.environment), ("unshare", "-n"))
+    cut_off = Wrapped(vault.folder, dict(vault.environment), before=("unshare", "-n"))
     cut_off.environment["AMEM_LLM_BACKEND"] = backend
     cut_off.environment["AMEM_LLM_MODEL"] = str(write_tiny_gguf(vault.folder / "tiny.gguf"))
     first = cut_off("add", TEXT, "--json")
@@ -98,7 +98,7 @@ def test_notes_are_added_found_and_evolved_without_any_network(
 
 @pytest.mark.skipif(not works("unshare", "-n"), reason="may not make a network namespace")
 def test_a_server_out_of_reach_leaves_the_note_pending(vault: Program) -> None:
-    cut_off = Wrapped(vault.folder, dict(vault.environment), ("unshare", "-n"))
+    cut_off = Wrapped(vault.folder, dict(vault.environment), before=("unshare", "-n"))
     cut_off.environment |= {
         "AMEM_LLM_BACKEND": "openai",
         "AMEM_LLM_BASE_URL": "https://no-such-host.example/v1",
@@ -118,7 +118,7 @@ def test_no_command_without_a_server_reaches_for_the_network(
     traced = Wrapped(
         vault.folder,
         dict(vault.environment),
-        ("strace", "-f", "-qq", "-A", "-e", "trace=network", "-o", str(log)),
+        before=("strace", "-f", "-qq", "-A", "-e", "trace=network", "-o", str(log)),
     )
     for line in (
         ("add", TEXT),
