@@ -16,7 +16,7 @@ FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 PYTEST = $(BIN)/python -m pytest
 AT_A_TIME = -n $(WORKERS) --dist worksteal
 QUICK_TESTS := tests/core tests/services tests/contracts tests/fuzz tests/test_config.py \
-	tests/cli/test_commands.py tests/cli/test_usage.py tests/cli/test_unchanged.py
+	tests/cli/test_usage.py tests/cli/test_unchanged.py
 NODE_TOOLS := tests/node/node_modules/.installed
 
 install: $(VENV)/.installed

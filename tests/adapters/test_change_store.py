@@ -92,6 +92,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_change_is_finished_or_taken_back(tmp_path: Path) -> None:
     names = ("a.md", "b.md", "c.md")
     for name in names:

@@ -237,6 +237,7 @@ def test_a_written_link_is_read_again(target: str, display: str) -> None:
     "seed",
     [*("[[", "![[", "[", "](", "[](", "`", "%%", "<!--", "#", "*", "_", "<a ", "\\", "|", "|\n")],
 )
+@pytest.mark.slow
 def test_long_runs_of_marks_are_read(seed: str) -> None:
     text = seed * (200_000 // len(seed))
     assert find_links(text) == []

@@ -161,6 +161,7 @@ def test_every_search_term_of_a_text_finds_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("piece", ADVERSARIAL)
+@pytest.mark.slow
 def test_long_hostile_text_is_cut(piece: str) -> None:
     text = piece * (200_000 // len(piece))
     assert isinstance(sentences(text), list)

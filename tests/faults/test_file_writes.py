@@ -73,6 +73,7 @@ def check_notes(root: Path, action: str, *, done: bool) -> None:
 
 @pytest.mark.parametrize("action", ["add", "update", "remove", "evolve"])
 @pytest.mark.parametrize(("call", "error"), CASES)
+@pytest.mark.slow
 def test_a_failing_system_call_loses_nothing(
     tmp_path: Path, faulty: FaultyRuns, action: str, call: str, error: str
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_note_that_cannot_be_opened_is_told(
         check_notes(root, action, done=fault.code == 0)
 
 
+@pytest.mark.slow
 def test_a_killed_write_leaves_every_note_whole(tmp_path: Path, faulty: FaultyRuns) -> None:
     make_vault(tmp_path / "vault")
     for action in ("add", "update", "remove", "evolve"):
@@ -186,6 +188,7 @@ def needs_mounts() -> Sequence[str]:
     return command
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_every_note_as_it_was(tmp_path: Path) -> None:
     unshare = needs_mounts()
     vault, disk, full, freed = (tmp_path / name for name in ("vault", "disk", "full", "freed"))

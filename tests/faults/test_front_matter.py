@@ -56,6 +56,7 @@ ALL = {
 }
 
 
+@pytest.mark.slow
 def test_evolving_a_vault_of_odd_headers_changes_no_text_of_a_person(tmp_path: Path) -> None:
     files = {}
     for number, (name, raw) in enumerate(ALL.items()):

@@ -209,6 +209,7 @@ def bytes_of(root: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("within_bounds", [True, False])
 @pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
+@pytest.mark.slow
 def test_a_model_that_obeys_a_note_changes_nothing_beyond_its_four_fields(
     payload: str, within_bounds: bool
 ) -> None:
