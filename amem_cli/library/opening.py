@@ -141,6 +141,6 @@ def _make_vault(root: Path) -> None:
 
 
 def tell(text: str) -> None:
-    """Log a notice: a warning where it begins with an exclamation mark."""
-    level = logging.WARNING if text.startswith("! ") else logging.INFO
+    """Log a notice: a warning if it begins with an exclamation mark, or says that git refused."""
+    level = logging.WARNING if text.startswith(("! ", "git: ")) else logging.INFO
     log.log(level, "%s", text.removeprefix("! "))
