@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amem_cli.core.errors import AmemError, NotFoundError, WriteConflict
 from amem_cli.open_vault import OpenVault
+from amem_cli.results import Added, ListedNote, SearchResult, Updated
 from amem_cli.services.query import EVERY_NOTE, Filters
 
 if TYPE_CHECKING:
@@ -30,62 +31,6 @@ if TYPE_CHECKING:
 
 # Of a text that others edit at the same time; what is only added can be added to theirs.
 _ATTEMPTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """What became of a new note.
-
-    Attributes:
-        known: nothing was added: the outcome is of a note that held the very text already.
-        duplicates: other notes with the same text, or nearly.
-    """
-
-    outcome: Outcome
-    known: bool = False
-    duplicates: tuple[Duplicate, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Updated:
-    """What became of a changed note.
-
-    Attributes:
-        changed: names of the fields that changed, `content` among them.
-        revision: hash of the text as it is now.
-        duplicates: other notes with the new text, or nearly.
-    """
-
-    outcome: Outcome
-    changed: tuple[str, ...] = ()
-    revision: str = ""
-    duplicates: tuple[Duplicate, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """What a search found.
-
-    Attributes:
-        mode: how it was searched: by words alone if the encoder cannot be had.
-    """
-
-    query: str
-    mode: Mode
-    hits: tuple[Hit, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ListedNote:
-    """A note of a list, with the notes that say that it no longer holds.
-
-    Attributes:
-        usage: how often amem showed or found it, and when last.
-    """
-
-    note: NoteSummary
-    standing: Standing
-    usage: tuple[int, str]
 
 
 class Workspace(OpenVault):

@@ -28,6 +28,13 @@ log = logging.getLogger("amem_cli")
 log.addHandler(logging.NullHandler())
 
 
+class _Environment(dict[str, str]):
+    """Variables that no inspection of an object shows, as keys are among them."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} variables>"
+
+
 def open_workspace(
     vault: str | Path | None,
     *,
@@ -63,7 +70,7 @@ def open_workspace(
         for name, value in chosen.items()
         if value is not None
     }
-    environment = dict(os.environ)
+    environment = _Environment(os.environ)
     if api_key:
         # It goes no further than this mapping: never to a file, a log or a child process.
         environment[KEY_VARIABLE] = api_key
@@ -141,6 +148,6 @@ def _make_vault(root: Path) -> None:
 
 
 def tell(text: str) -> None:
-    """Log a notice: a warning where it begins with an exclamation mark."""
-    level = logging.WARNING if text.startswith("! ") else logging.INFO
+    """Log a notice: a warning if it begins with an exclamation mark, or says that git refused."""
+    level = logging.WARNING if text.startswith(("! ", "git: ")) else logging.INFO
     log.log(level, "%s", text.removeprefix("! "))
