@@ -90,11 +90,12 @@ class IndexConnection:
         self._open()
 
     def _connect(self) -> None:
-        found = index_file.stats(self.path)
+        file, *_ = index_file.stats(self.path)
         # A connection that was there before is closed with the last answer that is read from it; it
         # cannot touch what is at the path any more.
         self._db, self._reached = index_file.open_index(self.path)
-        self._stats = found
+        # Until it was open, the last other process could delete the log and its shared memory.
+        self._stats = (file, *index_file.stats(self.path)[1:])
         self._damaged = False
         self._vectors_ready = False
 
