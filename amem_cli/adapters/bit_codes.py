@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amem_cli.adapters.index_schema import CODES_PER_BLOCK
+from amem_cli.adapters.index_file import CODES_PER_BLOCK
 
 if TYPE_CHECKING:
     from amem_cli.adapters.index_connection import IndexConnection

@@ -1,8 +1,9 @@
-"""Opens the index file, notices when it is not the one it should be, and sets bad ones aside."""
+"""One connection to the index file, which is made anew if it is not the one it should be."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -12,13 +13,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from amem_cli.adapters import index_file
-from amem_cli.adapters.index_faults import (
-    DAMAGE,
-    UNWRITABLE,
-    IndexDamaged,
-    understood,
-)
-from amem_cli.adapters.index_opening import Unusable, immediate, marks_on_disk, open_index
+from amem_cli.adapters.index_file import DAMAGE, UNWRITABLE, Missing, Unusable
 from amem_cli.core.errors import IndexFault
 
 if TYPE_CHECKING:
@@ -26,16 +21,21 @@ if TYPE_CHECKING:
 
 # Rows of a long answer that are read at a time.
 _PORTION = 512
+_PERMISSIONS_HINT = "Check permissions and space of the vault's .amem folder."
+
+
+class IndexDamaged(IndexFault):
+    """The index's content makes no sense; it is set aside when it is next opened or used."""
 
 
 class IndexConnection:
     """One connection to the index file, shared by the threads of one process.
 
-    Where the file cannot be written, a temporary copy takes its place (`temporary`); a file that
+    If the file cannot be written, a temporary copy takes its place (`temporary`); a file that
     cannot be used is set aside and made anew.
 
     Args:
-        notify: told in one line of either.
+        notify: gets one line about either.
         refill: brings an index that was opened anew in the middle of the work in step with the
             vault.
 
@@ -56,7 +56,6 @@ class IndexConnection:
         self._refill = refill
         self._refilling = False
         self._copies: tempfile.TemporaryDirectory[str] | None = None
-        self._former: apsw.Connection | None = None
         self._lock = threading.RLock()
         self._depth = 0
         try:
@@ -76,28 +75,38 @@ class IndexConnection:
                 try:
                     self._connect()
                 except (Unusable, *DAMAGE) as error:
-                    index_file.set_aside(self.path)
-                    self._tell(f"the index was not usable and is made anew ({error})")
-                    self._connect()
+                    if not isinstance(error, Missing):
+                        self._tell(f"the index was not usable and is made anew ({error})")
+                    self._make_anew()
 
     def _open_copy(self, reason: Exception) -> None:
         import tempfile
 
         self._copies = tempfile.TemporaryDirectory(prefix="amem-index-")
         self.temporary = True
-        told = getattr(reason, "strerror", None) or str(reason)
-        self._tell(f"cannot write {self.path} ({told}); working on a temporary copy")
+        why = getattr(reason, "strerror", None) or str(reason)
+        self._tell(f"cannot write {self.path} ({why}); working on a temporary copy")
         self.path = index_file.copy_index(self.path, Path(self._copies.name))
         self._open()
 
     def _connect(self) -> None:
-        opened = open_index(self.path)
-        self._db = opened.db
-        self._mark, self._reached = opened.mark, opened.reached
-        self._files = index_file.identities(self.path)
-        self._seen = ""
+        file, *_ = index_file.stats(self.path)
+        # A connection that was there before is closed with the last answer that is read from it; it
+        # cannot touch what is at the path any more.
+        self._db, self._reached = index_file.open_index(self.path)
+        # Until it was open, the last other process could delete the log and its shared memory.
+        self._stats = (file, *index_file.stats(self.path)[1:])
         self._damaged = False
         self._vectors_ready = False
+
+    def _make_anew(self) -> None:
+        """Set aside what is there and go over to an empty index; use counters are taken along."""
+        counters = index_file.use_counters(self.path)
+        index_file.set_aside(self.path)
+        index_file.create_index(self.path)
+        self._connect()
+        with index_file.immediate(self._db):
+            self._db.executemany("INSERT OR IGNORE INTO usage VALUES(?, ?, ?)", counters)
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
@@ -114,8 +123,10 @@ class IndexConnection:
                 if self._depth > 1:
                     yield
                     return
-                with self._understandable(), immediate(self._db):
-                    self._count_generation()
+                with self._understandable(), index_file.immediate(self._db):
+                    # Each transaction has a number, and says how far the file itself had come.
+                    self._db.pragma("application_id", self._db.pragma("application_id") + 1)
+                    self.set_meta("base", str(self._reached))
                     yield
             finally:
                 self._depth -= 1
@@ -144,73 +155,60 @@ class IndexConnection:
         """True while nobody deleted, replaced or overwrote a file of the index."""
         if self._damaged:
             return False
-        now = index_file.identities(self.path)
-        if any(mine not in (None, found) for mine, found in zip(self._files, now, strict=True)):
+        former, now = self._stats, index_file.stats(self.path)
+        if any(
+            old is not None and not _same(old, new) for old, new in zip(former, now, strict=True)
+        ):
             return False
-        self._files = now
-        seen = index_file.fingerprint(self.path)
-        if seen != self._seen:
+        if _version(now[0]) != _version(former[0]):
             # A checkpoint of some process, or somebody else's copy written over the file.
-            found = marks_on_disk(self.path)
-            if found is not None and found[0] != self._mark:
+            try:
+                reached = index_file.generation_on_disk(self._db)
+                possible = self._reached <= reached <= self._db.pragma("application_id")
+            except DAMAGE:
                 return False
-            reached = 0 if found is None else found[1]
-            if reached < self._reached:
+            if not possible or _version(now[0])[0] < _version(former[0])[0]:
                 return False
-            self._reached, self._seen = reached, seen
+            self._reached = reached
+        self._stats = now
         return True
 
     def _reopen(self) -> None:
         with self._replacing():
-            mine, now = self._files, index_file.identities(self.path)
-            if now[0] is None or now[0] != mine[0]:
-                # Another file is there: side files of the old one would be taken for its own.
-                if now[0] is None or now[1] == mine[1]:
-                    index_file.delete_side_files(self.path)
-            else:
-                index_file.set_aside(self.path)
-            # Somebody may still be reading from it; it can no longer touch what is at the path.
-            self._former, former = self._db, self._former
-            if former is not None:
-                former.close()
             self._tell("the index was replaced or damaged while in use; it is brought up to date")
+            mine, now = self._stats, index_file.stats(self.path)
+            if _same(mine[0], now[0]):
+                self._make_anew()
+                return
+            # Another file is there: side files of the old one would be taken for its own.
+            if now[0] is None or _same(mine[1], now[1]):
+                index_file.delete_side_files(self.path)
         self._open()
 
     @contextlib.contextmanager
     def _replacing(self) -> Iterator[None]:
-        """Of several processes that find a bad index, one sets it aside."""
+        """Of several processes that find a bad index, one makes it anew."""
         from filelock import FileLock
 
-        # The lock would make folders that are missing, as where the vault was moved away.
+        # The lock would make folders that are missing, as if the vault was moved away.
         if not self.path.parent.is_dir():
             raise _cannot_open(self.path, FileNotFoundError("its folder is gone"))
         with FileLock(str(self.path.with_name("index.lock")), timeout=60):
             yield
 
-    def _count_generation(self) -> None:
-        """Make each transaction tell how far the file itself had come when it was made."""
-        self.rows(
-            "UPDATE meta SET value = CASE key WHEN 'generation' THEN value + 1"
-            " ELSE max(value + 0, ?) END WHERE key IN ('generation', 'base')",
-            (self._reached,),
-        )
-
     def require_stored(self) -> None:
-        """Refuse to go on where only a temporary copy of the index can be changed.
+        """Refuse to go on if only a temporary copy of the index can be changed.
 
         Raises:
             IndexFault: it is so.
         """
         if self.temporary:
-            raise IndexFault(
-                "the index cannot be written",
-                hint="Check permissions and space of the vault's .amem folder.",
-            )
+            raise IndexFault("the index cannot be written", hint=_PERMISSIONS_HINT)
 
     def damage(self) -> list[str]:
         """What SQLite finds wrong in the structure of the file; reads all of it."""
         try:
-            found = [str(row[0]) for row in self.rows("PRAGMA quick_check(10)")]
+            found = [str(message) for (message,) in self.rows("PRAGMA quick_check(10)")]
         except IndexDamaged as error:
             return [error.message]
         return [] if found == ["ok"] else found
@@ -303,13 +301,13 @@ class IndexConnection:
         self.rows("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))
 
     def close(self) -> None:
-        """Close the file."""
-        if self._former is not None:
-            self._former.close()
-        if self._damaged and self._files[0] == index_file.identities(self.path)[0]:
-            with contextlib.suppress(OSError, IndexFault), self._replacing():
-                index_file.set_aside(self.path)
-        self._db.close()
+        """Close the file; one that was found damaged is made anew."""
+        db = self._db
+        if self._damaged and _same(self._stats[0], index_file.stats(self.path)[0]):
+            with contextlib.suppress(OSError, apsw.Error, IndexFault), self._replacing():
+                self._make_anew()
+                self._db.close()
+        db.close()
         if not self._damaged and not index_file.in_use(self.path):
             index_file.seal(self.path)
         if self._copies is not None:
@@ -320,19 +318,43 @@ class IndexConnection:
             self._notify(text)
 
 
+def understood(error: apsw.Error) -> IndexFault | None:
+    """The failure in a user's words; None for one that only a bug can cause."""
+    if isinstance(error, DAMAGE):
+        return IndexDamaged(
+            "the index is damaged",
+            hint="Run the command again: the index is made anew from your notes.",
+        )
+    if isinstance(error, apsw.FullError):
+        return IndexFault(
+            "no space is left for the index; it is as it was before",
+            hint="Free some space; the next command goes on from there.",
+        )
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return IndexFault(
+            "another amem process keeps the index busy", hint="Try again in a moment."
+        )
+    if isinstance(error, UNWRITABLE):
+        return IndexFault(f"the index cannot be read or written: {error}", hint=_PERMISSIONS_HINT)
+    return None
+
+
+def _cannot_open(path: Path, error: Exception) -> IndexFault:
+    known = understood(error) if isinstance(error, apsw.Error) else None
+    why = known.message if known else getattr(error, "strerror", None) or str(error)
+    return IndexFault(f"cannot open the index {path.name}: {why}", hint=_PERMISSIONS_HINT)
+
+
 def _encodable(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def _cannot_open(path: Path, error: Exception) -> IndexFault:
-    if isinstance(error, apsw.Error):
-        known = understood(error)
-        told = known.message if known is not None else str(error)
-    else:
-        told = getattr(error, "strerror", None) or str(error)
-    return IndexFault(
-        f"cannot open the index {path.name}: {told}",
-        hint="Check permissions and space of the vault's .amem folder.",
-    )
+def _same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    return one is not None and other is not None and os.path.samestat(one, other)
+
+
+def _version(status: os.stat_result | None) -> tuple[int, int, int]:
+    """Size and times of a file; one of them changes with every change of the file."""
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns) if status else (0, 0, 0)

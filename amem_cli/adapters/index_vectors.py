@@ -11,8 +11,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from amem_cli.adapters.index_file import CODES_PER_BLOCK
 from amem_cli.adapters.index_notes import summaries_by_number
-from amem_cli.adapters.index_schema import CODES_PER_BLOCK
 from amem_cli.core.errors import EncoderError
 from amem_cli.core.index_records import PassageJob
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from amem_cli.adapters.index_file import copy_index
-from amem_cli.adapters.index_opening import Unusable, open_index
+from amem_cli.adapters.index_file import Unusable, copy_index, open_index
 from amem_cli.adapters.open_folder import OpenFolder
 from amem_cli.adapters.sqlite_index import SqliteIndex
 from amem_cli.adapters.temporary_names import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
@@ -127,7 +126,7 @@ def _check_usable(copy: Path) -> None:
     if copy.stat().st_size == 0:
         raise IndexFault("is empty")
     try:
-        db = open_index(copy).db
+        db, _ = open_index(copy)
         try:
             verdict = db.pragma("quick_check")
         finally:

@@ -236,11 +236,14 @@ def test_a_broken_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
     assert index.notes.count() == 1
 
 
-def test_an_index_of_another_version_is_set_aside(tmp_path: Path) -> None:
+def test_an_index_of_another_version_is_set_aside_but_for_its_counters(tmp_path: Path) -> None:
     path = tmp_path / "index.db"
     index = SqliteIndex(path)
     index.files.store(a_record("a.md"))
+    index.usage.count(["a.md"], "2026-01-01")
     index.file.rows("PRAGMA user_version = 99")
     index.close()
-    assert SqliteIndex(path).notes.count() == 0
+    anew = SqliteIndex(path)
+    assert anew.notes.count() == 0
+    assert anew.usage.of("a.md") == (1, "2026-01-01")
     assert len(list(tmp_path.glob("index.db.unusable-*"))) >= 1
