@@ -39,14 +39,14 @@ from memory_gold import rows
 from retrieval_data import Asked as Question
 from retrieval_data import Group, conversations, gold_vault
 
-from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.core.answering import MOST_CITED, check_answer
-from amem_cli.core.ports import ModelAnswer, ModelRequest
-from amem_cli.core.sources import Source
-from amem_cli.services.add import add
-from amem_cli.services.ask import Answer, AskSettings, ask
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.ask.ask import Answer, AskSettings, ask
+from amem_cli.ask.excerpts import Source
+from amem_cli.ask.prompt import MOST_CITED, check_answer
+from amem_cli.editing.add import add
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.vault.template import adopt_vault
+from amem_cli.workspace.workspace import Workspace
 
 OF_ANOTHER = "of another vault"
 UNANSWERABLE = ("none", "adversarial", OF_ANOTHER)

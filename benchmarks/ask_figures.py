@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from amem_cli.core.model_text import subject_stems
-from amem_cli.services.ask import Answer
+from amem_cli.ask.ask import Answer
+from amem_cli.models.prompt_text import subject_stems
 
 SAMPLES = 2000
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from amem_cli.core.extracts import Nearness
+from amem_cli.ask.extract import Nearness
 
 
 def fitted(

@@ -19,14 +19,14 @@ from typing import Any
 
 from memory_gold import rows
 
-from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.core.identity import parse_moment
-from amem_cli.services.add import NewNote, add
-from amem_cli.services.evolve_batch import evolve_many
-from amem_cli.services.query import search
-from amem_cli.services.stats import stats
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.editing.add import NewNote, add
+from amem_cli.graph.stats import stats
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.language.dates import parse_moment
+from amem_cli.memory.batch import evolve_many
+from amem_cli.search.search import search
+from amem_cli.vault.template import adopt_vault
+from amem_cli.workspace.workspace import Workspace
 
 
 def of_group(path: Path, group: str) -> list[dict[str, Any]]:

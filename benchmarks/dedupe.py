@@ -25,18 +25,16 @@ import numpy as np
 from dedupe_pairs import EDITS, Pair, Text, made_pairs, read_notes
 from remembered_vectors import RememberingEncoder
 
-from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.core.duplicates import likeness, wording
-from amem_cli.core.passages import split_passages
-from amem_cli.core.wikilinks import plain_text
-from amem_cli.services.dedupe import THRESHOLD, find_duplicates
-from amem_cli.services.known_text import duplicates_of
-from amem_cli.services.near_pairs import is_worth_comparing
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.duplicates.compare import is_worth_comparing, likeness, wording
+from amem_cli.duplicates.find import THRESHOLD, duplicates_of, find_duplicates
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.markdown.links import plain_text
+from amem_cli.notes.passages import split_passages
+from amem_cli.vault.template import adopt_vault
+from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from amem_cli.core.ports import Encoder, Vectors
+    from amem_cli.models.ports import Encoder, Vectors
 
 THRESHOLDS = (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 NEAREST = 2

@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from amem_cli.core.graph_clusters import clusters
-from amem_cli.rendering.graph_page import graph_page
+from amem_cli.graph.clusters import clusters
+from amem_cli.graph.page import graph_page
 from tests.browser import chromium, visiting
 from tests.networks import made_up_network
 

@@ -28,15 +28,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli import config
-from amem_cli.adapters.encoder_models import DEFAULT_ENCODER
-from amem_cli.adapters.encoder_open import PreparedEncoder
-from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.locations import user_cache_folder
+from amem_cli.models.encoder_files import DEFAULT_ENCODER
+from amem_cli.models.encoder_open import PreparedEncoder
+from amem_cli.vault.template import adopt_vault
+from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from amem_cli.core.ports import Encoder, Vectors
+    from amem_cli.models.ports import Encoder, Vectors
 
 WORD_LIST = """
     water table garden market letter number window morning river engine paper island winter bridge
@@ -52,8 +52,8 @@ sys.addaudithook(
     if event == "open" and str(args[0]).endswith(".md") else None
 )
 from pathlib import Path
-from amem_cli.wiring import Workspace
-from amem_cli.services.sync import synchronise
+from amem_cli.workspace.workspace import Workspace
+from amem_cli.index.sync import synchronise
 workspace = Workspace(Path(sys.argv[1]), overrides={"git_commit": "off"})
 started = time.perf_counter()
 report = synchronise(workspace.ports)
@@ -165,7 +165,7 @@ def texts_to_embed(slices: Sequence[Sequence[str]], encoder: Encoder) -> list[li
 
 
 def compare(texts: Sequence[str], count: int) -> None:
-    cache = config.user_cache_folder(os.environ) / "encoders"
+    cache = user_cache_folder(os.environ) / "encoders"
     encoder = PreparedEncoder(DEFAULT_ENCODER, cache=cache)
     encoder.encode(["warm up"] * 64)
     size = max(1, len(texts) // count)

@@ -30,13 +30,11 @@ import numpy as np
 from memory_gold import GoldVault, gold_vaults
 from memory_vault import Design, OpenVault, process
 
-from amem_cli.adapters.json_line_child import ADDED
-from amem_cli.adapters.llama_cpp_model import LlamaCppModel, bundled_model
-from amem_cli.adapters.llama_cpp_session import BATCH_TOKENS, LlamaSession
-from amem_cli.adapters.llama_cpp_worker import NICENESS
-from amem_cli.core.answer_schema import to_gbnf
-from amem_cli.core.ports import ModelRequest
-from amem_cli.services.add import NewNote
+from amem_cli.editing.add import NewNote
+from amem_cli.models.llama_cpp import ADDED, LlamaCppModel, bundled_model
+from amem_cli.models.llama_cpp_worker import BATCH_TOKENS, NICENESS, LlamaSession
+from amem_cli.models.ports import ModelRequest
+from amem_cli.models.reply_schema import to_gbnf
 
 ANYTHING = r"root ::= [^\x00]*"
 BOOTSTRAPS = 2000

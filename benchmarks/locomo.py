@@ -38,9 +38,10 @@ from memory_perfect import PerfectModel
 from memory_vault import Design
 from remembered_vectors import RememberingEncoder
 
-from amem_cli import config
-from amem_cli.core.ports import Encoder
-from amem_cli.wiring import Workspace
+from amem_cli.locations import user_config_folder
+from amem_cli.models.ports import Encoder
+from amem_cli.settings import CONFIG_NAME, load_settings
+from amem_cli.workspace.workspace import Workspace
 
 NO_MODEL = {"llm_backend": "none"}
 BACKENDS = ("none", "perfect", "llama.cpp", "openai", "ollama")
@@ -73,7 +74,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
 
 def with_own_settings(options: argparse.Namespace) -> argparse.Namespace:
     """The options, and what they leave open as in the user's settings of amem."""
-    own, _ = config.load(None, config.user_config_folder() / config.CONFIG_NAME, os.environ)
+    own, _ = load_settings(None, user_config_folder() / CONFIG_NAME, os.environ)
     if not (options.backend or options.model or options.base_url):
         options.backend, options.model = own.llm_backend, own.llm_model
         options.base_url = own.llm_base_url

@@ -12,9 +12,9 @@ from locomo_data import Conversation, Turn
 from locomo_results import Breaker, LineLog, Results
 from memory_vault import Design, OpenVault, process
 
-from amem_cli.core.ports import Encoder
-from amem_cli.services.add import NewNote
-from amem_cli.services.sync import synchronise
+from amem_cli.editing.add import NewNote
+from amem_cli.index.sync import synchronise
+from amem_cli.models.ports import Encoder
 
 # Kinds of memory: with all of the process, without evolution, and the turns as they are.
 FULL, NO_EVOLUTION, RAW = "full", "no-evolution", "raw"

@@ -10,12 +10,12 @@ from locomo_data import Conversation, Question
 from memory_requests import as_answer
 from watched_model import WatchedModel
 
-from amem_cli.core.answering import LONGEST_ANSWER, MOST_CITED
-from amem_cli.core.errors import ModelError
-from amem_cli.core.ports import ModelAnswer, ModelRequest
-from amem_cli.core.wikilinks import plain_text
-from amem_cli.core.words import words
-from amem_cli.services.outcome import ModelUse
+from amem_cli.ask.prompt import LONGEST_ANSWER, MOST_CITED
+from amem_cli.errors import ModelError
+from amem_cli.language.words import words
+from amem_cli.markdown.links import plain_text
+from amem_cli.memory.outcome import ModelUse
+from amem_cli.models.ports import ModelAnswer, ModelRequest
 
 NOT_MENTIONED = "Not mentioned in the conversation"
 _BLOCK = re.compile(r"^(n\d+) ", re.M)

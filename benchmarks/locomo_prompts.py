@@ -14,14 +14,14 @@ from typing import Any
 from locomo_data import Conversation, Question
 from locomo_models import NOT_MENTIONED
 
-from amem_cli.core.answering import OVERHEAD_TOKENS, CheckedAnswer, answer_request, check_answer
-from amem_cli.core.errors import ModelError
-from amem_cli.core.index_port import MemoryIndex
-from amem_cli.core.model_text import quote_as_data, quote_line
-from amem_cli.core.ports import LanguageModel, ModelRequest
-from amem_cli.core.sources import Source, estimated_tokens, labelled
-from amem_cli.services.ask import ATTEMPTS
-from amem_cli.services.asking import ask_once
+from amem_cli.ask.ask import ATTEMPTS
+from amem_cli.ask.excerpts import Source, labelled
+from amem_cli.ask.prompt import OVERHEAD_TOKENS, CheckedAnswer, answer_request, check_answer
+from amem_cli.errors import ModelError
+from amem_cli.index.port import MemoryIndex
+from amem_cli.memory.ask_model import ask_once
+from amem_cli.models.ports import LanguageModel, ModelRequest
+from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
 
 _INSTRUCTIONS = "You answer questions from memories of a conversation, in JSON."
 _PHRASE = (

@@ -16,15 +16,14 @@ from locomo_results import Reply
 from locomo_scores import refuses
 from memory_vault import OpenVault
 
-from amem_cli.core.errors import ModelError
-from amem_cli.core.index_records import NoteOutline
-from amem_cli.core.sources import Source
-from amem_cli.services.ask import HITS, AskSettings, ask
-from amem_cli.services.ask_sources import find_sources
-from amem_cli.services.asking import ask_once
-from amem_cli.services.query import Filters
-from amem_cli.services.vault_ports import VaultPorts
-from amem_cli.wiring import Workspace
+from amem_cli.ask.ask import HITS, AskSettings, ask, find_sources
+from amem_cli.ask.excerpts import Source
+from amem_cli.errors import ModelError
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.records import NoteOutline
+from amem_cli.memory.ask_model import ask_once
+from amem_cli.search.search import Filters
+from amem_cli.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from amem_cli.core.ports import Encoder
+    from amem_cli.models.ports import Encoder
 
 METRICS = ("f1", "locomo_f1", "bleu1", "rouge1", "rouge2", "rougeL", "meteor", "sbert")
 TITLES = {

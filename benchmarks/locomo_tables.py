@@ -13,7 +13,7 @@ from locomo_results import Reply, Results
 from locomo_rows import Row
 from locomo_scores import METRICS, TITLES, similarities, text_scores
 
-from amem_cli.core.ports import Encoder
+from amem_cli.models.ports import Encoder
 
 SAMPLES = 2000
 BASE = "amem"

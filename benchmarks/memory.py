@@ -45,7 +45,7 @@ from memory_wikilinks import described_vault, link_rows, linked_notes
 from remembered_vectors import RememberingEncoder
 from retrieval_data import Group, conversations
 
-from amem_cli.wiring import Workspace
+from amem_cli.workspace.workspace import Workspace
 
 GOLD_PARTS = ("links", "metadata", "evolution", "questions", "cost")
 PARTS = (*GOLD_PARTS, "wikilinks", "conversations")

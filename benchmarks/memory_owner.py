@@ -9,7 +9,7 @@ from memory_gold import GoldVault
 from memory_scores import paired
 from memory_vault import MadeVault, OpenVault, Step
 
-from amem_cli.services.edit import link, unlink
+from amem_cli.editing.edit import link, unlink
 
 
 @dataclass

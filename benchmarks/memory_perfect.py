@@ -12,7 +12,7 @@ from memory_gold import Case, GoldLink, GoldNote, GoldVault
 from memory_requests import as_answer, numbered, shown_notes
 from memory_scores import key_of, likeness
 
-from amem_cli.core.ports import ModelAnswer, ModelRequest
+from amem_cli.models.ports import ModelAnswer, ModelRequest
 
 STRENGTH = {True: 0.9, False: 0.4}
 

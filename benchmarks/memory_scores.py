@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from amem_cli.core.words import fold, stem, words
+from amem_cli.language.words import fold, stem, words
 
 if TYPE_CHECKING:
     import numpy.typing as npt

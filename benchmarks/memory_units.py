@@ -10,7 +10,7 @@ from memory_gold import Case, GoldVault
 from memory_scores import label_f1, matches, paired
 from memory_vault import MadeVault, OpenVault, Step
 
-from amem_cli.core.ports import Encoder
+from amem_cli.models.ports import Encoder
 
 Rows = list[list[float]]
 DEPTHS = (5, 10)

@@ -12,17 +12,17 @@ from typing import Any
 from memory_gold import GoldNote, GoldVault
 from memory_requests import Exchange, ObservedModel
 
-from amem_cli.adapters.system_clock import SystemClock
-from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.core.ports import Encoder, LanguageModel
-from amem_cli.core.wikilinks import plain_text
-from amem_cli.services.add import NewNote, add
-from amem_cli.services.near_notes import near_notes
-from amem_cli.services.outcome import Outcome
-from amem_cli.services.query import search
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.thinking import WEIGHED_FOR_EACH_SHOWN
-from amem_cli.wiring import Workspace
+from amem_cli.analyzer.link_evidence import near_notes
+from amem_cli.editing.add import NewNote, add
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.markdown.links import plain_text
+from amem_cli.memory.outcome import Outcome
+from amem_cli.memory.steps import WEIGHED_FOR_EACH_SHOWN
+from amem_cli.models.ports import Encoder, LanguageModel
+from amem_cli.search.search import search
+from amem_cli.vault.clock import SystemClock
+from amem_cli.vault.template import adopt_vault
+from amem_cli.workspace.workspace import Workspace
 
 # Candidates that would be asked for to tell how far off the one was that is missing.
 FURTHER = 3

@@ -18,9 +18,9 @@ from memory_gold import rows
 from memory_scores import paired, source_rows
 from memory_vault import Design, OpenVault
 
-from amem_cli.core.ports import Encoder
-from amem_cli.services.init import take_stock
-from amem_cli.services.sync import embed_missing
+from amem_cli.editing.edit import take_stock
+from amem_cli.index.sync import embed_missing
+from amem_cli.models.ports import Encoder
 
 if TYPE_CHECKING:
     Pair = tuple[str, str]

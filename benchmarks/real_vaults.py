@@ -15,10 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.services.init import take_stock
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.editing.edit import take_stock
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.vault.template import adopt_vault
+from amem_cli.workspace.workspace import Workspace
 
 
 def hashes(root: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from amem_cli.core.ports import Encoder, Vectors
+    from amem_cli.models.ports import Encoder, Vectors
 
 _AT_ONCE = 512
 

@@ -29,18 +29,18 @@ import numpy as np
 from remembered_vectors import RememberingEncoder
 from retrieval_data import Group, data_sets, imported, pooled
 
-from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.core import ranking
-from amem_cli.core.full_text import search_terms
-from amem_cli.core.ranking import fused
-from amem_cli.services.add import add
-from amem_cli.services.evolve_batch import evolve_many
-from amem_cli.services.query import search
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.editing.add import add
+from amem_cli.index.full_text import search_terms
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.memory.batch import evolve_many
+from amem_cli.search import ranking
+from amem_cli.search.ranking import fused
+from amem_cli.search.search import search
+from amem_cli.vault.template import adopt_vault
+from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from amem_cli.core.ports import Encoder, Vectors
+    from amem_cli.models.ports import Encoder, Vectors
 
 DEPTHS = (1, 3, 5, 10, 20)
 METRICS = (*(f"recall@{depth}" for depth in DEPTHS), "ndcg@10", "mrr")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memory_gold import rows
 
-from amem_cli.services.add import NewNote
+from amem_cli.editing.add import NewNote
 
 DATE_FORMATS = (
     "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d", "%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%B-%d-%Y"

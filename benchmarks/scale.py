@@ -29,12 +29,9 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from amem_cli.adapters.sqlite_index import SqliteIndex
-from amem_cli.core.index_records import (
-    KnownFile,
-    NoteRecord,
-)
-from amem_cli.core.note import Note
+from amem_cli.index.records import KnownFile, NoteRecord
+from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.notes.note import Note
 
 Floats = NDArray[np.float32]
 Search = Callable[[Floats], list[int]]
@@ -61,7 +58,7 @@ def embeddings(sources: Sequence[Path]) -> Floats:
     """The vectors of a .npy, or of the paragraphs of all texts in folders."""
     if sources[0].suffix == ".npy":
         return unit(np.load(sources[0]))
-    from amem_cli.wiring import Workspace
+    from amem_cli.workspace.workspace import Workspace
 
     texts = sorted(
         {

@@ -30,17 +30,17 @@ from hashlib import shake_128
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.adapters.vault_template import adopt_vault
+from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.data import word_set
-from amem_cli.services.near_notes import near_notes
-from amem_cli.services.query import MODES, Filters, search
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.thinking import WEIGHED_FOR_EACH_SHOWN
-from amem_cli.wiring import Workspace
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.memory.steps import WEIGHED_FOR_EACH_SHOWN
+from amem_cli.search.search import MODES, Filters, search
+from amem_cli.vault.template import adopt_vault
+from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from amem_cli.core.index_port import MemoryIndex
-    from amem_cli.core.ports import Encoder, Vectors
+    from amem_cli.index.port import MemoryIndex
+    from amem_cli.models.ports import Encoder, Vectors
 
 VOCABULARY = 30_000
 SYLLABLES = ("ka", "ro", "min", "tel", "sor", "va", "den", "li", "pra", "gu", "nos", "fe")
@@ -160,8 +160,6 @@ def stages(root: Path) -> dict[str, float]:
         last = time.process_time()
 
     lap("python and this file's imports")
-    import amem_cli.cli.main
-    import amem_cli.cli.search_commands  # noqa: F401
 
     lap("imports of the command line")
     workspace = Workspace(root, overrides=OPTIONS)

@@ -25,8 +25,8 @@ from pathlib import Path
 
 import psutil
 
-from amem_cli.adapters.sqlite_index import SqliteIndex
-from amem_cli.adapters.vault_template import adopt_vault
+from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.vault.template import adopt_vault
 
 LONGEST_WORK = 1800.0
 WORDS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
+from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 
 
 @dataclass

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from amem_cli.core.journal import LinkRecord
 from amem_cli.doctor.checkup import Checkup
 from amem_cli.doctor.finding import Finding, examine, mend
-from amem_cli.services.recording import NoteDraft, new_event
-from amem_cli.services.sync import refresh
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
+from amem_cli.index.sync import refresh
+from amem_cli.journal.events import LinkRecord
 
 
 def look(root: Path, check: str = "", **variables: str) -> list[Finding]:

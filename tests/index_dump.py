@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from amem_cli.adapters.sqlite_index import SqliteIndex
-from amem_cli.core.index_port import MemoryIndex
+from amem_cli.index.port import MemoryIndex
+from amem_cli.index.sqlite_index import SqliteIndex
 
 
 def canonical_dump(index: MemoryIndex) -> Mapping[str, list[tuple[object, ...]]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from amem_cli.core.graph import Edge, Graph
-from amem_cli.core.index_records import NoteSummary
-from amem_cli.core.note import RELATIONS
+from amem_cli.graph.graph import Edge, Graph
+from amem_cli.index.records import NoteSummary
+from amem_cli.notes.note import RELATIONS
 
 _SUBJECTS = (
     "Attention", "Bread", "Climate", "Databases", "Economics", "Film", "Gardens", "Habits",

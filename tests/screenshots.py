@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.core.graph_clusters import clusters
-from amem_cli.rendering.graph_page import graph_page
+from amem_cli.graph.clusters import clusters
+from amem_cli.graph.page import graph_page
 from tests.browser import chromium, visiting
 from tests.networks import made_up_network
 

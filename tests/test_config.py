@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli import config
-from amem_cli.adapters.settings_file import write_value
-from amem_cli.core.errors import NotFoundError, SettingsError
+from amem_cli.errors import NotFoundError, SettingsError
+from amem_cli.settings import load_settings, parse_setting, read_settings_file
+from amem_cli.vault.settings_file import write_value
 
 
 def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
     user, vault = tmp_path / "user.toml", tmp_path / "vault.toml"
     user.write_text('notes_dir = "inbox"\n[llm]\nbackend = "ollama"\nmodel = "a"\n')
     vault.write_text('[llm]\nmodel = "b"\n[unknown]\nkey = 1\n')
-    settings, origin = config.load(vault, user, {"AMEM_EVOLUTION_MAX_LINKS": "2"})
+    settings, origin = load_settings(vault, user, {"AMEM_EVOLUTION_MAX_LINKS": "2"})
     assert (settings.notes_dir, settings.llm_backend, settings.llm_model) == (
         "inbox",
         "ollama",
@@ -40,19 +40,19 @@ def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
 )
 def test_values_that_do_not_fit_are_refused(key: str, text: str) -> None:
     with pytest.raises(SettingsError):
-        config.value_for(key, text)
+        parse_setting(key, text)
 
 
 def test_unknown_settings_and_broken_files_are_told(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError):
-        config.value_for("nonsense", "1")
+        parse_setting("nonsense", "1")
     broken = tmp_path / "config.toml"
     broken.write_text("a = [")
     with pytest.raises(SettingsError):
-        config.read_file(broken)
+        read_settings_file(broken)
     broken.write_text('[llm]\nthreads = "two"\n')
     with pytest.raises(SettingsError, match=r"llm\.threads in vault"):
-        config.load(broken, tmp_path / "none.toml", {})
+        load_settings(broken, tmp_path / "none.toml", {})
 
 
 def test_writing_one_value_keeps_the_rest(tmp_path: Path) -> None:
@@ -62,4 +62,4 @@ def test_writing_one_value_keeps_the_rest(tmp_path: Path) -> None:
     write_value(path, "llm.backend", "ollama")
     assert path.read_text() == text.replace('"none"', '"ollama"')
     write_value(path, "exclude.folders", ("a", "b"))
-    assert config.load(path, tmp_path / "none.toml", {})[0].exclude_folders == ("a", "b")
+    assert load_settings(path, tmp_path / "none.toml", {})[0].exclude_folders == ("a", "b")

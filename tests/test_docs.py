@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 import pytest
 from typer.main import get_command
 
-from amem_cli import config
 from amem_cli.cli.main import app
+from amem_cli.settings import setting_keys
 from tests import manual_pages, recorded_session
 from tests.command_reference import command_names, help_text, reference
 from tests.documents import TOP, Page, pages
@@ -85,7 +85,7 @@ def test_the_commands_and_options_of_a_page_exist(page: Page) -> None:
 
 @each_page
 def test_the_settings_of_a_page_exist(page: Page) -> None:
-    known = config.keys()
+    known = setting_keys()
     for line in page.code:
         for name in _SETTING.findall(line):
             assert name in known, line
@@ -115,7 +115,7 @@ def _quoted(row: str) -> Iterator[str]:
 
 @cache
 def _variables() -> set[str]:
-    settings = {f"AMEM_{name.upper()}" for name in config.keys().values()}
+    settings = {f"AMEM_{name.upper()}" for name in setting_keys().values()}
     read = [*_program_texts(), *_texts_of(TOP / "tests"), (TOP / "Makefile").read_text("utf-8")]
     return settings | set(_VARIABLE.findall("\n".join(read)))
 

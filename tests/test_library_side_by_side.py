@@ -18,9 +18,8 @@ import psutil
 import pytest
 
 from amem_cli import AgenticMemorySystem, AmemError
-from amem_cli.services.check import check_index
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.index.sync import check_index, embed_missing, synchronise
+from amem_cli.workspace.workspace import Workspace
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.tiny_gguf import write_tiny_gguf
 from tests.index_dump import canonical_dump

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from amem_cli.config import Settings, load
-from amem_cli.core.wikilinks import find_links
-from amem_cli.services.demo_notes import DEMO_NOTES
+from amem_cli.cli.demo import DEMO_NOTES
+from amem_cli.markdown.links import find_links
+from amem_cli.settings import Settings, load_settings
 
 TEMPLATE = Path(__file__).parent.parent / "vault_template"
 NOTES = sorted((TEMPLATE / "notes").glob("*.md"))
@@ -155,7 +155,7 @@ def obsidian_file(name: str) -> dict[str, Any]:
 
 
 def test_the_settings_are_the_built_in_ones(tmp_path: Path) -> None:
-    settings, origin = load(TEMPLATE / ".amem" / "config.toml", tmp_path / "none.toml", {})
+    settings, origin = load_settings(TEMPLATE / ".amem" / "config.toml", tmp_path / "none.toml", {})
     assert settings == Settings()
     assert {"notes_dir", "encoder.model", "llm.backend", "evolution.mode"} <= {
         key for key, layer in origin.items() if layer == "vault"

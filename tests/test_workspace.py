@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.vault_template import adopt_vault
-from amem_cli.caller import Caller, Stopped
-from amem_cli.core.errors import NotFoundError
-from amem_cli.services.add import NewNote
-from amem_cli.wiring import Workspace
+from amem_cli.editing.add import NewNote
+from amem_cli.errors import NotFoundError
+from amem_cli.vault.template import adopt_vault
+from amem_cli.workspace.caller import Caller, Stopped
+from amem_cli.workspace.workspace import Workspace
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.encoder import FakeEncoder
 

@@ -7,12 +7,12 @@ import itertools
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from amem_cli.adapters.change_store import JournaledChanges
-from amem_cli.adapters.journal_folder import JournalFolder
-from amem_cli.adapters.sqlite_index import SqliteIndex
-from amem_cli.adapters.vault_folder import VaultFolder
-from amem_cli.core.note import PropertyNames
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.journal.change_store import JournaledChanges
+from amem_cli.journal.files import JournalFolder
+from amem_cli.notes.note import PropertyNames
+from amem_cli.vault.folder import VaultFolder
 
 
 class SteppingClock:

@@ -1,1 +1,1 @@
-"""The commands: parse, call one service, render."""
+"""The command line: one short file a command."""

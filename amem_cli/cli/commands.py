@@ -14,90 +14,90 @@ from typer.main import get_group
 # it says of itself.
 COMMANDS = {
     "init": (
-        "vault_commands",
+        "vault",
         "Make a vault from the template, or adopt a folder of notes without touching one.",
     ),
-    "index": ("vault_commands", "Bring the index up to date with the folder."),
+    "index": ("vault", "Bring the index up to date with the folder."),
     "stats": (
-        "vault_commands",
+        "vault",
         "Notes, links, orphans, pending work, and what the model cost.",
     ),
     "demo": (
-        "vault_commands",
+        "vault",
         "Show the whole job on a sample vault: add, link, evolve, search, graph.",
     ),
     "add": (
-        "note_commands",
+        "notes",
         "Add a note; amem writes its metadata and links it to what you already know.",
     ),
-    "show": ("note_commands", "Read a note with its links in both directions."),
-    "list": ("list_command", "List notes, the newest first."),
-    "edit": ("note_commands", "Open a note in $EDITOR, then bring its links up to date."),
+    "show": ("notes", "Read a note with its links in both directions."),
+    "list": ("list", "List notes, the newest first."),
+    "edit": ("notes", "Open a note in $EDITOR, then bring its links up to date."),
     "update": (
-        "note_commands",
+        "notes",
         "Change fields of a note; what you set is yours, amem never rewrites it.",
     ),
-    "rm": ("note_commands", "Move a note to the vault's .trash folder."),
+    "rm": ("notes", "Move a note to the vault's .trash folder."),
     "search": (
-        "search_commands",
+        "search",
         "Find notes by meaning and by words, and the notes linked to them.",
     ),
-    "ask": ("ask_command", "Answer a question from the notes, citing them."),
+    "ask": ("ask", "Answer a question from the notes, citing them."),
     "link": (
-        "link_commands",
+        "link",
         "Link a note to another; the link is yours, amem never removes it.",
     ),
     "unlink": (
-        "link_commands",
+        "link",
         "Remove a link from a note's properties; amem does not make it again.",
     ),
     "evolve": (
-        "memory_commands",
+        "evolve",
         "Write metadata and links for notes that wait, and evolve older notes.",
     ),
     "history": (
-        "memory_commands",
+        "evolve",
         "What the machine changed, when, why and because of which note.",
     ),
     "undo": (
-        "memory_commands",
+        "evolve",
         "Take back a change, to the byte; a whole run, a removal or a merge with all that it did.",
     ),
     "watch": (
-        "watch_command",
+        "watch",
         "Keep index and memory in step with the folder while people edit.",
     ),
     "review": (
-        "review_commands",
+        "review",
         'Decide on changes of older notes that wait (with `evolution.mode = "review"`).',
     ),
     "graph": (
-        "graph_commands",
+        "graph",
         "The network of notes: hubs, clusters, orphans, broken links, or a note's neighbourhood.",
     ),
     "dedupe": (
-        "dedupe_command",
+        "dedupe",
         "Find notes that say the same, word for word or nearly, and merge them.",
     ),
     "import": (
-        "exchange_commands",
+        "exchange",
         "Bring in notes from JSON lines, a folder of markdown, Obsidian, Logseq, zk, basic-memory,"
         " A-MEM or mem0.",
     ),
     "export": (
-        "exchange_commands",
+        "exchange",
         "Write notes out as JSON lines, or as plain markdown in which wikilinks are usual links.",
     ),
     "doctor": (
-        "doctor_command",
+        "doctor",
         "Check the vault, its index, models, links, ids and git, and say what to do.",
     ),
     "mcp": (
-        "mcp_command",
+        "mcp",
         "Serve the vault to an agent over the Model Context Protocol, on stdin and stdout.",
     ),
-    "model": ("model_commands", "The language model and the encoder of a vault."),
-    "config": ("settings_commands", "Settings of the vault and of the user."),
+    "model": ("model", "The language model and the encoder of a vault."),
+    "config": ("settings", "Settings of the vault and of the user."),
 }
 
 

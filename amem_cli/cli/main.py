@@ -1,22 +1,30 @@
-"""The `amem` program: global options, the commands, exit codes."""
+"""The signals that end a process, and how much of a command they leave to run.
+
+The `amem` program: global options, the commands, exit codes.
+Keeps the traceback of a bug where the user can find it.
+"""
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import errno
 import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from amem_cli.cli.commands import CommandsOnDemand, new_app
-from amem_cli.cli.interruption import end_at_once, end_on_signals, was_interrupted
 from amem_cli.cli.session import Session
-from amem_cli.core.errors import (
+from amem_cli.errors import (
     EXIT_BUG,
     EXIT_FIXABLE,
     EXIT_INTERRUPTED,
@@ -25,7 +33,84 @@ from amem_cli.core.errors import (
     SettingsError,
     UsageError,
 )
-from amem_cli.rendering.output import Output, silence
+from amem_cli.language.safe_text import redacted
+from amem_cli.locations import user_state_folder
+from amem_cli.terminal.output import Output, silence
+
+_ENDING = (signal.SIG_DFL, signal.default_int_handler)
+_SHOW_CURSOR = b"\x1b[?25h"
+_received: list[int] = []
+
+
+def end_on_signals() -> None:
+    """Let the signals that end a process end it as Ctrl-C does: files closed, locks released."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    atexit.register(_keep_exit_code)
+    for number in _numbers():
+        # Under nohup the last is ignored, and that stays so.
+        if signal.getsignal(number) in _ENDING:
+            signal.signal(number, _interrupt)
+
+
+def was_interrupted() -> bool:
+    """True where such a signal came."""
+    return bool(_received)
+
+
+@contextlib.contextmanager
+def ending_at_once(notify: Callable[[str], None]) -> Iterator[None]:
+    """Inside, the signals end the process where it stands; for while another thread imports.
+
+    What is raised in the middle of an import leaves locks of importing taken, for which the other
+    thread would wait without end. What amem writes is whole at every moment.
+    """
+
+    def end(number: int, frame: object) -> None:
+        try:
+            notify("interrupted")
+        finally:
+            end_at_once(number, frame)
+
+    mine = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in _numbers() if mine and signal.getsignal(number) is _interrupt]
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, _interrupt)
+
+
+def end_at_once(number: int, frame: object) -> None:
+    """A handler that ends the process where it stands."""
+    # A progress bar hides the cursor.
+    with contextlib.suppress(OSError):
+        if os.isatty(2):
+            os.write(2, _SHOW_CURSOR)
+    os._exit(EXIT_INTERRUPTED)
+
+
+def _keep_exit_code() -> None:
+    """Python ends itself by a signal, whatever the exit code, after an interrupted `exec`.
+
+    The libraries that write classes run one each; blocked, the signal leaves the code as it is.
+    """
+    if _received and hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
+def _interrupt(number: int, frame: object) -> None:
+    _received.append(number)
+    signal.signal(number, end_at_once)
+    raise KeyboardInterrupt
+
+
+def _numbers() -> list[Any]:
+    found = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
+    return [number for number in found if number is not None]
+
 
 app = new_app(
     cls=CommandsOnDemand,
@@ -190,7 +275,6 @@ def _run(line: list[str]) -> int:
 
 def raise_context(error: BaseException) -> None:
     """Show where an error came from."""
-    from amem_cli.cli.crash_log import traceback_of
 
     sys.stderr.write(traceback_of(error))
 
@@ -212,8 +296,7 @@ def _other(error: Exception, output: Output) -> int:
             text = "missing command."
         output.error(UsageError(text[0].lower() + text[1:], hint=f"{path} --help"))
         return EXIT_USAGE
-    from amem_cli.cli.crash_log import keep_traceback
-    from amem_cli.core.redaction import redacted
+    from amem_cli.language.safe_text import redacted
 
     place = keep_traceback(error)
     if output.verbose:
@@ -223,3 +306,28 @@ def _other(error: Exception, output: Output) -> int:
     bug.exit_code = EXIT_BUG
     output.error(bug)
     return EXIT_BUG
+
+
+KEPT = 20
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback as text, without keys and passwords."""
+    return redacted("".join(traceback.format_exception(error)), os.environ)
+
+
+def keep_traceback(error: BaseException) -> Path | str:
+    """Write the traceback to the user's state folder; returns where, or a hint to see it."""
+    folder = user_state_folder() / "crashes"
+    path = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.time_ns() % 10**6:06d}.log"
+    try:
+        # A parent that is made on the way would be open to everybody.
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
+        path.write_text(traceback_of(error), encoding="utf-8")
+        path.chmod(0o600)
+        for old in sorted(folder.glob("*.log"))[:-KEPT]:
+            old.unlink()
+    except OSError:
+        return "the output of --verbose"
+    return path

@@ -7,15 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from amem_cli import config
-from amem_cli.adapters.change_store import JournaledChanges
-from amem_cli.adapters.index_file import delete_index
-from amem_cli.adapters.journal_folder import JournalFolder
-from amem_cli.adapters.own_folder import own_files
-from amem_cli.adapters.review_folder import ReviewFolder
-from amem_cli.adapters.system_clock import SystemClock
-from amem_cli.adapters.untouched import Survey, UntouchedVault, index_copy, survey
-from amem_cli.core.errors import Problem
 from amem_cli.doctor.finding import Check, Finding, from_problem
 from amem_cli.doctor.git import git_findings
 from amem_cli.doctor.leftovers import leftover_findings
@@ -35,14 +26,30 @@ from amem_cli.doctor.permissions import (
     state_findings,
     user_findings,
 )
-from amem_cli.doctor.reading import OpenPorts, VaultReading, read_vault
+from amem_cli.doctor.reading import (
+    OpenPorts,
+    Survey,
+    UntouchedVault,
+    VaultReading,
+    index_copy,
+    read_vault,
+    survey,
+)
 from amem_cli.doctor.records import index_differences, index_findings, journal_findings
 from amem_cli.doctor.settings import UsableSettings, read_settings
-from amem_cli.model_opening import OLLAMA_URL, OPENAI_URL, open_model
-from amem_cli.services.sync import synchronise
-from amem_cli.services.vault_ports import VaultPorts
-from amem_cli.vault_location import STATE_FOLDER
-from amem_cli.wiring import Workspace
+from amem_cli.errors import Problem
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.file import delete_index
+from amem_cli.index.sync import synchronise
+from amem_cli.journal.change_store import JournaledChanges
+from amem_cli.journal.files import JournalFolder, ReviewFolder
+from amem_cli.locations import STATE_FOLDER, user_config_folder, user_state_folder
+from amem_cli.models.open import OLLAMA_URL, OPENAI_URL, open_model
+from amem_cli.notes.note import PropertyNames
+from amem_cli.settings import CONFIG_NAME
+from amem_cli.vault.clock import SystemClock
+from amem_cli.vault.dir_handle import own_files
+from amem_cli.workspace.workspace import Workspace
 
 
 class Checkup:
@@ -97,12 +104,12 @@ class Checkup:
 
     @cached_property
     def _usable(self) -> UsableSettings:
-        vault_file = self._state / config.CONFIG_NAME if self._is_own else None
+        vault_file = self._state / CONFIG_NAME if self._is_own else None
         return read_settings(vault_file, self._user_file, self._environment)
 
     @property
     def _user_file(self) -> Path:
-        return config.user_config_folder(self._environment) / config.CONFIG_NAME
+        return user_config_folder(self._environment) / CONFIG_NAME
 
     @cached_property
     def _vault(self) -> UntouchedVault:
@@ -111,7 +118,7 @@ class Checkup:
     @cached_property
     def _reading(self) -> VaultReading:
         journal = self._journal_folder if self._is_own else None
-        return read_vault(self._vault, journal, self._usable.settings.property_names)
+        return read_vault(self._vault, journal, PropertyNames.of(self._usable.settings))
 
     @property
     def _unread(self) -> frozenset[str]:
@@ -168,14 +175,14 @@ class Checkup:
                 changes=JournaledChanges(self._vault, journal),
                 journal=journal,
                 clock=SystemClock(),
-                names=self._usable.settings.property_names,
+                names=PropertyNames.of(self._usable.settings),
             )
 
     def _permissions(self) -> Iterator[Finding]:
         yield from state_findings(self.root)
         if self._is_own:
             yield from folder_findings(self.root, self._usable.settings.notes_dir)
-        state = config.user_state_folder(self._environment)
+        state = user_state_folder(self._environment)
         yield from user_findings(state, self._user_file, may_mend=True)
 
     def _index(self) -> Iterator[Finding]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from amem_cli.core.errors import AmemError, Problem
-from amem_cli.core.index_port import Progress
+from amem_cli.errors import AmemError, Problem
+from amem_cli.index.port import Progress
 
 Severity = Literal["problem", "notice"]
 Mend = Callable[[], str]

@@ -9,14 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from amem_cli.adapters.vault_template import ATTRIBUTES, IGNORED, extend_lines
 from amem_cli.doctor.finding import Finding
-from amem_cli.git.state import (
-    common_folder,
-    git_folder,
-    unfinished_work,
-    work_tree,
-)
+from amem_cli.git.state import common_folder, git_folder, unfinished_work, work_tree
+from amem_cli.vault.template import ATTRIBUTES, IGNORED, extend_lines
 
 # What each line of `.gitignore` is there for; another line may do the same.
 _MEANT = {

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from amem_cli.adapters.open_folder import OpenFolder
-from amem_cli.adapters.temporary_names import TEMPORARY_PREFIX, is_abandoned
-from amem_cli.adapters.vault_folder import NOTE_SUFFIX
-from amem_cli.core.errors import SettingsError
-from amem_cli.core.filenames import conflict_copy
 from amem_cli.doctor.finding import Finding, Mend
+from amem_cli.errors import SettingsError
+from amem_cli.notes.names import conflict_copy
+from amem_cli.vault.dir_handle import OpenFolder
+from amem_cli.vault.folder import NOTE_SUFFIX
+from amem_cli.vault.safe_write import TEMPORARY_PREFIX, is_abandoned
 
 
 def leftover_findings(

@@ -8,15 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from amem_cli.core.errors import SettingsError
-from amem_cli.core.journal import LinkRecord
-from amem_cli.core.ownership import ownership
-from amem_cli.core.resolution import is_attachment, name_key, resolve
-from amem_cli.core.wikilinks import parse_link
 from amem_cli.doctor.finding import Finding
 from amem_cli.doctor.reading import FoundLink, OpenPorts, ReadNote, VaultReading
-from amem_cli.services.recording import NoteDraft, new_event
-from amem_cli.services.sync import refresh
+from amem_cli.errors import SettingsError
+from amem_cli.index.draft import NoteDraft, new_event
+from amem_cli.index.sync import refresh
+from amem_cli.journal.events import LinkRecord
+from amem_cli.journal.ownership import ownership
+from amem_cli.markdown.links import is_attachment, parse_link
+from amem_cli.notes.names import name_key, resolve
 
 # Likeness below which a name is no suggestion; looking is slow, so only for the first links.
 _LIKENESS = 0.7

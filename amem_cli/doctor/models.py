@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from amem_cli.config import Settings
-from amem_cli.core.errors import AmemError, EncoderError
-from amem_cli.core.ports import LanguageModel
 from amem_cli.doctor.finding import Finding
+from amem_cli.errors import AmemError, EncoderError
+from amem_cli.models.ports import LanguageModel
+from amem_cli.settings import Settings
 
 SERVER_SECONDS = 2.0
 _PACKAGES = ("numpy", "onnxruntime", "sqlite_vec", "tokenizers")
@@ -23,7 +23,7 @@ _PACKAGES = ("numpy", "onnxruntime", "sqlite_vec", "tokenizers")
 
 def encoder_findings(model: str) -> Iterator[Finding]:
     """Whether the encoder lies on this machine, is whole and safe, and can be run."""
-    from amem_cli.adapters.encoder_models import EncoderMissing, find_encoder, model_fingerprint
+    from amem_cli.models.encoder_files import EncoderMissing, find_encoder, model_fingerprint
 
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
@@ -72,7 +72,7 @@ def language_model_findings(
 
 
 def _file_findings(settings: Settings) -> Iterator[Finding]:
-    from amem_cli.adapters.llama_cpp_model import bundled_model, check_model_file
+    from amem_cli.models.llama_cpp import bundled_model, check_model_file
 
     if find_spec("llama_cpp") is None:
         hint = "pip install llama-cpp-python, or: amem model use none"

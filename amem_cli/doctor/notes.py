@@ -9,19 +9,17 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from amem_cli.core.errors import SettingsError
-from amem_cli.core.filenames import conflict_copy
-from amem_cli.core.header import find_fences, read_header
-from amem_cli.core.identity import new_id, parse_moment
-from amem_cli.core.journal import Change
-from amem_cli.core.note import PropertyNames
-from amem_cli.core.note_file import parse_note
-from amem_cli.core.resolution import is_linkable
 from amem_cli.doctor.finding import Finding, from_problem
 from amem_cli.doctor.reading import OpenPorts, VaultReading
-from amem_cli.services.recording import NoteDraft, new_event
-from amem_cli.services.sync import refresh
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.errors import SettingsError
+from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
+from amem_cli.index.sync import refresh
+from amem_cli.journal.events import Change
+from amem_cli.language.dates import new_id, parse_moment
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.notes.names import conflict_copy, is_linkable
+from amem_cli.notes.note import PropertyNames
 
 # What Windows refuses anywhere in a path, and the names that it takes for devices.
 _NOT_ON_WINDOWS = re.compile(r'[<>:"\\|?*\x00-\x1f]|[ .](?:/|\Z)')

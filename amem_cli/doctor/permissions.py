@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from amem_cli.core.redaction import holds_secret
 from amem_cli.doctor.finding import Finding
+from amem_cli.language.safe_text import holds_secret
 
 _SECRET_SETTING = re.compile(
     r"(?i)^[\s#]*[\"']?[\w.-]*(?:api[_-]?key|password|passwd|secret|token)[\"']?\s*="

@@ -7,20 +7,19 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, partial
 
-from amem_cli.core.errors import IndexFault, SettingsError
-from amem_cli.core.journal import REMOVING, Event
-from amem_cli.core.note import Note
-from amem_cli.core.note_file import parse_note
-from amem_cli.core.ownership import Ownership, ownership
-from amem_cli.core.resolution import resolve
-from amem_cli.core.reversal import is_worded
-from amem_cli.core.wikilinks import parse_link
 from amem_cli.doctor.finding import Finding, Mend, from_problem
 from amem_cli.doctor.reading import JOURNAL, OpenPorts, VaultReading
-from amem_cli.services.check import check_index
-from amem_cli.services.release import missing_of_own, release_edited
-from amem_cli.services.sync import refresh
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.errors import IndexFault, SettingsError
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.hand_edits import missing_of_own, release_edited
+from amem_cli.index.sync import check_index, refresh
+from amem_cli.journal.events import REMOVING, Event
+from amem_cli.journal.ownership import Ownership, ownership
+from amem_cli.journal.undo_rules import is_worded
+from amem_cli.markdown.links import parse_link
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.names import resolve
+from amem_cli.notes.note import Note
 
 # The vault over a copy of its index; None if there is no index.
 OpenCopy = Callable[[], AbstractContextManager[VaultPorts | None]]

@@ -9,9 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from amem_cli import config
-from amem_cli.core.errors import AmemError, SettingsError
 from amem_cli.doctor.finding import Finding
+from amem_cli.errors import AmemError, SettingsError
+from amem_cli.settings import (
+    CONFIG_NAME,
+    ENVIRONMENT_PREFIX,
+    Settings,
+    checked_value,
+    load_settings,
+    parse_setting,
+    read_settings_file,
+    setting_keys,
+)
 
 _LINE = re.compile(r"\bline ([0-9]+)")
 
@@ -25,7 +34,7 @@ class UsableSettings:
         trusted: nothing was left out, so that the notes are read as their owner wants them.
     """
 
-    settings: config.Settings
+    settings: Settings
     origin: Mapping[str, str]
     findings: tuple[Finding, ...]
     trusted: bool
@@ -40,20 +49,20 @@ def read_settings(
         vault_file: None if the vault's own must not be read.
     """
     findings: list[Finding] = []
-    settings = config.Settings()
-    origin = dict.fromkeys(config.keys(), "built-in")
+    settings = Settings()
+    origin = dict.fromkeys(setting_keys(), "built-in")
     layers = (
         ("user", _file_values(user_file, str(user_file), findings)),
-        ("vault", _file_values(vault_file, f".amem/{config.CONFIG_NAME}", findings)),
+        ("vault", _file_values(vault_file, f".amem/{CONFIG_NAME}", findings)),
         ("environment", _environment_values(environment, findings)),
     )
     for layer, values in layers:
-        changes = {config.keys()[key]: value for key, value in values.items()}
+        changes = {setting_keys()[key]: value for key, value in values.items()}
         settings = replace(settings, **changes)
         origin.update(dict.fromkeys(values, layer))
     broken = any(finding.severity == "problem" for finding in findings)
     try:
-        settings, found = config.load(vault_file, user_file, environment)
+        settings, found = load_settings(vault_file, user_file, environment)
         origin = dict(found)
     except SettingsError as error:
         if not broken:
@@ -66,7 +75,7 @@ def _file_values(path: Path | None, shown: str, findings: list[Finding]) -> dict
     if path is None:
         return {}
     try:
-        values = config.read_file(path)
+        values = read_settings_file(path)
     except SettingsError as error:
         line = _LINE.search(error.message)
         hint = "Correct the file; until then none of its settings counts."
@@ -74,7 +83,7 @@ def _file_values(path: Path | None, shown: str, findings: list[Finding]) -> dict
         findings.append(Finding("settings", shown, error.message, hint, number))
         return {}
     usable = {}
-    known = config.keys()
+    known = setting_keys()
     for key, value in values.items():
         place = _line_of(path, key)
         if key not in known:
@@ -83,7 +92,7 @@ def _file_values(path: Path | None, shown: str, findings: list[Finding]) -> dict
             findings.append(Finding("settings", shown, f"there is no setting {key}", hint, place))
             continue
         try:
-            usable[key] = config.checked(key, value)
+            usable[key] = checked_value(key, value)
         except AmemError as error:
             hint = error.hint or "Correct the value, or remove the line for the default."
             findings.append(Finding("settings", shown, error.message, hint, place))
@@ -92,13 +101,13 @@ def _file_values(path: Path | None, shown: str, findings: list[Finding]) -> dict
 
 def _environment_values(environment: Mapping[str, str], findings: list[Finding]) -> dict[str, Any]:
     usable = {}
-    for key, name in config.keys().items():
-        variable = config.ENVIRONMENT_PREFIX + name.upper()
+    for key, name in setting_keys().items():
+        variable = ENVIRONMENT_PREFIX + name.upper()
         text = environment.get(variable)
         if not text:
             continue
         try:
-            usable[key] = config.value_for(key, text)
+            usable[key] = parse_setting(key, text)
         except AmemError as error:
             message = f"the variable {variable}: {error.message}"
             findings.append(Finding("settings", "", message, error.hint or "Unset or correct it."))

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.core.journal import REMOVING
-from amem_cli.vault_location import STATE_FOLDER
+from amem_cli.journal.events import REMOVING
+from amem_cli.locations import STATE_FOLDER
 
 if TYPE_CHECKING:
-    from amem_cli.core.changes import NoteWrite
-    from amem_cli.core.journal import Event
     from amem_cli.git.repository import CommitReport, Describe
+    from amem_cli.journal.changes import NoteWrite
+    from amem_cli.journal.events import Event
 
 SUBJECT_CHARACTERS = 72
 LINE_CHARACTERS = 240
@@ -95,8 +95,8 @@ class MachineCommits:
             batch, self._batch = self._batch, CommitBatch()
         if not batch:
             return []
-        from amem_cli.adapters.machine_name import machine_name
         from amem_cli.git.repository import commit_files
+        from amem_cli.locations import machine_name
 
         state = self._root / STATE_FOLDER
         journal = (state / "journal").glob(f"*-{machine_name(self._environment)}.jsonl")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from amem_cli.adapters.own_folder import read_own_file
+from amem_cli.vault.dir_handle import read_own_file
 
 # What lies in the repository while a command of git's waits for the person to go on.
 _UNFINISHED = {

@@ -1,4 +1,8 @@
-"""`AgenticMemorySystem`: A-MEM's calls, each a use case over a vault."""
+"""Memories as the lines of text that A-MEM puts into an agent's prompt.
+
+`AgenticMemorySystem`: A-MEM's calls, each a use case over a vault.
+The metadata that amem would write for a text that is no note of the vault.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +16,54 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.core.errors import AmemError, NotFoundError
-from amem_cli.core.identity import parse_moment
-from amem_cli.core.redaction import redacted
-from amem_cli.library.links import check_links, set_links, wikilink
-from amem_cli.library.notes import Memories, MemoryNote, found_note, read_memory, timestamp
-from amem_cli.library.opening import call_of, close, log, open_workspace
-from amem_cli.library.prompt_lines import numbered_line, prompt_line
-from amem_cli.services.add import NewNote
-from amem_cli.services.category import set_category, with_category
-from amem_cli.services.edit import FieldEdits, update
+from amem_cli.editing.add import NewNote, text_bytes
+from amem_cli.editing.edit import FieldEdits, set_category, update, with_category
+from amem_cli.errors import AmemError, NotFoundError
+from amem_cli.journal.ownership import Ownership
+from amem_cli.language.dates import parse_moment
+from amem_cli.language.safe_text import redacted
+from amem_cli.library.notes import (
+    Memories,
+    MemoryNote,
+    check_links,
+    found_note,
+    read_memory,
+    set_links,
+    timestamp,
+    wikilink,
+)
+from amem_cli.library.open import call_of, close, log, open_workspace
+from amem_cli.memory.steps import Thinker
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import Metadata
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from typing_extensions import Self
 
-    from amem_cli.core.index_records import NoteSummary
-    from amem_cli.services.outcome import Outcome
-    from amem_cli.services.query import Hit
-    from amem_cli.wiring import Workspace
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.memory.outcome import Outcome
+    from amem_cli.search.search import Hit
+    from amem_cli.workspace.workspace import Workspace
+
+
+def prompt_line(memory: MemoryNote) -> str:
+    """One memory on one line, its parts set apart by tabs."""
+    parts = (
+        f"talk start time:{memory.timestamp}",
+        f"memory content: {memory.content}",
+        f"memory context: {memory.context}",
+        f"memory keywords: {memory.keywords}",
+        f"memory tags: {memory.tags}",
+    )
+    return "\t".join(parts) + "\n"
+
+
+def numbered_line(number: int, memory: MemoryNote) -> str:
+    """The same with the memory's place among those found, from 0."""
+    return f"memory index:{number}\t{prompt_line(memory)}"
+
 
 _LISTS = ("keywords", "tags", "links")
 _FIELDS = ("content", "keywords", "tags", "context")
@@ -286,7 +318,6 @@ class AgenticMemorySystem:
         Raises:
             ModelError: the language model gave no answer.
         """
-        from amem_cli.library.analysis import analysis_of
 
         with self._call() as workspace, workspace.model_at_work():
             workspace.embed_missing()
@@ -384,3 +415,27 @@ def _document(hit: Hit, memory: MemoryNote) -> dict[str, Any]:
         "score": hit.score,
         "is_neighbor": hit.via is not None,
     }
+
+
+def analysis_of(workspace: Workspace, content: str) -> Metadata:
+    """Keywords, tags and context by the vault's model, or its analyzer where there is none.
+
+    Raises:
+        UsageError: the text is empty.
+        ModelError: the language model gave no answer.
+    """
+    process = workspace.process
+    settings = process.settings
+    thinker = Thinker(
+        workspace.index,
+        process.encoder,
+        process.model,
+        max_links=settings.max_links,
+        candidates=settings.candidates,
+        deadline=settings.deadline,
+        evolve=False,
+        trusted=settings.trusted,
+        plausible=settings.plausible,
+    )
+    note = parse_note("", text_bytes(content), workspace.ports.names)
+    return thinker.think(note, Ownership()).construction.metadata

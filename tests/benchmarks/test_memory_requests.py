@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from amem_cli.core.construction import construction_request
-from amem_cli.core.link_evidence import LinkCandidate
-from amem_cli.core.linking import linking_request
-from amem_cli.core.note import Note
-from amem_cli.core.ports import ModelAnswer, ModelRequest
+from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.memory.describe import construction_request
+from amem_cli.memory.link import linking_request
+from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.notes.note import Note
 from benchmarks.memory_requests import (
     CONSTRUCTION,
     LINKING,

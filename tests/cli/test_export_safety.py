@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.export_folder import ExportFolder
-from amem_cli.adapters.temporary_names import temporary_name
-from amem_cli.cli.export_file import write_export
-from amem_cli.core.errors import SettingsError
+from amem_cli.cli.session import write_export
+from amem_cli.errors import SettingsError
+from amem_cli.exchange.export_folder import ExportFolder
+from amem_cli.vault.safe_write import temporary_name
 from tests.conftest import Program
 from tests.vaults import write_note
 
@@ -111,7 +111,7 @@ def test_an_export_of_lines_that_is_killed_leaves_the_former_file(tmp_path: Path
     wanted.write_text("former\n")
     script = (
         "import sys, time, pathlib\n"
-        "from amem_cli.cli.export_file import write_export\n"
+        "from amem_cli.cli.session import write_export\n"
         "def pieces():\n"
         "    yield 'new\\n'\n"
         "    print('begun', flush=True)\n"

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from amem_cli import AgenticMemorySystem
-from amem_cli.adapters.change_store import JournaledChanges
-from amem_cli.adapters.journal_folder import JournalFolder
-from amem_cli.adapters.vault_folder import VaultFolder
-from amem_cli.core.changes import NoteWrite
-from amem_cli.core.journal import Event
+from amem_cli.journal.change_store import JournaledChanges
+from amem_cli.journal.changes import NoteWrite
+from amem_cli.journal.events import Event
+from amem_cli.journal.files import JournalFolder
+from amem_cli.vault.folder import VaultFolder
 from tests.conftest import Program
+from tests.editing.test_review import propose
+from tests.memory.test_evolve import add_old
 from tests.repositories import TestRepository, new_repository, person
-from tests.services.test_evolve import add_old
-from tests.services.test_review import propose
 from tests.vaults import open_vault, write_note
 
 pytestmark = pytest.mark.slow

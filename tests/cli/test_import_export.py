@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.adapters.attachment_folder import VaultAttachments
-from amem_cli.adapters.export_folder import ExportFolder
-from amem_cli.adapters.record_files import JsonLines
-from amem_cli.services.export_markdown import export_markdown
-from amem_cli.services.export_notes import chosen, export_lines, export_records
-from amem_cli.services.export_privacy import StayingNotes
-from amem_cli.services.import_notes import import_notes
-from amem_cli.services.query import Filters
-from amem_cli.services.sync import synchronise
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.exchange.attachments import VaultAttachments
+from amem_cli.exchange.export_folder import ExportFolder
+from amem_cli.exchange.export_jsonl import chosen, export_lines, export_records
+from amem_cli.exchange.export_markdown import StayingNotes, export_markdown
+from amem_cli.exchange.import_notes import import_notes
+from amem_cli.exchange.source_records import JsonLines
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sync import synchronise
+from amem_cli.search.search import Filters
 from tests.conftest import Program
 from tests.fuzz.folders import folder
 from tests.hypothesis_profiles import examples

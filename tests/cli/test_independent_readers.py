@@ -7,19 +7,19 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from amem_cli.core.header import find_fences
-from amem_cli.core.markdown_regions import blank_out, find_regions
-from amem_cli.core.note import OWNED_FIELDS
-from amem_cli.core.note_file import parse_note
-from amem_cli.core.resolution import resolve
-from amem_cli.core.wikilinks import find_links, parse_link
-from amem_cli.services.add import NewNote, add
-from amem_cli.services.edit import link
-from amem_cli.services.evolve import MemoryProcess
-from amem_cli.services.follow import follow_moves
-from amem_cli.services.process_plan import ProcessSettings
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.edit import link
+from amem_cli.editing.renames import follow_moves
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.markdown.links import find_links, parse_link
+from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.front_matter import find_fences
+from amem_cli.notes.names import resolve
+from amem_cli.notes.note import OWNED_FIELDS
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.core.errors import EXIT_INTERRUPTED
+from amem_cli.errors import EXIT_INTERRUPTED
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
 from tests.vaults import write_note
@@ -120,7 +120,7 @@ def test_a_damaged_library_is_told_of_once(vault: Program) -> None:
 
 INTERRUPTED_IN_EXEC = """
 import os, signal, sys
-from amem_cli.cli.interruption import end_on_signals
+from amem_cli.cli.main import end_on_signals
 end_on_signals()
 try:
     exec("os.kill(os.getpid(), signal.SIGTERM)")

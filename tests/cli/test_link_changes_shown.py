@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.index.draft import VaultPorts
 from tests.conftest import Program
-from tests.services.test_link_changes import carry_out, chained, change
+from tests.memory.test_link_changes import carry_out, chained, change
 from tests.terminal import at_terminal, plain
 from tests.vaults import open_vault
 

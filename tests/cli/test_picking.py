@@ -222,11 +222,11 @@ def test_nothing_of_the_list_is_loaded_where_the_note_is_named(vault: Program) -
         text=True,
         check=False,
     )
-    assert "amem_cli.cli.note_argument" in done.stdout and "prompt_toolkit" not in done.stdout
+    assert "amem_cli.cli.session" in done.stdout and "prompt_toolkit" not in done.stdout
 
 
 def test_ten_thousand_notes_are_narrowed_at_once(tmp_path: Path) -> None:
-    from amem_cli.core.fuzzy import Entry, folded, ranked
+    from amem_cli.language.fuzzy_match import Entry, folded, ranked
 
     entries = [Entry(folded(f"Note {n} on topic {n % 97}"), f"#t{n % 13}") for n in range(10_000)]
     found = ranked("topic 42 note 9", entries)

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from amem_cli.core.note import Note
-from amem_cli.core.note_file import parse_note
-from amem_cli.core.ports import ModelRequest
-from amem_cli.services.review import waiting
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.editing.review import waiting
+from amem_cli.index.draft import VaultPorts
+from amem_cli.models.ports import ModelRequest
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import Note
 from tests.conftest import Program
+from tests.editing.test_review import propose
 from tests.fakes.chat_server import ChatServer
-from tests.services.test_evolve import CHANGE, NEW, OLD, add_old, linking, metadata
-from tests.services.test_review import propose
+from tests.memory.test_evolve import CHANGE, NEW, OLD, add_old, linking, metadata
 from tests.terminal import at_terminal, plain
 from tests.vaults import open_vault
 

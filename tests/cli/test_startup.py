@@ -46,16 +46,14 @@ COSTLY = {
     "watchdog",
     "yaml",
 }
-COMMAND_MODULES = {
-    f"amem_cli.cli.{path.stem}" for path in Path(commands.__file__).parent.glob("*_command*.py")
-}
+COMMAND_MODULES = {f"amem_cli.cli.{module}" for module, _ in commands.COMMANDS.values()}
 # What one synchronisation of an unchanged vault has no use for.
 OF_CHANGES = {
-    "amem_cli.core.journal",
-    "amem_cli.core.note_file",
-    "amem_cli.core.proposals",
-    "amem_cli.core.wikilinks",
-    "amem_cli.core.words",
+    "amem_cli.journal.events",
+    "amem_cli.notes.codec",
+    "amem_cli.journal.proposals",
+    "amem_cli.markdown.links",
+    "amem_cli.language.words",
     "amem_cli.data",
     "hashlib",
     "hmac",
@@ -130,9 +128,9 @@ def test_a_command_loads_of_what_is_costly_only_what_it_uses(
     ("line", "modules"),
     [
         (["--help"], set()),
-        (["list"], {"list_command"}),
-        (["search", "review", "--mode", "keyword"], {"search_commands"}),
-        (["search", "review"], {"search_commands"}),
+        (["list"], {"list"}),
+        (["search", "review", "--mode", "keyword"], {"search"}),
+        (["search", "review"], {"search"}),
     ],
 )
 def test_of_the_commands_only_the_one_that_is_called_is_loaded(
@@ -146,7 +144,7 @@ def test_what_reads_and_changes_notes_is_not_loaded_where_nothing_changed(
     settled: Program,
 ) -> None:
     assert loaded(settled, "list") & OF_CHANGES == set()
-    assert "amem_cli.wiring" not in loaded(settled, "--help")
+    assert "amem_cli.workspace.workspace" not in loaded(settled, "--help")
 
 
 def built(module: str) -> dict[str, Any]:

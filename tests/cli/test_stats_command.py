@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from amem_cli.core.index_records import ModelUse
-from amem_cli.services.growth import Gap, Period, period_of, timeline
-from amem_cli.services.stats import Price
+from amem_cli.graph.stats import Gap, Period, Price, period_of, timeline
+from amem_cli.index.records import ModelUse
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.vaults import write_note

@@ -10,14 +10,13 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from amem_cli.adapters.watch_status import WatchStatus
-from amem_cli.core.note import Metadata
-from amem_cli.core.watch_port import News
-from amem_cli.rendering.watch_board import WatchBoard, summary
-from amem_cli.rendering.watching import news_document, news_lines, status_lines
-from amem_cli.services.outcome import EvolvedNote, MadeLink, ModelUse, Outcome
-from amem_cli.services.sync import SyncReport
-from amem_cli.watcher import status_after
+from amem_cli.index.sync import SyncReport
+from amem_cli.memory.outcome import EvolvedNote, MadeLink, ModelUse, Outcome
+from amem_cli.notes.note import Metadata
+from amem_cli.terminal.watching import WatchBoard, news_document, news_lines, status_lines, summary
+from amem_cli.watch.port import News
+from amem_cli.watch.watcher import status_after
+from amem_cli.workspace.watch_lock import WatchStatus
 
 NOON = datetime(2026, 3, 2, 12, 0).astimezone()
 STATUS = WatchStatus(4711, "desk", "2026-03-02T09:00:00+00:00", notes=3176)

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from amem_cli.adapters.watch_lock import is_watched
+from amem_cli.workspace.watch_lock import is_watched
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.terminal import plain

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from amem_cli.core.ports import Encoder
+from amem_cli.models.ports import Encoder
 
 BREAD = "the sourdough bread rose slowly in the warm kitchen"
 BREAD_AGAIN = "sourdough bread in a warm kitchen rose slowly"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from amem_cli.core.answer_schema import read_answer
-from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
+from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
+from amem_cli.models.reply_schema import read_answer
 
 KEYWORD = {"type": "string", "minLength": 2, "maxLength": 20}
 SCHEMA: dict[str, Any] = {

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from amem_cli.core.errors import ModelError
-from amem_cli.core.ports import LanguageModel, ModelAnswer, ModelRequest
+from amem_cli.errors import ModelError
+from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 from tests.contracts.language_model_contract import LanguageModelContract, request_about
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel, random_value
 

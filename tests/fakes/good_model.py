@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from amem_cli.core.ports import ModelRequest
-from amem_cli.core.trial_cases import trial_cases
+from amem_cli.memory.trial import trial_cases
+from amem_cli.models.ports import ModelRequest
 
 CONTEXTS = {
     "Ferry to Gozo no longer takes cash": (

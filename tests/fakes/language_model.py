@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from amem_cli.core.errors import ModelError
-from amem_cli.core.ports import ModelAnswer, ModelRequest
+from amem_cli.errors import ModelError
+from amem_cli.models.ports import ModelAnswer, ModelRequest
 
 Scripted = str | ModelAnswer | Exception | Callable[[ModelRequest], str]
 

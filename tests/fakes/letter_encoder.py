@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from amem_cli.core.ports import Vectors
+    from amem_cli.models.ports import Vectors
 
 DIMENSION = 64
 

@@ -18,17 +18,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from amem_cli.adapters.system_clock import SystemClock
-from amem_cli.core.errors import AmemError
-from amem_cli.services.add import NewNote, add
-from amem_cli.services.edit import FieldEdits, remove, update
-from amem_cli.services.evolve import MemoryProcess
-from amem_cli.services.evolve_batch import evolve_many
-from amem_cli.services.lookup import note_named
-from amem_cli.services.merge import merge
-from amem_cli.services.process_plan import ProcessSettings
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.duplicates.merge import merge
+from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.edit import FieldEdits, remove, update
+from amem_cli.errors import AmemError
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.search.read import note_named
+from amem_cli.vault.clock import SystemClock
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault
 

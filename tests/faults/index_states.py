@@ -5,10 +5,10 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from amem_cli.adapters.sqlite_index import SqliteIndex
-from amem_cli.core.ports import Encoder
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.models.ports import Encoder
+from amem_cli.workspace.workspace import Workspace
 from tests.index_dump import canonical_dump
 
 

@@ -13,8 +13,7 @@ from types import TracebackType
 
 import pytest
 
-from amem_cli.services.check import check_index
-from amem_cli.services.sync import synchronise
+from amem_cli.index.sync import check_index, synchronise
 from tests.vaults import open_vault, write_note
 
 TOP = Path(__file__).parents[2]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.vault_folder import MAX_NOTE_BYTES
-from amem_cli.core.errors import AmemError
-from amem_cli.services.edit import FieldEdits, remove, update
-from amem_cli.services.sync import synchronise
+from amem_cli.editing.edit import FieldEdits, remove, update
+from amem_cli.errors import AmemError
+from amem_cli.index.sync import synchronise
+from amem_cli.vault.folder import MAX_NOTE_BYTES
 from tests.faults.injection import TOP, environment
 from tests.vaults import open_vault, write_note
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from amem_cli.services.add import NewNote, add
-from amem_cli.services.edit import FieldEdits, update
-from amem_cli.services.lookup import note_named
-from amem_cli.services.sync import synchronise
+from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.edit import FieldEdits, update
+from amem_cli.index.sync import synchronise
+from amem_cli.search.read import note_named
 from tests.vaults import SteppingClock, open_vault, write_note
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.atomic_write import sha256
-from amem_cli.adapters.vault_folder import VaultFolder
-from amem_cli.core.errors import SettingsError, WriteConflict
-from amem_cli.core.note_file import body_bytes
+from amem_cli.errors import SettingsError, WriteConflict
+from amem_cli.notes.codec import body_bytes
+from amem_cli.vault.folder import VaultFolder
+from amem_cli.vault.safe_write import sha256
 from tests.faults.driver import TEXT
 from tests.faults.injection import (
     OLD,
@@ -217,8 +217,8 @@ def test_a_limit_on_file_sizes_or_open_files_is_told(tmp_path: Path) -> None:
     script = """
 import resource, sys
 from pathlib import Path
-from amem_cli.adapters.vault_folder import VaultFolder
-from amem_cli.core.errors import SettingsError
+from amem_cli.vault.folder import VaultFolder
+from amem_cli.errors import SettingsError
 limit = getattr(resource, sys.argv[2])
 vault = VaultFolder(Path(sys.argv[1]))
 resource.setrlimit(limit, (4, resource.getrlimit(limit)[1]))
@@ -284,9 +284,9 @@ def as_nobody(script: str, *arguments: object) -> str:
     # Modules are loaded first: nobody may not be allowed to read them.
     loading = (
         "import ctypes, hashlib, secrets, shutil, sys, tempfile\nfrom pathlib import Path\n"
-        "from amem_cli.core.errors import AmemError\n"
-        "from amem_cli.adapters.vault_folder import VaultFolder\n"
-        "from amem_cli.adapters.atomic_write import sha256\n"
+        "from amem_cli.errors import AmemError\n"
+        "from amem_cli.vault.folder import VaultFolder\n"
+        "from amem_cli.vault.safe_write import sha256\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", loading + script, *map(str, arguments)],

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.core.errors import HeaderRefused
-from amem_cli.core.note_file import body_bytes, edit_header, parse_note
-from amem_cli.services.edit import FieldEdits, update
-from amem_cli.services.evolve import MemoryProcess
-from amem_cli.services.evolve_batch import evolve_many
-from amem_cli.services.sync import embed_missing, synchronise
-from tests.core.front_matter_cases import EDITABLE, HOSTILE, REFUSED, header
+from amem_cli.editing.edit import FieldEdits, update
+from amem_cli.errors import HeaderRefused
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.notes.codec import body_bytes, edit_header, parse_note
 from tests.fakes.encoder import FakeEncoder
+from tests.notes.front_matter_cases import EDITABLE, HOSTILE, REFUSED, header
 from tests.vaults import open_vault, write_note
 
 NEIGHBOURS: dict[str, bytes] = {

@@ -16,18 +16,23 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.core.construction import check_construction, construction_request
-from amem_cli.core.model_labels import MOST_HELD, MOST_KEYWORDS, MOST_TAGS
-from amem_cli.core.model_text import FENCE
-from amem_cli.core.note_file import body_bytes, parse_note
-from amem_cli.core.ports import ModelAnswer, ModelRequest
-from amem_cli.core.tags import normalise_tag
-from amem_cli.services.add import NewNote, add
-from amem_cli.services.evolve import MemoryProcess
-from amem_cli.services.process_plan import ProcessSettings
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.undo import undo
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.undo import undo
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.markdown.tags import normalise_tag
+from amem_cli.memory.describe import (
+    MOST_HELD,
+    MOST_KEYWORDS,
+    MOST_TAGS,
+    check_construction,
+    construction_request,
+)
+from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.models.prompt_text import FENCE
+from amem_cli.notes.codec import body_bytes, parse_note
 from tests.fakes.encoder import FakeEncoder
 from tests.fuzz.strategies import json_values
 from tests.hypothesis_profiles import examples

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.index_connection import IndexConnection
-from amem_cli.core.note_file import parse_note
-from amem_cli.services.query import search
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.index.connection import IndexConnection
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import PropertyNames
+from amem_cli.search.search import search
+from amem_cli.workspace.workspace import Workspace
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.faults.index_states import index_dump, rebuilt_dump
@@ -27,9 +28,9 @@ pytestmark = pytest.mark.slow
 ACTOR = """
 import random, sys, time
 from pathlib import Path
-from amem_cli.services.query import search
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.search.search import search
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.workspace.workspace import Workspace
 from tests.fakes.encoder import FakeEncoder
 root, kind, name, seconds = Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
 chance, encoder, end = random.Random(name), FakeEncoder(), time.monotonic() + seconds
@@ -124,8 +125,8 @@ def test_the_index_survives_processes_that_are_killed_while_indexing(tmp_path: P
 ADD = """
 import sys
 from pathlib import Path
-from amem_cli.services.add import NewNote, add
-from amem_cli.wiring import Workspace
+from amem_cli.editing.add import NewNote, add
+from amem_cli.workspace.workspace import Workspace
 workspace = Workspace(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     add(workspace.ports, NewNote(content=f"Text {number}.", title="The same title"))
@@ -138,7 +139,7 @@ def test_notes_added_at_once_with_one_title_are_all_there(tmp_path: Path) -> Non
     finish([start(ADD, tmp_path, 50) for _ in range(4)])
     notes = sorted(tmp_path.rglob("*.md"))
     parsed = [
-        parse_note(path.name, path.read_bytes(), Workspace(tmp_path).settings.property_names)
+        parse_note(path.name, path.read_bytes(), PropertyNames.of(Workspace(tmp_path).settings))
         for path in notes
     ]
     assert len(parsed) == 200

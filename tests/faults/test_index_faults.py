@@ -15,12 +15,12 @@ import apsw
 import numpy as np
 import pytest
 
-from amem_cli.adapters.index_file import seal
-from amem_cli.adapters.sqlite_index import SqliteIndex
-from amem_cli.core.errors import EncoderError, IndexFault
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.vault_ports import VaultPorts
-from amem_cli.wiring import Workspace
+from amem_cli.errors import EncoderError, IndexFault
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.file import seal
+from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.workspace.workspace import Workspace
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.faults.index_states import index_dump, rebuilt_dump, set_aside_files
@@ -28,7 +28,7 @@ from tests.index_dump import canonical_dump
 from tests.vaults import open_vault, tree_hashes, write_note
 
 if TYPE_CHECKING:
-    from amem_cli.core.ports import Vectors
+    from amem_cli.models.ports import Vectors
 
 NOTES = 40
 
@@ -218,8 +218,8 @@ def test_an_index_of_another_vault_is_brought_up_to_date(amem: Program, vault: P
 LOOP = """
 import sys
 from pathlib import Path
-from amem_cli.wiring import Workspace
-from amem_cli.services.sync import synchronise
+from amem_cli.workspace.workspace import Workspace
+from amem_cli.index.sync import synchronise
 workspace = Workspace(Path(sys.argv[1]))
 for number in range(1_000_000):
     (workspace.root / "notes" / f"loop {number % 50}.md").write_text(f"loop walrus {number}")

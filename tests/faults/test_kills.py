@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.core.note_file import body_bytes, parse_note
-from amem_cli.services.sync import synchronise
+from amem_cli.index.sync import synchronise
+from amem_cli.notes.codec import body_bytes, parse_note
 from tests.conftest import Program
 from tests.faults.driver import evolve, ports_of
 from tests.faults.injection import FaultyRuns, check_recovered, faulty

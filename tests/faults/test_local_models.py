@@ -19,18 +19,18 @@ from typing import Any
 
 import pytest
 
-from amem_cli import config
-from amem_cli.adapters.llama_cpp_model import LlamaCppModel
-from amem_cli.core.answer_schema import read_answer
-from amem_cli.core.errors import ModelError, SettingsError
-from amem_cli.core.ports import ModelAnswer, ModelRequest
-from amem_cli.model_opening import open_model
-from amem_cli.services.add import NewNote, add
-from amem_cli.services.evolve import MemoryProcess
-from amem_cli.services.evolve_batch import evolve_many
-from amem_cli.services.process_plan import ProcessSettings
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.editing.add import NewNote, add
+from amem_cli.errors import ModelError, SettingsError
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.models.llama_cpp import LlamaCppModel
+from amem_cli.models.open import open_model
+from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.models.reply_schema import read_answer
+from amem_cli.settings import Settings
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.tiny_gguf import CONTROL, write_tiny_gguf
@@ -184,8 +184,8 @@ def test_a_model_larger_than_its_memory_limit_is_an_error_that_names_the_setting
 PARENT = """
 import sys
 from pathlib import Path
-from amem_cli.adapters.llama_cpp_model import LlamaCppModel
-from amem_cli.core.ports import ModelRequest
+from amem_cli.models.llama_cpp import LlamaCppModel
+from amem_cli.models.ports import ModelRequest
 model = LlamaCppModel(Path(sys.argv[1]), threads=1, context_tokens=2048, memory_limit_mb=2048)
 words = {"type": "string", "minLength": 1900, "maxLength": 2000}
 schema = {"type": "object", "properties": {"w": words}}
@@ -217,7 +217,7 @@ def test_the_child_ends_in_the_middle_of_an_answer_when_its_parent_is_killed(
 
 def test_a_child_in_the_middle_of_slow_work_ends_with_its_input(tiny: Path) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "amem_cli.adapters.llama_cpp_worker"],
+        [sys.executable, "-m", "amem_cli.models.llama_cpp_worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=TOP,
@@ -405,7 +405,7 @@ def test_a_broken_model_file_is_a_clear_error_within_seconds(
 MUTANTS = """
 import os, random, signal, sys
 from pathlib import Path
-from amem_cli.adapters.llama_cpp_session import LlamaSession
+from amem_cli.models.llama_cpp_worker import LlamaSession
 raw, folder, count = Path(sys.argv[1]).read_bytes(), Path(sys.argv[2]), int(sys.argv[3])
 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 for seed in range(count):
@@ -468,8 +468,8 @@ def test_two_hundred_mutated_models_end_in_an_error_or_an_answer(
     assert children() == []
 
 
-def settings_of(**changes: Any) -> config.Settings:
-    return config.Settings(**changes)
+def settings_of(**changes: Any) -> Settings:
+    return Settings(**changes)
 
 
 @pytest.mark.parametrize(

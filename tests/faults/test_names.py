@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.core.errors import NotFoundError, Problem
-from amem_cli.services.add import NewNote, add
-from amem_cli.services.edit import FieldEdits, remove, update
-from amem_cli.services.lookup import note_named
-from amem_cli.services.sync import synchronise
+from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.edit import FieldEdits, remove, update
+from amem_cli.errors import NotFoundError, Problem
+from amem_cli.index.sync import synchronise
+from amem_cli.search.read import note_named
 from tests.conftest import Program
 from tests.faults.injection import TOP, environment
 from tests.vaults import open_vault, write_note

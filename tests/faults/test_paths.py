@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.adapters.atomic_write import sha256
-from amem_cli.adapters.vault_folder import VaultFolder
-from amem_cli.core.errors import AmemError, Problem
-from amem_cli.services.sync import synchronise
+from amem_cli.errors import AmemError, Problem
+from amem_cli.index.sync import synchronise
+from amem_cli.vault.folder import VaultFolder
+from amem_cli.vault.safe_write import sha256
 from tests.conftest import Program
 from tests.faults.injection import TOP, environment
 from tests.vaults import open_vault, tree_hashes, write_note

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.core.errors import UsageError
-from amem_cli.services.query import MODES, Mode, search
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.errors import UsageError
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.search.search import MODES, Mode, search
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note

@@ -13,20 +13,19 @@ from typing import Any
 
 import pytest
 
-from amem_cli import config
-from amem_cli.adapters.api_keys import api_key_for
-from amem_cli.adapters.model_consents import consent_subject, give_consent
-from amem_cli.adapters.openai_server import OpenAIServerModel
-from amem_cli.cli.crash_log import keep_traceback, traceback_of
-from amem_cli.core.errors import ModelError, SettingsError
-from amem_cli.core.redaction import holds_secret, redacted
-from amem_cli.model_opening import open_model
-from amem_cli.services.add import NewNote, add
-from amem_cli.services.evolve import MemoryProcess
-from amem_cli.services.evolve_batch import evolve_many
-from amem_cli.services.process_plan import ProcessSettings
-from amem_cli.services.sync import embed_missing, synchronise
-from amem_cli.services.vault_ports import VaultPorts
+from amem_cli.cli.main import keep_traceback, traceback_of
+from amem_cli.editing.add import NewNote, add
+from amem_cli.errors import ModelError, SettingsError
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.language.safe_text import holds_secret, redacted
+from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.models.open import open_model
+from amem_cli.models.openai_server import OpenAIServerModel
+from amem_cli.models.permission import api_key_for, consent_subject, give_consent
+from amem_cli.settings import Settings
 from tests.conftest import Answer, Program
 from tests.contracts.language_model_contract import assert_answers, request_about
 from tests.fakes.chat_server import ChatServer
@@ -170,9 +169,9 @@ def _listening() -> list[str]:
 
 FLOODED = """
 import resource, sys
-from amem_cli.adapters.openai_server import OpenAIServerModel
-from amem_cli.core.errors import ModelError
-from amem_cli.core.ports import ModelRequest
+from amem_cli.models.openai_server import OpenAIServerModel
+from amem_cli.errors import ModelError
+from amem_cli.models.ports import ModelRequest
 schema = {"type": "object", "properties": {"w": {"type": "boolean"}}}
 model = OpenAIServerModel(sys.argv[1], "m")
 def ask(seconds):
@@ -431,7 +430,7 @@ USERS = dict.fromkeys(VAULTS, "user")
 def open_from(
     root: Path, origin: dict[str, str], url: str = REMOTE, model: str = "m", **changes: Any
 ) -> OpenAIServerModel:
-    settings = config.Settings(llm_backend="openai", llm_model=model, llm_base_url=url, **changes)
+    settings = Settings(llm_backend="openai", llm_model=model, llm_base_url=url, **changes)
     environment = {"AMEM_STATE_DIR": str(root / "state"), "AMEM_API_KEY": KEY}
     made = open_model(settings, root, origin, environment)
     assert isinstance(made, OpenAIServerModel)
@@ -482,7 +481,7 @@ def test_consent_is_for_one_server_and_one_vault(tmp_path: Path) -> None:
     elsewhere = tmp_path / "other"
     with pytest.raises(SettingsError):
         open_model(
-            config.Settings(llm_backend="openai", llm_model="m", llm_base_url=REMOTE),
+            Settings(llm_backend="openai", llm_model="m", llm_base_url=REMOTE),
             elsewhere,
             VAULTS,
             environment,

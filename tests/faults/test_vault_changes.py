@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.services.sync import SyncReport, embed_missing, synchronise
-from amem_cli.wiring import Workspace
+from amem_cli.index.sync import SyncReport, embed_missing, synchronise
+from amem_cli.workspace.workspace import Workspace
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.faults.index_states import rebuilt_dump

@@ -19,10 +19,12 @@ from typing import Any
 import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 with atheris.instrument_imports(include=["amem_cli"]):
-    from amem_cli.adapters.journal_folder import JournalFolder
-    from amem_cli.adapters.settings_file import write_value
-    from amem_cli.config import load
-    from amem_cli.core.errors import AmemError
+    from amem_cli.journal.files import JournalFolder
+    from amem_cli.settings import load_settings
+    from amem_cli.vault.settings_file import write_value
+
+    load = load_settings
+    from amem_cli.errors import AmemError
     from tests.fuzz import record_oracles, text_oracles
     from tests.fuzz.intent_oracles import only_notes_were_touched, settle
     from tests.fuzz.strategies import MARKS

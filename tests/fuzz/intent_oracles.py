@@ -6,10 +6,10 @@ import hashlib
 import os
 from pathlib import Path
 
-from amem_cli.adapters.change_store import JournaledChanges
-from amem_cli.adapters.journal_folder import JournalFolder
-from amem_cli.adapters.vault_folder import VaultFolder
-from amem_cli.core.errors import Problem
+from amem_cli.errors import Problem
+from amem_cli.journal.change_store import JournaledChanges
+from amem_cli.journal.files import JournalFolder
+from amem_cli.vault.folder import VaultFolder
 from tests.fuzz.folders import folder
 
 A_NOTE = b'---\nid: "20260101000000"\n---\nA note.\n'

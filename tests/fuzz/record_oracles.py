@@ -9,18 +9,23 @@ from typing import Any
 
 import pytest
 
-from amem_cli.core.answer_schema import AnswerRejected, read_answer, to_gbnf, to_json_schema
-from amem_cli.core.answer_shape import shape_of
-from amem_cli.core.construction import check_construction, construction_request
-from amem_cli.core.journal import from_record, to_record
-from amem_cli.core.json_lines import read_line
-from amem_cli.core.link_evidence import LinkCandidate
-from amem_cli.core.linking import check_linking
-from amem_cli.core.model_text import clean_line, quote_as_data
-from amem_cli.core.note import METADATA_FIELDS, RELATIONS, Note
-from amem_cli.core.ownership import ownership
-from amem_cli.core.tags import is_valid_tag
-from amem_cli.core.wikilinks import parse_link
+from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.exchange.source_records import read_line
+from amem_cli.journal.events import from_record, to_record
+from amem_cli.journal.ownership import ownership
+from amem_cli.markdown.links import parse_link
+from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.memory.describe import check_construction, construction_request
+from amem_cli.memory.link import check_linking
+from amem_cli.models.prompt_text import clean_line, quote_as_data
+from amem_cli.models.reply_schema import (
+    AnswerRejected,
+    read_answer,
+    shape_of,
+    to_gbnf,
+    to_json_schema,
+)
+from amem_cli.notes.note import METADATA_FIELDS, RELATIONS, Note
 
 NOTE = Note(
     path="notes/replica.md",

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from amem_cli.adapters.change_store import JournaledChanges
-from amem_cli.adapters.journal_folder import JournalFolder
-from amem_cli.adapters.vault_folder import VaultFolder
-from amem_cli.core.changes import NoteWrite
-from amem_cli.core.errors import AmemError
-from amem_cli.core.journal import Change, Event
-from amem_cli.core.proposals import Proposal
+from amem_cli.errors import AmemError
+from amem_cli.journal.change_store import JournaledChanges
+from amem_cli.journal.changes import NoteWrite
+from amem_cli.journal.events import Change, Event
+from amem_cli.journal.files import JournalFolder
+from amem_cli.journal.proposals import Proposal
+from amem_cli.vault.folder import VaultFolder
 from tests.fuzz import strategies
 from tests.fuzz.intent_oracles import A_NOTE, everything, only_notes_were_touched, settle
 from tests.hypothesis_profiles import examples

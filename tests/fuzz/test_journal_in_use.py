@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.services.sync import synchronise
+from amem_cli.index.sync import synchronise
 from tests.fuzz import strategies
 from tests.fuzz.folders import folder
 from tests.hypothesis_profiles import examples

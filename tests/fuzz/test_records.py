@@ -10,14 +10,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from amem_cli.adapters.attachment_folder import VaultAttachments
-from amem_cli.adapters.journal_folder import JournalFolder
-from amem_cli.adapters.record_files import JsonLines
-from amem_cli.adapters.settings_file import write_value
-from amem_cli.config import checked, keys, load, read_file, value_for
-from amem_cli.core.errors import AmemError, NotFoundError, Problem, SettingsError
-from amem_cli.core.journal import Event
-from amem_cli.services.import_notes import import_notes
+from amem_cli.errors import AmemError, NotFoundError, Problem, SettingsError
+from amem_cli.exchange.attachments import VaultAttachments
+from amem_cli.exchange.import_notes import import_notes
+from amem_cli.exchange.source_records import JsonLines
+from amem_cli.journal.events import Event
+from amem_cli.journal.files import JournalFolder
+from amem_cli.settings import (
+    checked_value,
+    load_settings,
+    parse_setting,
+    read_settings_file,
+    setting_keys,
+)
+from amem_cli.vault.settings_file import write_value
 from tests.fuzz import record_oracles, strategies
 from tests.fuzz.folders import folder
 from tests.hypothesis_profiles import examples
@@ -75,7 +81,7 @@ def test_odd_settings_are_read_or_refused(content: bytes, key: str, text: str) -
     settings_are_read_or_refused(content, key, text)
 
 
-@given(st.binary(max_size=200), st.sampled_from(sorted(keys())), st.text(max_size=20))
+@given(st.binary(max_size=200), st.sampled_from(sorted(setting_keys())), st.text(max_size=20))
 def test_any_settings_file_is_read_or_refused(content: bytes, key: str, text: str) -> None:
     settings_are_read_or_refused(content, key, text)
 
@@ -86,11 +92,11 @@ def settings_are_read_or_refused(content: bytes, key: str, text: str) -> None:
         path = root / "config.toml"
         path.write_bytes(content)
         try:
-            load(path, root / "none.toml", {})
+            load_settings(path, root / "none.toml", {})
         except (SettingsError, NotFoundError) as error:
             assert len(error.message.splitlines()) == 1
         try:
-            value = value_for(key, text)
+            value = parse_setting(key, text)
         except SettingsError:
             return
         try:
@@ -98,7 +104,7 @@ def settings_are_read_or_refused(content: bytes, key: str, text: str) -> None:
         except SettingsError:
             assert path.read_bytes() == content
             return
-        assert checked(key, read_file(path)[key]) == value
+        assert checked_value(key, read_settings_file(path)[key]) == value
 
 
 @examples(2)
@@ -154,6 +160,6 @@ def test_an_import_writes_within_the_vault_and_tells_of_the_rest(
 
 
 def test_the_errors_of_settings_are_the_programs_own() -> None:
-    for key in keys():
+    for key in setting_keys():
         with pytest.raises(AmemError):
-            checked(key, {"a": 1})
+            checked_value(key, {"a": 1})

@@ -9,26 +9,27 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from amem_cli.core.basic_memory import permalink, relations_in
-from amem_cli.core.duplicates import same_name, same_series, text_key
-from amem_cli.core.filenames import file_name, title_of
-from amem_cli.core.full_text import indexable_text
-from amem_cli.core.link_redirect import redirected
-from amem_cli.core.link_targets import retarget_links
-from amem_cli.core.literal_values import texts_in
-from amem_cli.core.logseq import convert_page
-from amem_cli.core.merging import text_beyond
-from amem_cli.core.model_text import quote_as_data
-from amem_cli.core.note_file import parse_note
-from amem_cli.core.passages import split_passages
-from amem_cli.core.redaction import redacted
-from amem_cli.core.snippets import snippet
-from amem_cli.core.source_dates import created_in_name
-from amem_cli.core.tags import normalise_tag
-from amem_cli.core.wikilinks import find_hashtags, find_links, plain_text
-from amem_cli.core.words import sentences, words
-from amem_cli.core.zk_notebook import zk_tags
-from amem_cli.rendering.output import printable
+from amem_cli.duplicates.compare import same_name, same_series, text_key
+from amem_cli.duplicates.merge_text import text_beyond
+from amem_cli.exchange.source import created_in_name, texts_in
+from amem_cli.exchange.source_logseq import convert_page
+from amem_cli.exchange.source_markdown import permalink, relations_in, zk_tags
+from amem_cli.index.full_text import indexable_text
+from amem_cli.language.safe_text import printable, redacted
+from amem_cli.language.words import sentences, words
+from amem_cli.markdown.links import (
+    find_hashtags,
+    find_links,
+    plain_text,
+    redirected,
+    retarget_links,
+)
+from amem_cli.markdown.tags import normalise_tag
+from amem_cli.models.prompt_text import quote_as_data
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.names import file_name, title_of
+from amem_cli.notes.passages import split_passages
+from amem_cli.search.search import snippet
 from tests.fuzz import record_oracles, strategies, text_oracles
 from tests.fuzz.growth import grows_in_proportion
 from tests.hypothesis_profiles import examples

@@ -11,23 +11,12 @@ from typing import Any
 
 import yaml
 
-from amem_cli.core.errors import HeaderRefused
-from amem_cli.core.filenames import (
-    MAX_NAME_BYTES,
-    conflict_copy,
-    file_name,
-    is_hidden,
-    title_of,
-    with_suffix,
-)
-from amem_cli.core.full_text import indexable_text, search_terms
-from amem_cli.core.header import find_fences, read_header
-from amem_cli.core.markdown_regions import blank_out, find_regions
-from amem_cli.core.note import OWNED_FIELDS
-from amem_cli.core.note_file import body_bytes, compose_note, edit_header, parse_note
-from amem_cli.core.passages import split_passages
-from amem_cli.core.snippets import snippet
-from amem_cli.core.tags import (
+from amem_cli.errors import HeaderRefused
+from amem_cli.index.full_text import indexable_text, search_terms
+from amem_cli.language.words import sentences, words
+from amem_cli.markdown.links import find_hashtags, find_links, format_link, parse_link, plain_text
+from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.markdown.tags import (
     MAX_TAG_LENGTH,
     is_valid_tag,
     leading_tag,
@@ -35,15 +24,20 @@ from amem_cli.core.tags import (
     normalise_tag,
     same_tag,
 )
-from amem_cli.core.wikilinks import (
-    find_hashtags,
-    find_links,
-    format_link,
-    parse_link,
-    plain_text,
+from amem_cli.notes.codec import body_bytes, compose_note, edit_header, parse_note
+from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.notes.names import (
+    MAX_NAME_BYTES,
+    conflict_copy,
+    file_name,
+    is_hidden,
+    title_of,
+    with_suffix,
 )
-from amem_cli.core.words import sentences, words
-from amem_cli.core.yaml_tree import Value, read_tree
+from amem_cli.notes.note import OWNED_FIELDS
+from amem_cli.notes.passages import split_passages
+from amem_cli.notes.yaml_tree import Value, read_tree
+from amem_cli.search.search import snippet
 
 Changes = Mapping[str, "str | list[str]"]
 _FORBIDDEN_IN_NAMES = frozenset('/\\:*?"<>|#^[]`\0')

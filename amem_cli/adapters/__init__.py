@@ -1,1 +1,0 @@
-"""One outside technology each, behind the ports of the core."""

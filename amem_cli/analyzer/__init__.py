@@ -1,0 +1,1 @@
+"""Metadata and links without a language model."""

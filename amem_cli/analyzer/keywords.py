@@ -1,0 +1,435 @@
+"""Candidate phrases of a text scored by its own statistics, after YAKE (Campos et al., 2020).
+
+Keywords of a note: its own phrases, chosen by statistics, meaning and variety. The choice among
+the phrases follows EmbedRank (Bennani-Smires et al., 2018): cosine to the note, and maximal
+marginal relevance against saying the same thing twice.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from amem_cli.analyzer.terms import is_everyday
+from amem_cli.data import word_set
+from amem_cli.language.words import (
+    TOKEN,
+    UNSPACED_RUN,
+    detect_language,
+    is_generic,
+    is_stopword,
+    is_unspaced,
+    sentences,
+    stem,
+    words,
+)
+from amem_cli.markdown.plain_text import prose
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
+
+_MAX_TEXT = 20_000
+_LONGEST_PHRASE = 3
+_LONGEST_WORD = 60
+_LENGTH_SCORE = {1: 1.0, 2: 1.25, 3: 1.2}
+_GAP_WITHIN_PHRASE = re.compile(r"[ \u00a0]{1,2}")
+_PAST = re.compile(r"[^e]ed$")
+_DERIVED_ENDINGS = ("ed", "ing", "ly")
+_KIND_SCORE = {
+    "name": 1.6,
+    "code": 1.5,
+    "noun": 1.2,
+    "word": 1.0,
+    "derived": 0.6,
+    "number": 0.4,
+    "everyday": 0.45,
+    "adjective": 0.4,
+    "generic": 0.15,
+}
+_PROPER = frozenset(("name", "code", "noun"))
+_UNSPACED_LENGTHS = (4, 3, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    word: str
+    kind: str
+    sentence: int
+    start: int
+    end: int
+    capital: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPhrase:
+    """A phrase of a text.
+
+    Attributes:
+        text: as the text spells it most often.
+        firm: of a shape that keywords have. A loose one (`callum drops`, a lone everyday word) is
+            of use only where there is no other.
+        opens: it opens a sentence, a list item or the title.
+    """
+
+    text: str
+    score: float
+    firm: bool = True
+    opens: bool = False
+
+
+def scored_phrases(text: str) -> list[ScoredPhrase]:
+    """Phrases of the text with their scores, best first; every one stands in the text as given.
+
+    A word weighs by its kind (name, identifier, noun, everyday word), its frequency, the sentences
+    it is spread over and how early it comes; a phrase by the mean of its words, its length and its
+    own frequency. Runs of Chinese, Japanese or Korean give repeated pieces of 2 to 4 characters.
+    Loose phrases come after the firm ones.
+    """
+    plain = prose(text[:_MAX_TEXT], with_code=True)
+    language = detect_language(plain)
+    lines = sentences(plain)
+    tokens = [_tokens(line, number, language) for number, line in enumerate(lines)]
+    tokens = _with_names_known(tokens)
+    weights = _word_weights(tokens)
+    spellings: dict[str, Counter[str]] = defaultdict(Counter)
+    first: dict[str, Sequence[_Token]] = {}
+    opening: set[str] = set()
+    for line, line_tokens in zip(lines, tokens, strict=True):
+        for members in _runs(line, line_tokens):
+            key = " ".join(stem(token.word) for token in members)
+            spellings[key][line[members[0].start : members[-1].end]] += 1
+            first.setdefault(key, members)
+            if members[0] is line_tokens[0]:
+                opening.add(key)
+    parts = _parts_only(spellings, first, language)
+    ranked = [
+        ScoredPhrase(
+            counts.most_common(1)[0][0],
+            _phrase_score(first[key], weights) * (1 + 0.2 * math.log(counts.total())),
+            _is_firm(first[key], language, counts.total()) and key not in parts,
+            key in opening,
+        )
+        for key, counts in spellings.items()
+    ]
+    ranked.extend(_unspaced_phrases(lines))
+    return sorted(
+        (phrase for phrase in ranked if phrase.text in text),
+        key=lambda phrase: (not phrase.firm, -phrase.score, phrase.text),
+    )
+
+
+def _tokens(line: str, number: int, language: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    for match in TOKEN.finditer(line):
+        written = match.group()
+        bare = written.removesuffix("'s").removesuffix("’s")
+        word = (words(bare) or [""])[0]
+        kind = _kind(bare, word, language, opens=not tokens)
+        end = match.start() + len(bare)
+        tokens.append(_Token(word, kind, number, match.start(), end, bare[:1].isupper()))
+    return tokens
+
+
+def _with_names_known(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
+    """The same, where a word that opens a sentence is a name if it is one elsewhere."""
+    names = {token.word for line in lines for token in line if token.kind == "name"}
+    return [
+        [
+            replace(token, kind="name") if token.word in names and token.kind == "word" else token
+            for token in line
+        ]
+        for line in lines
+    ]
+
+
+def _parts_only(
+    spellings: Mapping[str, Counter[str]], first: Mapping[str, Sequence[_Token]], language: str
+) -> set[str]:
+    """Keys of single words that never stand outside one and the same firm phrase."""
+    parts: set[str] = set()
+    for key, members in first.items():
+        count = spellings[key].total()
+        if len(members) > 1 and language != "de" and _is_firm(members, language, count):
+            own = (stem(token.word) for token in members)
+            parts |= {
+                each for each in own if each in spellings and spellings[each].total() == count
+            }
+    return parts
+
+
+def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
+    if is_unspaced(written) or len(written) > _LONGEST_WORD or not word:
+        return "stop"
+    if not any(character.isalpha() for character in word):
+        return "number"
+    if is_stopword(word, language) or len(word) < 2 or _is_unfit(written, word, language):
+        return "stop"
+    if is_generic(word):
+        return "generic"
+    if written[0].isdigit():
+        return "number"
+    if _is_identifier(written):
+        return "code"
+    return _kind_of_plain_word(written, word, language, opens=opens)
+
+
+def _is_unfit(written: str, word: str, language: str) -> bool:
+    if written[0].isupper() and any(map(str.isupper, written[1:])):
+        return False
+    return word in (word_set("unfit/de.txt") if language == "de" else _unfit_in_english())
+
+
+@cache
+def _unfit_in_english() -> frozenset[str]:
+    verbs = (form for verb in word_set("unfit/verbs.txt") for form in _forms(verb))
+    return word_set("unfit/verb_forms.txt") | word_set("unfit/modifiers.txt") | frozenset(verbs)
+
+
+def _forms(verb: str) -> tuple[str, str, str]:
+    """A regular verb with its third person and its past."""
+    if verb.endswith("y") and verb[-2] not in "aeiou":
+        return verb, verb[:-1] + "ies", verb[:-1] + "ied"
+    third = verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "z")) else "s")
+    return verb, third, verb.removesuffix("e") + "ed"
+
+
+def _is_identifier(written: str) -> bool:
+    has_digit = any(character.isdigit() for character in written)
+    has_inner_capital = any(character.isupper() for character in written[1:])
+    return "_" in written or has_digit or has_inner_capital
+
+
+def _kind_of_plain_word(written: str, word: str, language: str, *, opens: bool) -> str:
+    everyday = is_everyday(word)
+    if language == "de":
+        if written[0].isupper():
+            return "everyday" if everyday else "noun"
+        return "adjective"
+    if written[0].isupper() and not opens:
+        return "name"
+    if everyday:
+        return "everyday"
+    return "derived" if word.endswith(_DERIVED_ENDINGS) else "word"
+
+
+def _runs(line: str, tokens: Sequence[_Token]) -> Iterator[Sequence[_Token]]:
+    for first in range(len(tokens)):
+        for last in range(first, min(first + _LONGEST_PHRASE, len(tokens))):
+            token = tokens[last]
+            if token.kind == "stop":
+                break
+            if last > first:
+                gap = line[tokens[last - 1].end : token.start]
+                if _GAP_WITHIN_PHRASE.fullmatch(gap) is None:
+                    break
+            members = tokens[first : last + 1]
+            if _is_phrase(members) and not _cuts_a_name(line, tokens, first, last):
+                yield members
+
+
+def _is_phrase(members: Sequence[_Token]) -> bool:
+    kinds = {token.kind for token in members}
+    if len(members) > 1 and members[-1].kind in ("derived", "number", "adjective"):
+        return members[-1].word.endswith("ing")
+    if len(members) > 1 and _PAST.search(members[-1].word) and not members[-1].capital:
+        return False
+    return bool(kinds - {"number", "generic"})
+
+
+def _is_firm(members: Sequence[_Token], language: str, count: int) -> bool:
+    kinds = [token.kind for token in members]
+    if len({token.word for token in members}) < len(members) or kinds[0] == "number":
+        return False
+    if len(members) == 1:
+        if language == "de" and kinds[0] == "adjective":
+            return False
+        if kinds[0] == "derived" and not members[0].word.endswith("ing"):
+            return members[0].sentence == 0
+        return kinds[0] not in ("everyday", "generic") or members[0].sentence == 0 or count > 2
+    if _is_proper(members, kinds):
+        return True
+    if kinds[-1] in ("generic", "adjective"):
+        return False
+    if count > 1:
+        return True
+    return len(members) < _LONGEST_PHRASE and not set(kinds) & {"name", "code", "adjective"}
+
+
+def _is_proper(members: Sequence[_Token], kinds: Sequence[str]) -> bool:
+    """A name or a title: `Mr Voss`, `Dirty Harry`, `Kessler Antriebstechnik`."""
+    opens_with_capital = members[0].capital and kinds[0] in ("word", "everyday", "generic")
+    return (kinds[0] in _PROPER or opens_with_capital) and all(
+        kind in _PROPER for kind in kinds[1:]
+    )
+
+
+def _cuts_a_name(line: str, tokens: Sequence[_Token], first: int, last: int) -> bool:
+    return _is_one_name(line, tokens, first - 1) or _is_one_name(line, tokens, last)
+
+
+def _is_one_name(line: str, tokens: Sequence[_Token], left: int) -> bool:
+    """Whether the token at `left` and the one after it belong to one name."""
+    if left < 0 or left + 1 >= len(tokens):
+        return False
+    gap = line[tokens[left].end : tokens[left + 1].start]
+    return tokens[left].kind == tokens[left + 1].kind == "name" and gap == " "
+
+
+def _word_weights(lines: Sequence[Sequence[_Token]]) -> dict[str, float]:
+    where: dict[str, list[int]] = defaultdict(list)
+    best_kind: dict[str, float] = {}
+    for line in lines:
+        for token in line:
+            if token.kind != "stop":
+                key = stem(token.word)
+                where[key].append(token.sentence)
+                best_kind[key] = max(best_kind.get(key, 0.0), _KIND_SCORE[token.kind])
+    return {
+        key: best_kind[key]
+        * (1 + 0.5 * math.log(len(places)))
+        * (1 + len(set(places)) / max(1, len(lines)))
+        / (1 + 0.25 * math.log(1 + places[0]))
+        * min(1.0, 0.5 + len(key) / 12)
+        for key, places in where.items()
+    }
+
+
+def _phrase_score(members: Sequence[_Token], weights: dict[str, float]) -> float:
+    mean = sum(weights[stem(token.word)] for token in members) / len(members)
+    return mean * _LENGTH_SCORE[len(members)]
+
+
+def _unspaced_phrases(lines: Sequence[str]) -> list[ScoredPhrase]:
+    counts: Counter[str] = Counter()
+    first: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        for run in UNSPACED_RUN.findall(line):
+            for length in _UNSPACED_LENGTHS:
+                for start in range(len(run) - length + 1):
+                    piece = run[start : start + length]
+                    counts[piece] += 1
+                    first.setdefault(piece, number)
+    telling = [
+        piece
+        for piece, count in counts.items()
+        if (len(piece) == 2 or count > 1) and word_set("stopwords/zh.txt").isdisjoint(piece)
+    ]
+    return [
+        ScoredPhrase(
+            piece, _unspaced_score(piece, counts) / (1 + 0.25 * math.log(1 + first[piece]))
+        )
+        for piece in telling
+    ]
+
+
+def _unspaced_score(piece: str, counts: Counter[str]) -> float:
+    return (0.4 + math.log(1 + counts[piece])) * (1 + 0.2 * (len(piece) - 2) * (counts[piece] > 1))
+
+
+Encode = Callable[[Sequence[str]], "Vectors"]
+
+_MAX_PHRASE_TEXT = 20_000
+_CANDIDATES = 16
+_WORDS_PER_KEYWORD = 9
+_DIVERSITY = 0.2
+_SHARE_OF_STATISTICS = 0.6
+_FOR_OPENING = 0.2
+
+
+def candidate_phrases(text: str, limit: int = 20) -> list[str]:
+    """Phrases of the text that may be its keywords, the likeliest first, without an encoder.
+
+    Returns:
+        At most `limit` phrases in the text's own spelling, each of one to three words, that do not
+        repeat one another. Proper nouns, identifiers and hyphenated words stay whole.
+    """
+    chosen: list[str] = []
+    stems: list[frozenset[str]] = []
+    for phrase in (scored.text for scored in scored_phrases(text)):
+        if len(chosen) >= limit:
+            break
+        own = _stems(phrase)
+        if not any(_repeats(own, other) for other in stems):
+            chosen.append(phrase)
+            stems.append(own)
+    return chosen
+
+
+def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
+    """The keywords of a note, the most important first.
+
+    Args:
+        encode: texts to unit vectors; called once, with the text and at most 16 phrases.
+        limit: most keywords; a short note gets fewer, in proportion to its words.
+
+    Returns:
+        Distinct phrases that occur in the text; empty for a text without meaningful words.
+    """
+    scored = scored_phrases(text)[:_CANDIDATES]
+    # Better few keywords than a silly one.
+    scored = [phrase for phrase in scored if phrase.firm] or scored[:1]
+    wanted = min(limit, _wanted(text), len(scored))
+    if wanted <= 0:
+        return []
+    phrases = [phrase.text for phrase in scored]
+    vectors = encode([text[:_MAX_PHRASE_TEXT], *phrases])
+    near = _rescaled([float(value) for value in vectors[1:] @ vectors[0]])
+    statistics = _rescaled([phrase.score for phrase in scored])
+    relevance = [
+        _SHARE_OF_STATISTICS * statistic
+        + (1 - _SHARE_OF_STATISTICS) * meaning
+        + _FOR_OPENING * phrase.opens
+        for statistic, meaning, phrase in zip(statistics, near, scored, strict=True)
+    ]
+    return [phrases[i] for i in _varied(relevance, vectors[1:], phrases, wanted)]
+
+
+def _wanted(text: str) -> int:
+    length = sum(
+        len(match.group()) / 2 if is_unspaced(match.group()) else 1.0
+        for match in TOKEN.finditer(text[:_MAX_PHRASE_TEXT])
+    )
+    return math.ceil(length / _WORDS_PER_KEYWORD)
+
+
+def _rescaled(values: Sequence[float]) -> list[float]:
+    low, high = min(values), max(values)
+    return [(value - low) / (high - low) if high > low else 1.0 for value in values]
+
+
+def _varied(
+    relevance: Sequence[float], vectors: Vectors, phrases: Sequence[str], wanted: int
+) -> list[int]:
+    likeness = vectors @ vectors.T
+    stems = [_stems(phrase) for phrase in phrases]
+    chosen: list[int] = []
+
+    def marginal(i: int) -> float:
+        nearest = max((float(likeness[i, j]) for j in chosen), default=0.0)
+        return relevance[i] - _DIVERSITY * nearest
+
+    while len(chosen) < wanted:
+        free = [
+            i
+            for i in range(len(phrases))
+            if i not in chosen and not any(_repeats(stems[i], stems[j]) for j in chosen)
+        ]
+        if not free:
+            break
+        chosen.append(max(free, key=marginal))
+    return chosen
+
+
+def _stems(phrase: str) -> frozenset[str]:
+    if is_unspaced(phrase):
+        return frozenset(phrase)
+    return frozenset(map(stem, words(phrase)))
+
+
+def _repeats(one: frozenset[str], other: frozenset[str]) -> bool:
+    return 2 * len(one & other) >= min(len(one), len(other)) > 0

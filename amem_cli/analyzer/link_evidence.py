@@ -1,0 +1,341 @@
+"""What speaks for a link of a new note to each candidate: words, names, titles, neighbours.
+
+Which older notes a note might have to do with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from amem_cli.analyzer.keywords import candidate_phrases
+from amem_cli.analyzer.tags import general_names
+from amem_cli.analyzer.terms import DocumentFrequency, Term, mentions_title, note_terms, searchable
+from amem_cli.index.full_text import search_terms
+from amem_cli.index.port import MemoryIndex
+from amem_cli.index.records import NoteSummary
+from amem_cli.language.words import fold, stem, words
+from amem_cli.notes.note import Note
+from amem_cli.search.search import linked_paths
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
+
+_MAX_TERMS = 120
+_RELATIVES = 3
+_RAREST = 4.0
+_A_HANDFUL = 8
+_KIND_WEIGHT = {"name": 1.25, "code": 1.2, "noun": 1.0, "word": 0.8, "cjk": 0.6, "everyday": 0.3}
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCandidate:
+    """An older note that a new note might be linked to.
+
+    Attributes:
+        similarity: cosine of the two notes' vectors.
+        rank: place of the candidate among the new note's nearest, 0 = nearest.
+        reverse_rank: place of the new note among the candidate's nearest, None where it is not
+            among those that were looked at.
+        links: paths that the candidate is linked with, in either direction.
+    """
+
+    path: str
+    title: str
+    text: str
+    similarity: float
+    rank: int
+    reverse_rank: int | None = None
+    keywords: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    context: str = ""
+    created: str = ""
+    links: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTerm:
+    """A term that two notes share.
+
+    Attributes:
+        weight: rarity in the vault times the weight of the kind of word.
+        notes: how many notes of the vault hold it.
+    """
+
+    term: Term
+    weight: float
+    notes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for one link.
+
+    Attributes:
+        shared: shared terms, the weightiest first.
+        overlap: weight of the shared terms against the lengths of both notes.
+        title: weight of the title's words found in the other note, both directions.
+        mention: `full` where the candidate's whole title of several telling words stands in the
+            note, `word` where a rare one-word title does, else empty.
+        cosine: similarity of the vectors against the other candidates, in standard deviations.
+        mutual: 0..1, 1 where each note is the other's nearest.
+        support: how much the candidate's relatives among the candidates resemble the note too.
+        tags: shared tags, the rarer the heavier; negative where both have tags and share none.
+            Those of the built-in list of general ones count among a handful of candidates only.
+    """
+
+    shared: tuple[SharedTerm, ...]
+    overlap: float
+    title: float
+    mention: str
+    cosine: float
+    mutual: float
+    support: float
+    tags: float
+
+
+def rarity(notes: int, total: int) -> float:
+    """How telling a term of `notes` notes is: 0 where all have it, about 4 where only one has it.
+
+    The inverse document frequency, scaled so that the rarest term counts the same in every vault.
+    """
+    if total < 1:
+        return 0.0
+    share = math.log((total + 1) / max(notes, 1)) / math.log(total + 1)
+    return max(0.0, share * _RAREST)
+
+
+def gather_evidence(
+    note: Note,
+    candidates: Sequence[LinkCandidate],
+    *,
+    document_frequency: DocumentFrequency,
+    total: int,
+) -> list[Evidence]:
+    """The evidence for each candidate, in the candidates' order.
+
+    Args:
+        document_frequency: number of notes in the vault that hold a folded word (the new note may
+            be counted or not).
+        total: number of notes in the vault.
+    """
+    own = note_terms(note.title, note.body, note.keywords)
+    theirs = [note_terms(c.title, c.text, c.keywords) for c in candidates]
+    weights = _own_weights(own, theirs, document_frequency, total)
+    cosines = _standardised([candidate.similarity for candidate in candidates])
+    shared = [_shared_terms(own, other, weights) for other in theirs]
+    overlaps = [
+        _overlap(terms, len(own), len(other)) for terms, other in zip(shared, theirs, strict=True)
+    ]
+    supports = _supports(candidates, theirs, overlaps)
+    body = searchable(note.body)
+    return [
+        Evidence(
+            shared=shared[i],
+            overlap=overlaps[i],
+            title=_title_weight(note.title, candidate.title, own, theirs[i], weights),
+            mention=_mention(candidate.title, body, document_frequency, total),
+            cosine=cosines[i],
+            mutual=_mutual(candidate),
+            support=supports[i],
+            tags=_shared_tags(note, candidate, candidates),
+        )
+        for i, candidate in enumerate(candidates)
+    ]
+
+
+def _own_weights(
+    own: Mapping[str, Term],
+    theirs: Sequence[Mapping[str, Term]],
+    document_frequency: DocumentFrequency,
+    total: int,
+) -> dict[str, SharedTerm]:
+    shared_somewhere = [key for key in own if any(key in other for other in theirs)]
+    weights: dict[str, SharedTerm] = {}
+    for key in shared_somewhere[:_MAX_TERMS]:
+        term = own[key]
+        notes = max(2, document_frequency(term.word))
+        weights[key] = SharedTerm(term, rarity(notes, total) * _KIND_WEIGHT[term.kind], notes)
+    return weights
+
+
+def _shared_terms(
+    own: Mapping[str, Term], other: Mapping[str, Term], weights: Mapping[str, SharedTerm]
+) -> tuple[SharedTerm, ...]:
+    shared = [weights[key] for key in own if key in other and key in weights]
+    return tuple(sorted(shared, key=lambda entry: (-entry.weight, entry.term.word)))
+
+
+def _overlap(shared: Sequence[SharedTerm], own: int, other: int) -> float:
+    weight = sum(entry.weight**2 for entry in shared)
+    return weight / math.sqrt(max(own, 12) * max(other, 12))
+
+
+def _standardised(values: Sequence[float]) -> list[float]:
+    if not values:
+        return []
+    mean = sum(values) / len(values)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    # A list of one or two says little about what is usual, hence the floor.
+    return [(value - mean) / max(spread, 0.06) for value in values]
+
+
+def _mutual(candidate: LinkCandidate) -> float:
+    if candidate.reverse_rank is None:
+        return 0.0
+    return 1 / math.sqrt((1 + candidate.rank) * (1 + candidate.reverse_rank))
+
+
+def _title_weight(
+    title: str,
+    other_title: str,
+    own: Mapping[str, Term],
+    other: Mapping[str, Term],
+    weights: Mapping[str, SharedTerm],
+) -> float:
+    stems = {stem(word) for word in words(other_title) if stem(word) in own}
+    stems |= {stem(word) for word in words(title) if stem(word) in other}
+    return sum(weights[key].weight for key in stems if key in weights)
+
+
+def _mention(title: str, text: str, document_frequency: DocumentFrequency, total: int) -> str:
+    if not mentions_title(title, text, document_frequency, total):
+        return ""
+    return "full" if len(words(title)) > 1 or len(fold(title)) > 12 else "word"
+
+
+def _supports(
+    candidates: Sequence[LinkCandidate],
+    terms: Sequence[Mapping[str, Term]],
+    overlaps: Sequence[float],
+) -> list[float]:
+    subjects = [
+        {key for key, term in entry.items() if term.kind in ("name", "code", "noun", "word")}
+        for entry in terms
+    ]
+    usual = _standardised(overlaps)
+    supports: list[float] = []
+    for i, candidate in enumerate(candidates):
+        relatives = sorted(
+            (
+                (_likeness(subjects[i], subjects[j]) + 0.3 * _linked(candidate, other), usual[j])
+                for j, other in enumerate(candidates)
+                if j != i
+            ),
+            reverse=True,
+        )[:_RELATIVES]
+        supports.append(sum(score for _, score in relatives) / max(1, len(relatives)))
+    return supports
+
+
+def _likeness(one: set[str], other: set[str]) -> float:
+    return len(one & other) / math.sqrt(max(len(one), 8) * max(len(other), 8))
+
+
+def _linked(one: LinkCandidate, other: LinkCandidate) -> bool:
+    return other.path in one.links or one.path in other.links
+
+
+def _shared_tags(
+    note: Note, candidate: LinkCandidate, candidates: Sequence[LinkCandidate]
+) -> float:
+    # What half a vault may be about brings no two notes together, save in a vault of a handful.
+    ignored = general_names() if len(candidates) >= _A_HANDFUL else frozenset()
+    own, theirs = set(note.tags) - ignored, set(candidate.tags) - ignored
+    shared = own & theirs
+    uses = Counter(tag for other in candidates for tag in other.tags)
+    if not shared:
+        # A tag that no other note carries cannot be shared, so it says nothing when it is not.
+        both_usual = any(uses[tag] for tag in own) and any(uses[tag] > 1 for tag in theirs)
+        return -1.0 if both_usual else 0.0
+    return sum(rarity(uses[tag], len(candidates)) for tag in shared)
+
+
+REVERSE_DEPTH = 12
+PHRASES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class NearNote:
+    """An older note with what speaks for a link to it."""
+
+    summary: NoteSummary
+    evidence: LinkCandidate
+
+
+def near_notes(
+    index: MemoryIndex, path: str, text: str, vector: Vectors, limit: int
+) -> list[NearNote]:
+    """The nearest notes by meaning and by words, the nearest first.
+
+    Args:
+        path: the note itself, which is left out.
+        text: its text; vector: its enhanced embedding, shape (dimension,).
+    """
+    near = index.vectors.scores(vector, limit + 1)
+    terms = [term for phrase in candidate_phrases(text, PHRASES) for term in search_terms(phrase)]
+    said = index.text.keyword_scores(list(dict.fromkeys(terms)), limit + 1)
+    near.update(index.vectors.scores(vector, len(said), sorted(set(said) - set(near))))
+    near.pop(path, None)
+    order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
+    found = []
+    for rank, (other, similarity) in enumerate(order):
+        summary = index.notes.summary(other)
+        if summary is not None:
+            reverse = _reverse_rank(index, other, path, similarity) if rank < limit else None
+            found.append(NearNote(summary, _evidence(index, summary, similarity, rank, reverse)))
+    return found
+
+
+def at_best(
+    index: MemoryIndex, summaries: Sequence[NoteSummary], vector: Vectors
+) -> list[LinkCandidate]:
+    """Notes with what speaks for a link to each, as if it and the other were the nearest to each
+    other; which notes are that depends on the rest of the vault.
+
+    Args:
+        vector: the other note's enhanced embedding, shape (dimension,).
+    """
+    paths = [summary.path for summary in summaries]
+    near = index.vectors.scores(vector, len(paths), paths)
+    return [_evidence(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
+
+
+def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) -> int | None:
+    """The place of the note among the other one's nearest, by their similarity."""
+    vector = index.vectors.of_note(other)
+    if vector is None:
+        return None
+    nearest = index.vectors.scores(vector, REVERSE_DEPTH)
+    closer = [
+        each
+        for each, cosine in nearest.items()
+        if each not in (other, path) and cosine > similarity
+    ]
+    return len(closer) if len(closer) < REVERSE_DEPTH - 2 else None
+
+
+def _evidence(
+    index: MemoryIndex, note: NoteSummary, similarity: float, rank: int, reverse: int | None
+) -> LinkCandidate:
+    return LinkCandidate(
+        path=note.path,
+        title=note.title,
+        text="\n\n".join(index.text.passages(note.path)),
+        similarity=similarity,
+        rank=rank,
+        reverse_rank=reverse,
+        keywords=note.keywords,
+        tags=note.tags,
+        context=note.context,
+        created=note.created,
+        links=frozenset(linked_paths(index, note.path)),
+    )
+
+
+def older(notes: Iterable[NearNote], created: str) -> list[NearNote]:
+    """Those that were there first; a note without a date counts as old."""
+    return [note for note in notes if not note.summary.created or note.summary.created <= created]

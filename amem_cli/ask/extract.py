@@ -1,0 +1,141 @@
+"""An answer without a language model: the sentences that come nearest, and whether any is near
+enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from amem_cli.language.words import sentences
+from amem_cli.search.search import marks
+
+MOST_SENTENCES = 60
+MOST_QUOTED = 3
+LONGEST_QUOTE = 320
+_USUAL_QUOTE = 240
+# A further note is quoted where its best sentence is this near to the best of all.
+_NEXT_BEST = 0.75
+# A sentence is worth its cosine with the question, and these shares of what it holds of the
+# question's words and of the score of its note.
+_COVERAGE_SHARE = 0.5
+_WORTH_SHARE = 2.0
+
+# Fitted on questions of three vaults and two conversations, each also put to another one;
+# `benchmarks/ask.py --fit` shows how a vault fares that the fit has not seen.
+_NOTE_COSINE, _SENTENCE_COSINE, _COVERAGE, _OFFSET = 13.1, 10.6, 3.3, -4.6
+# Spread of the cosines of notes that have nothing to do with a question.
+_CHANCE = 0.08
+_WORDS_COVERAGE, _WORDS_OFFSET = 8.7, -2.8
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """How near the notes come to a question.
+
+    Attributes:
+        note_cosine: best cosine of a passage; None without an encoder.
+        sentence_cosine: best cosine of a sentence.
+        coverage: best share of the question's words, weighted by rarity, that one note holds.
+        notes: how many there are to choose from.
+    """
+
+    note_cosine: float | None
+    sentence_cosine: float
+    coverage: float
+    notes: int
+
+    @property
+    def chance(self) -> float:
+        """What the nearest of so many notes has of a cosine by chance alone."""
+        return _CHANCE * math.sqrt(2 * math.log(max(2, self.notes)))
+
+    @property
+    def score(self) -> float:
+        """Above nothing where the notes more likely hold an answer than not."""
+        if self.note_cosine is None:
+            return _WORDS_COVERAGE * self.coverage + _WORDS_OFFSET
+        return (
+            _NOTE_COSINE * (self.note_cosine - self.chance)
+            + _SENTENCE_COSINE * (self.sentence_cosine - self.chance)
+            + _COVERAGE * self.coverage
+            + _OFFSET
+        )
+
+    @property
+    def is_near(self) -> bool:
+        """Whether an answer is worth giving."""
+        return self.score >= 0
+
+
+def rarity(counts: Mapping[str, int], total: int) -> dict[str, float]:
+    """Weight of each term by the number of notes that hold it; one that none holds weighs most."""
+    return {term: math.log(1 + total / (count + 0.5)) for term, count in counts.items()}
+
+
+def coverage(held: Sequence[str], weights: Mapping[str, float]) -> float:
+    """Share of the weight of all terms that some of them have, 0..1."""
+    whole = sum(weights.values())
+    return sum(weights[term] for term in dict.fromkeys(held)) / whole if whole > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a source.
+
+    Attributes:
+        label: of its source.
+        place: its number among the sentences of the source.
+        coverage: share of the question's weighted words that it holds, 0..1.
+    """
+
+    label: str
+    place: int
+    text: str
+    coverage: float
+
+
+def sentences_of(label: str, text: str, weights: Mapping[str, float]) -> list[Sentence]:
+    """The sentences of a source, each with what it holds of the question."""
+    found = []
+    for place, sentence in enumerate(sentences(text)):
+        held = [term for term in weights if marks(sentence, [term])]
+        found.append(Sentence(label, place, sentence, coverage(held, weights)))
+    return found
+
+
+def nearest(
+    found: Sequence[Sentence], cosines: Sequence[float] | None, worth: Mapping[str, float]
+) -> list[Sentence]:
+    """The best sentence of each of the best sources, the nearest first, at most three.
+
+    Args:
+        cosines: of each sentence with the question; None goes by words alone.
+        worth: of each source by its label, 0..1, as the search found it.
+    """
+    near = cosines if cosines is not None else [0.0] * len(found)
+    values = [
+        max(0.0, cosine) + _COVERAGE_SHARE * each.coverage + _WORTH_SHARE * worth[each.label]
+        for each, cosine in zip(found, near, strict=True)
+    ]
+    order = sorted(range(len(found)), key=lambda at: (-values[at], at))
+    best: dict[str, int] = {}
+    for at in order:
+        best.setdefault(found[at].label, at)
+    least = _NEXT_BEST * values[order[0]] if order else 0.0
+    kept = [at for at in best.values() if values[at] > 0 and values[at] >= least]
+    return [found[at] for at in kept[:MOST_QUOTED]]
+
+
+def quotation(sentence: Sentence, found: Sequence[Sentence]) -> str:
+    """A sentence with those around it while they stay short, so that it can be understood."""
+    own = [each for each in found if each.label == sentence.label]
+    at = own.index(sentence)
+    first = last = at
+    text = sentence.text
+    for step in (1, -1):
+        neighbour = at + step
+        if 0 <= neighbour < len(own) and len(text) + len(own[neighbour].text) < _USUAL_QUOTE:
+            first, last = min(first, neighbour), max(last, neighbour)
+            text = " ".join(each.text for each in own[first : last + 1])
+    return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1].rstrip()}…"

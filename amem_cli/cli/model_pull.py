@@ -1,0 +1,190 @@
+"""`amem model pull` and `amem model rm`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amem_cli.cli.session import Session, session_of
+from amem_cli.terminal.progress import size, transfer_progress
+
+if TYPE_CHECKING:
+    from amem_cli.models.sources import HubModel, WebModel
+    from amem_cli.models.store import ModelStore, PulledModel
+    from amem_cli.terminal.progress import Transferred
+
+
+def pull(
+    context: typer.Context,
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A recommended model, OWNER/NAME[:FILE or :QUANTIZATION] of a hub, an https"
+            " address, or a file."
+        ),
+    ],
+    sha256: Annotated[
+        str, typer.Option("--sha256", help="Digest that the file must have, hexadecimal.")
+    ] = "",
+    name: Annotated[str, typer.Option("--name", help="Keep it under this name.")] = "",
+) -> None:
+    """Fetch a language model as a GGUF file, for all vaults of this machine.
+
+    An interrupted fetch goes on where it was when the command is called again. The file is checked
+    before it is kept; its digest is remembered, and checked before every use.
+
+    Examples:
+
+        amem model pull qwen3-4b
+
+        amem model pull bartowski/Qwen_Qwen3-4B-GGUF:Q4_K_M
+
+        amem model pull https://example.org/model.gguf --sha256 0123…
+
+        amem model pull ~/Downloads/model.gguf
+    """
+    from amem_cli.models.store import ModelStore
+
+    session = session_of(context)
+    store = ModelStore(os.environ)
+    with transfer_progress(session.output) as progress:
+        model, known = _pulled(store, source, sha256, name, progress)
+    document = {
+        "name": model.name,
+        "path": str(model.path),
+        "bytes": model.size,
+        "sha256": model.sha256,
+        "source": model.source,
+        "checked_against": known,
+    }
+    how = f"checked against {known}" if known else "its digest was not known before"
+    lines = [
+        f"{model.name}  {size(model.size)}  {model.path}",
+        f"sha256 {model.sha256} ({how})",
+        f"next: amem model use {model.name}",
+    ]
+    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
+
+
+def remove(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="A model that was fetched with `model pull`.")],
+) -> None:
+    """Delete a fetched language model.
+
+    A vault that uses it keeps its notes pending until it has another model.
+
+    Examples:
+
+        amem model rm Qwen_Qwen3-4B-Q4_K_M
+    """
+    from amem_cli.models.store import ModelStore
+
+    session = session_of(context)
+    store = ModelStore(os.environ)
+    _refuse_model_in_use(session, store, name)
+    model = store.remove(name)
+    document = {"name": model.name, "bytes": model.size}
+    text = f"deleted {model.name}, {size(model.size)}"
+    session.output.result(document, lambda _: session.output.plain(text))
+
+
+def _refuse_model_in_use(session: Session, store: ModelStore, name: str) -> None:
+    from amem_cli.errors import AmemError, UsageError
+
+    model = store.find(name)
+    try:
+        with session.workspace(sync=False) as workspace:
+            used = workspace.settings.llm_model
+    except AmemError:
+        # Fetched models belong to no vault, and none need be here.
+        return
+    if model is not None and used and Path(used).expanduser() == model.path:
+        raise UsageError(
+            f"this vault uses {model.name}", hint="First choose another: amem model use bundled"
+        )
+
+
+def _pulled(
+    store: ModelStore, text: str, sha256: str, name: str, progress: Transferred
+) -> tuple[PulledModel, str]:
+    """Fetch what a person named.
+
+    Returns:
+        The model, and what its digest was checked against: `--sha256`, `the hub`, `the list of
+        recommended models` or nothing.
+    """
+    from amem_cli.errors import UsageError
+    from amem_cli.models.download import Wanted
+    from amem_cli.models.sources import (
+        GGUF_ENDING,
+        HubModel,
+        checked_sha256,
+        file_name_of,
+        kept_name,
+        recommended,
+        refuse_format,
+        source_of,
+    )
+
+    given = checked_sha256(sha256)
+    wanted_name = kept_name(name.removesuffix(GGUF_ENDING) + GGUF_ENDING) if name else ""
+    path = Path(text).expanduser()
+    if path.is_file() and path.suffix:
+        refuse_format(path.name)
+        kept = wanted_name or kept_name(path.name)
+        model = store.copy(path, kept, sha256=given, progress=progress)
+        return model, "--sha256" if given else ""
+    choice = recommended(text)
+    meant: WebModel | HubModel | None = (
+        HubModel(choice.repository, choice.file) if choice else source_of(text)
+    )
+    if meant is None:
+        raise UsageError(
+            f"{text!r} is no file, address, repository or recommended model",
+            hint="amem model list shows the recommended ones; a repository is OWNER/NAME.",
+        )
+    if isinstance(meant, HubModel):
+        listed = choice.sha256 if choice else ""
+        return _from_hub(store, meant, given, listed, wanted_name, progress)
+    model = store.fetch(
+        Wanted(meant.url),
+        wanted_name or file_name_of(meant.url),
+        source=meant.url.partition("?")[0],
+        sha256=given,
+        progress=progress,
+    )
+    return model, "--sha256" if given else ""
+
+
+def _from_hub(
+    store: ModelStore,
+    meant: HubModel,
+    given: str,
+    listed: str,
+    name: str,
+    progress: Transferred,
+) -> tuple[PulledModel, str]:
+    from amem_cli.errors import ModelError
+    from amem_cli.models.download import hub_download, hub_files
+    from amem_cli.models.sources import chosen_file, kept_name
+
+    file = chosen_file(meant.repository, meant.pattern, hub_files(meant.repository))
+    expected = given or listed
+    if expected and file.sha256 and expected != file.sha256:
+        raise ModelError(
+            f"the hub's {file.name} is not the file of the expected digest: it has {file.sha256}",
+            hint="The repository changed, or the digest is of another file.",
+        )
+    model = store.fetch(
+        hub_download(meant.repository, file),
+        name or kept_name(file.name),
+        source=f"{meant.repository}:{file.name}",
+        sha256=expected or file.sha256,
+        progress=progress,
+    )
+    known = "--sha256" if given else "the list of recommended models" if listed else "the hub"
+    return model, known if expected or file.sha256 else ""

@@ -1,0 +1,193 @@
+"""`amem review`: decide on proposed changes of older notes, by keys or by options."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from amem_cli.cli.session import Session, session_of
+from amem_cli.errors import AmemError, SettingsError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.editing.review import Decisions, Waiting
+    from amem_cli.errors import Problem
+    from amem_cli.index.draft import FieldValue, VaultPorts
+
+KEYS = "[a]ccept  [r]eject  [e]dit  [s]kip  [A]ccept all of this note  [q]uit"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("review")(review)
+
+
+def review(
+    context: typer.Context,
+    note: Annotated[
+        str | None, typer.Argument(help="Only changes of this note, or because of it.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None, typer.Option(help="Accept the proposal with this id; may be repeated.")
+    ] = None,
+    reject: Annotated[
+        list[str] | None, typer.Option(help="Turn this proposal down; may be repeated.")
+    ] = None,
+    accept_all: Annotated[bool, typer.Option("--accept-all", help="Accept all of them.")] = False,
+    reject_all: Annotated[bool, typer.Option("--reject-all", help="Turn all down.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Show them, decide nothing.")] = False,
+) -> None:
+    """Decide on changes of older notes that wait (with `evolution.mode = "review"`).
+
+    On a terminal it steps through them; without one, or with --list, it shows them.
+
+    Examples:
+
+        amem review
+
+        amem review "Weekly review" --accept-all
+
+        amem review --accept 000641a2c3f --json
+    """
+    from amem_cli.editing.review import Decisions, waiting
+    from amem_cli.terminal.history import review_document, show_all_waiting, show_decisions
+
+    session = session_of(context)
+    by_options = bool(accept or reject or accept_all or reject_all)
+    if (accept_all and (reject_all or accept)) or (reject_all and reject):
+        raise UsageError("these options contradict each other", hint="amem review --help")
+    shown_only = listing or session.output.as_json or session.output.quiet
+    by_keys = not (by_options or shown_only) and _on_terminal()
+    with session.workspace() as workspace:
+        ports = workspace.ports
+        key = _key(ports, note)
+        problems: list[Problem] = []
+        if by_options:
+            decisions = _by_options(ports, key, accept, reject, accept_all, reject_all)
+        elif by_keys:
+            decisions = _by_keys(session, ports, key)
+        else:
+            decisions = Decisions()
+        left = waiting(ports, key, problems=problems)
+    session.output.problems(problems)
+    document = review_document(left, decisions)
+    if by_options or decisions != Decisions() or (by_keys and left):
+        session.output.result(document, lambda console: show_decisions(console, decisions))
+    else:
+        session.output.result(document, lambda console: show_all_waiting(console, left))
+    if decisions.problems:
+        raise typer.Exit(1)
+
+
+def _key(ports: VaultPorts, note: str | None) -> str:
+    from amem_cli.search.read import note_named
+
+    return note_named(ports.index, note).key if note else ""
+
+
+def _on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _by_options(
+    ports: VaultPorts,
+    key: str,
+    accept: list[str] | None,
+    reject: list[str] | None,
+    accept_all: bool,
+    reject_all: bool,
+) -> Decisions:
+    from amem_cli.editing.review import Decisions, chosen, waiting
+    from amem_cli.editing.review import accept as carry_out
+    from amem_cli.editing.review import reject as turn_down
+
+    # All names are looked up before anything is decided.
+    down = chosen(ports, reject or [])
+    down_ids = {each.proposal.id for each in down}
+    if accept_all:
+        up = [each for each in waiting(ports, key) if each.proposal.id not in down_ids]
+    else:
+        up = chosen(ports, accept or [])
+        both = [each.proposal.id for each in up if each.proposal.id in down_ids]
+        if both:
+            raise UsageError(f"{both[0]} cannot be both accepted and turned down")
+    if reject_all:
+        up_ids = {each.proposal.id for each in up}
+        down = [each for each in waiting(ports, key) if each.proposal.id not in up_ids]
+    decisions = turn_down(ports, down) if down else Decisions()
+    return decisions + carry_out(ports, up)
+
+
+def _by_keys(session: Session, ports: VaultPorts, key: str) -> Decisions:
+    """Step through the proposals; each decision is carried out at once."""
+    from amem_cli.editing.review import Decisions, accept, reject, waiting
+    from amem_cli.terminal.history import show_waiting
+
+    console = session.output.console()
+    total = Decisions()
+    steps = waiting(ports, key)
+    while steps:
+        step = steps.pop(0)
+        if step.outdated:
+            # It no longer fits; accepting records that and drops it.
+            total += accept(ports, [step])
+            continue
+        console.print()
+        show_waiting(console, step)
+        if step.blocked:
+            continue
+        choice = _choice(session, left=len(steps) + 1)
+        if choice == "q":
+            break
+        if choice == "r":
+            total += reject(ports, [step])
+        elif choice in ("a", "A"):
+            same = [each for each in steps if each.path == step.path] if choice == "A" else []
+            total += accept(ports, [step, *same])
+            done = {each.proposal.id for each in same}
+            steps = [each for each in steps if each.proposal.id not in done]
+        elif choice == "e":
+            total += _edited(session, ports, step)
+    return total
+
+
+def _choice(session: Session, *, left: int) -> str:
+    while True:
+        session.output.notice(f"{KEYS}   ({left} left)")
+        key = typer.getchar()
+        # No key at all is what a terminal gives that is gone.
+        if key in ("\x03", "\x04", ""):
+            raise KeyboardInterrupt
+        if key in tuple("arsqAeE"):
+            return "e" if key == "E" else key
+        session.output.notice("a key of: a r e s A q")
+
+
+def _edited(session: Session, ports: VaultPorts, step: Waiting) -> Decisions:
+    """Let the person write the value; one that cannot stand is told and the proposal waits."""
+    from amem_cli.cli.session import write_in_editor
+    from amem_cli.editing.review import Decisions, accept
+
+    assert step.change is not None
+    if step.proposal.link_change is not None:
+        session.output.notice("the change of a link is accepted or turned down; it still waits")
+        return Decisions()
+    value = step.change.after
+    text = value if isinstance(value, str) else "\n".join(value)
+    try:
+        written = write_in_editor(text + "\n")
+        edited = _value(step, written.splitlines())
+        if not edited:
+            raise SettingsError("nothing is left of it; the proposal still waits")
+        return accept(ports, [step], edited={step.proposal.id: edited})
+    except AmemError as error:
+        session.output.notice(error.message)
+        return Decisions()
+
+
+def _value(step: Waiting, lines: Sequence[str]) -> FieldValue:
+    filled = [line.strip() for line in lines if line.strip()]
+    is_list = isinstance(step.proposal.change.after, list)
+    return filled if is_list else " ".join(filled)

@@ -1,1 +1,0 @@
-"""The memory itself, pure: no files, clock, randomness, network or printing."""

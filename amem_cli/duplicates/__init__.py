@@ -1,0 +1,1 @@
+"""The same text twice: find and merge."""

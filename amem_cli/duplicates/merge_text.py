@@ -1,0 +1,259 @@
+"""What one note has beyond another, and how it is put below the other's text and properties."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from amem_cli.errors import HeaderRefused, SettingsError
+from amem_cli.markdown.footnotes import find_footnotes, with_own_footnotes
+from amem_cli.markdown.regions import find_regions
+from amem_cli.notes.codec import body_bytes, edit_header
+from amem_cli.notes.front_matter import BOM, Entry, Header, find_fences, read_header
+from amem_cli.notes.note import PropertyNames
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|\Z)")
+_LINE = re.compile(r"[^\n]*\n?")
+_TICKS = re.compile(r"`{3,}")
+_ALIASES = ("aliases", "alias")
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Lines of a text that belong together.
+
+    Attributes:
+        level: of a heading 1 to 6, else 0.
+    """
+
+    text: str
+    key: str
+    level: int
+
+
+def text_beyond(kept: str, other: str) -> str:
+    """The paragraphs of a text that another does not have, each under its own headings.
+
+    Paragraphs are the same where they differ only in blanks at the ends of lines, line endings and
+    the form of accents. Footnotes that both name alike and that say different things have new
+    labels. Lines end in LF; empty where there is nothing more.
+    """
+    kept, other = _with_line_feeds(kept), _with_line_feeds(other)
+    known = {block.key for block in _blocks(kept)}
+    blocks = list(_blocks(with_own_footnotes(other, kept)))
+    wanted = [block.key not in known for block in blocks]
+    # From the end: `open_above[level]` says that something wanted follows that a heading of the
+    # level would head.
+    open_above = [False] * 8
+    for at in range(len(blocks) - 1, -1, -1):
+        level = blocks[at].level
+        if level:
+            wanted[at] = wanted[at] or open_above[level]
+            open_above[level:] = [False] * (8 - level)
+        if wanted[at]:
+            open_above[: level or 8] = [True] * (level or 8)
+    texts = [block.text for block, want in zip(blocks, wanted, strict=True) if want]
+    return "\n\n".join(texts)
+
+
+def _with_line_feeds(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    footnotes = [(each.start, each.end) for each in find_footnotes(text)]
+    regions = [each for each in find_regions(text) if each.kind in ("fence", "comment")]
+    undivided = deque(sorted([*footnotes, *((each.start, each.end) for each in regions)]))
+    edges = {edge for span in footnotes for edge in span}
+    lines: list[str] = []
+    closing = 0
+    for match in _LINE.finditer(text):
+        line = match.group()
+        while undivided and undivided[0][0] < match.start():
+            closing = max(closing, undivided.popleft()[1])
+        inside = match.start() < closing
+        heading = None if inside else _HEADING.match(line)
+        if heading or (not inside and (not line.strip() or match.start() in edges)):
+            yield from _block(lines)
+            lines = []
+        if heading:
+            yield from _block([line], len(heading[1]))
+        elif inside or line.strip():
+            lines.append(line)
+    yield from _block(lines)
+
+
+def _block(lines: Sequence[str], level: int = 0) -> Iterator[_Block]:
+    text = "".join(lines).strip("\n")
+    if text.strip():
+        bare = "\n".join(line.rstrip() for line in text.split("\n"))
+        yield _Block(text, unicodedata.normalize("NFC", bare), level)
+
+
+def without_title(text: str, titles: Collection[str]) -> str:
+    """A text without a heading of level 1 that opens it and says no more than the note's name."""
+    opening = text.lstrip("\ufeff \t\r\n")
+    line, _, rest = opening.partition("\n")
+    heading = _HEADING.match(line)
+    if heading is None or heading[1] != "#":
+        return text
+    name = _folded(line.strip().strip("#"))
+    return rest if name in {_folded(title) for title in titles} else text
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def appended(kept: str, title: str, day: str, properties: str, beyond: str) -> str:
+    """A text with that of another note below it, under a rule and a heading.
+
+    Args:
+        kept: stays as it is, at the beginning of what is returned.
+        day: of the other note, or empty.
+        properties: YAML of the other note's properties that found no place in the header.
+
+    Raises:
+        SettingsError: `kept` ends within a code block or a comment, which would swallow the rest.
+    """
+    ending = "\r\n" if kept.count("\r\n") * 2 > kept.count("\n") else "\n"
+    heading = f"## {' '.join(title.split())}" + (f" ({day})" if day else "")
+    parts = [heading]
+    if properties:
+        longest = max((len(run) for run in _TICKS.findall(properties)), default=2)
+        fence = "`" * (longest + 1)
+        parts.append(f"{fence}yaml\n{properties.strip()}\n{fence}")
+    if beyond.strip():
+        parts.append(beyond)
+    below = "\n\n".join(parts).replace("\r\n", "\n").rstrip("\n") + "\n"
+    if not kept.strip():
+        return kept + below.replace("\n", ending)
+    gap = "\n" if kept.endswith("\n") else "\n\n"
+    whole = kept + f"{gap}---\n\n{below}".replace("\n", ending)
+    if any(each.start < len(kept) < each.end for each in find_regions(whole)):
+        raise SettingsError(
+            "the text of the note that is kept ends within a code block or a comment",
+            hint="Close it in an editor, then merge again.",
+        )
+    return whole
+
+
+def alias_property(raw: bytes) -> str:
+    """The name under which a note keeps its aliases, or would keep them."""
+    header = _header(raw)
+    names = [entry.name for entry in header.entries] if header else []
+    plural = [name for name in names if name.casefold() == _ALIASES[0]]
+    return plural[0] if plural else _ALIASES[0]
+
+
+def united_properties(kept: bytes, other: bytes, names: PropertyNames) -> tuple[bytes, str]:
+    """A note with the properties of another that it lacks, as they are written there.
+
+    The program's own fields, titles, aliases and `private` are left to the caller.
+
+    Returns:
+        The new bytes, and as YAML the properties of the other that say something else in `kept`.
+    """
+    theirs, ours = _header(other), _header(kept)
+    if theirs is None:
+        return kept, ""
+    here = {entry.name.casefold(): entry for entry in ours.entries} if ours else {}
+    handled = {getattr(names, field).casefold() for field in names.__slots__}
+    handled |= {*_ALIASES, "title", "private", *(("tag",) if names.tags == "tags" else ())}
+    missing: list[str] = []
+    differing: list[str] = []
+    for entry in theirs.entries:
+        name = entry.name.casefold()
+        if name in handled:
+            continue
+        if name not in here:
+            missing.append(_source(theirs, entry))
+        elif entry.value.meaning() != here[name].value.meaning():
+            differing.append(_source(theirs, entry))
+    if missing:
+        try:
+            kept = _with_entries(kept, missing)
+        except HeaderRefused:
+            differing = [*missing, *differing]
+    return kept, "".join(differing)
+
+
+def _header(raw: bytes) -> Header | None:
+    fences = find_fences(raw)
+    return read_header(raw, fences) if fences else None
+
+
+def _source(header: Header, entry: Entry) -> str:
+    """The lines of a property, up to the next one, with LF."""
+    starts = [header.text.rfind("\n", 0, each.start) + 1 for each in header.entries]
+    at = header.entries.index(entry)
+    end = starts[at + 1] if at + 1 < len(starts) else len(header.text)
+    text = header.text[starts[at] : end].replace("\r\n", "\n")
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _with_entries(raw: bytes, sources: Sequence[str]) -> bytes:
+    fences = find_fences(raw)
+    if fences is None:
+        mark = BOM if raw.startswith(BOM) else b""
+        raw = mark + b"---\n---\n" + raw[len(mark) :]
+        fences = find_fences(raw)
+        assert fences is not None
+    before = read_header(raw, fences)
+    if before.indent:
+        raise HeaderRefused("the header is indented", line=2, hint="")
+    added = "".join(sources).replace("\n", before.line_ending)
+    end = fences.text_end
+    gap = "" if raw[:end].endswith(b"\n") else before.line_ending
+    after = raw[:end] + (gap + added).encode("utf-8") + raw[end:]
+    fresh = find_fences(after)
+    if fresh is None or after[fresh.body_start :] != raw[fences.body_start :]:
+        raise HeaderRefused("the header would end elsewhere", line=1, hint="")
+    read = read_header(after, fresh)
+    known = [(entry.name, entry.value.meaning()) for entry in before.entries]
+    wanted = [item for source in sources for item in _meanings(source)]
+    if [(entry.name, entry.value.meaning()) for entry in read.entries] != known + wanted:
+        raise HeaderRefused("the properties would read otherwise", line=1, hint="")
+    return after
+
+
+def _meanings(source: str) -> list[tuple[str, object]]:
+    header = _header(f"---\n{source}---\n".encode())
+    return [(entry.name, entry.value.meaning()) for entry in header.entries] if header else []
+
+
+def redirected_properties(
+    raw: bytes, names: PropertyNames, redirect: Callable[[str], str]
+) -> bytes:
+    """A note with other links in the properties that are not the program's own.
+
+    Raises:
+        HeaderRefused: a property cannot be edited without risk.
+    """
+    header = _header(raw)
+    own = {getattr(names, field) for field in names.__slots__}
+    changes: dict[str, str | Sequence[str]] = {}
+    for entry in header.entries if header else ():
+        if entry.name in own or entry.value.kind == "mapping":
+            continue
+        value = entry.value
+        if value.kind == "scalar":
+            text = header.text_of(value) if header and value.is_string else None
+            if text is not None and redirect(text) != text:
+                changes[entry.name] = redirect(text)
+            continue
+        texts = header.texts_of(value) if header else None
+        if texts is not None and any(redirect(text) != text for text in texts):
+            changes[entry.name] = list(dict.fromkeys(map(redirect, texts)))
+    return edit_header(raw, changes, names) if changes else raw
+
+
+def text_of_body(raw: bytes) -> str | None:
+    """The text below a note's header; None where it is not UTF-8."""
+    try:
+        return body_bytes(raw).decode("utf-8")
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,1 @@
+"""What a person does to notes: add, change, undo, review."""

@@ -1,0 +1,178 @@
+"""Reads the SQLite files of Chroma and mem0 from a copy, never their programs' code."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from amem_cli.errors import Problem, SettingsError
+from amem_cli.exchange.source import SourceNote, moment_in
+from amem_cli.exchange.source_records import RecordSource, amem_note, mem0_note, memories_in_history
+
+MAX_DATABASE_BYTES = 8 * 1024 * 1024 * 1024
+MAX_VALUE = 2 * 1024 * 1024
+MAX_FIELDS = 1000
+
+_CHROMA_TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
+_DOCUMENT = "chroma:document"
+# Text is asked for as bytes, since a file may call anything text.
+_COLLECTIONS = (
+    "SELECT id, CAST(name AS BLOB) FROM collections ORDER BY name = 'memories' DESC, name"
+)
+_ITEMS = (
+    "SELECT e.id, CAST(e.embedding_id AS BLOB), CAST(e.created_at AS BLOB) FROM embeddings e"
+    " JOIN segments s ON s.id = e.segment_id WHERE s.collection = ? ORDER BY e.id"
+)
+_FIELDS = (
+    "SELECT CAST(key AS BLOB),"
+    " CASE WHEN length(string_value) <= ?2 THEN CAST(string_value AS BLOB) END,"
+    " coalesce(CAST(int_value AS INTEGER), CAST(float_value AS REAL)), length(string_value)"
+    " FROM embedding_metadata WHERE id = ?1 LIMIT ?3"
+)
+_HISTORY = (
+    "SELECT CAST(memory_id AS BLOB),"
+    " CASE WHEN length(new_memory) <= ?1 THEN CAST(new_memory AS BLOB) END, CAST(event AS BLOB),"
+    " CAST(created_at AS BLOB), CAST(is_deleted AS INTEGER){more}"
+    " FROM history ORDER BY created_at, updated_at, rowid"
+)
+
+
+def tables_of(path: Path) -> frozenset[str]:
+    """Names of the tables of a SQLite file.
+
+    Raises:
+        SettingsError: it is none, or cannot be read.
+    """
+    with _copy_of(path) as db:
+        return _tables(db)
+
+
+class ChromaCollection(RecordSource):
+    """All collections of a Chroma database; `memories` is A-MEM's.
+
+    Args:
+        path: the file `chroma.sqlite3`.
+    """
+
+    kind = "chroma"
+
+    def notes(self, problems: list[Problem]) -> Iterator[SourceNote]:
+        """The documents in the order in which they were added."""
+        with _copy_of(self.path) as db:
+            missing = _CHROMA_TABLES - _tables(db)
+            if missing:
+                raise SettingsError(
+                    f"{self.path} is no Chroma database: it has no table {sorted(missing)[0]}",
+                    hint="Chroma writes such files from version 0.4 on.",
+                )
+            for collection, name in _read(db, _COLLECTIONS):
+                for number, item, added in _read(db, _ITEMS, collection):
+                    place = f"{self.path.name}:{name or ''}"
+                    record = _metadata(db, number)
+                    record.setdefault("id", item)
+                    record["content"] = record.pop(_DOCUMENT, None) or record.get("content")
+                    for note in self._taken(amem_note, record, place, number, problems):
+                        yield replace(note, created=note.created or moment_in(str(added)))
+
+
+class Mem0History(RecordSource):
+    """The history of mem0, of which the last text of each memory is taken.
+
+    Args:
+        path: the file `history.db`.
+    """
+
+    kind = "mem0"
+
+    def notes(self, problems: list[Problem]) -> Iterator[SourceNote]:
+        """The memories that were not deleted, in the order in which they were first written."""
+        with _copy_of(self.path) as db:
+            known = {row[1] for row in db.execute("PRAGMA table_info(history)")}
+            names = ["memory_id", "new_memory", "event", "created_at", "is_deleted"]
+            if not known.issuperset(names):
+                raise SettingsError(f"{self.path} is no history of mem0")
+            more = [name for name in ("actor_id", "role") if name in known]
+            sql = _HISTORY.format(more="".join(f", CAST({name} AS BLOB)" for name in more))
+            rows = _read(db, sql, MAX_VALUE)
+            records = (dict(zip([*names, *more], row, strict=True)) for row in rows)
+            for number, record in enumerate(memories_in_history(records), 1):
+                yield from self._taken(mem0_note, record, self.path.name, number, problems)
+
+
+def _metadata(db: apsw.Connection, number: int) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    for key, text, amount, length in _read(db, _FIELDS, number, MAX_VALUE, MAX_FIELDS):
+        if isinstance(key, str):
+            if text is None and length:
+                # The text of a note that is too large is not cut: it is told as missing.
+                continue
+            record[key] = text if text is not None else amount
+    return record
+
+
+def _read(db: apsw.Connection, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
+    """Rows with bytes as text; None for what is not UTF-8."""
+    for row in db.execute(sql, values):
+        yield tuple(_record_text(value) if isinstance(value, bytes) else value for value in row)
+
+
+def _record_text(value: bytes) -> str | None:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _tables(db: apsw.Connection) -> frozenset[str]:
+    sql = "SELECT CAST(name AS BLOB) FROM sqlite_master WHERE type = 'table'"
+    return frozenset(str(row[0]) for row in _read(db, sql))
+
+
+@contextlib.contextmanager
+def _copy_of(path: Path) -> Iterator[apsw.Connection]:
+    """A database, opened from a copy with what its program has not yet put into the main file.
+
+    Raises:
+        SettingsError: it cannot be copied or is no usable database.
+    """
+    with tempfile.TemporaryDirectory(prefix="amem-import-") as folder:
+        copy = Path(folder) / "copy.db"
+        try:
+            if path.stat().st_size > MAX_DATABASE_BYTES:
+                raise SettingsError(f"{path} is larger than 8 GiB")
+            shutil.copyfile(path, copy)
+            log = path.with_name(path.name + "-wal")
+            if log.is_file() and not log.is_symlink():
+                shutil.copyfile(log, copy.with_name(copy.name + "-wal"))
+        except OSError as error:
+            raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+        try:
+            with contextlib.closing(_open(copy)) as db:
+                yield db
+        except apsw.Error as error:
+            raise SettingsError(
+                f"{path} cannot be read as a database: {error}", hint="Copy it from a backup."
+            ) from None
+
+
+def _open(copy: Path) -> apsw.Connection:
+    """The copy, in which nothing that its schema names is run."""
+    if copy.with_name(copy.name + "-wal").exists():
+        db = apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READWRITE)
+    else:
+        uri = f"{copy.as_uri()}?immutable=1&mode=ro"
+        db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    for name in ("SQLITE_DBCONFIG_DEFENSIVE", "SQLITE_DBCONFIG_ENABLE_TRIGGER"):
+        db.config(getattr(apsw, name), int(name.endswith("DEFENSIVE")))
+    for name in ("SQLITE_DBCONFIG_TRUSTED_SCHEMA", "SQLITE_DBCONFIG_ENABLE_VIEW"):
+        db.config(getattr(apsw, name), 0)
+    db.pragma("cell_size_check", True)
+    db.pragma("query_only", True)
+    return db

@@ -1,0 +1,212 @@
+"""What is worth knowing of a network of notes at a glance.
+
+The network of a vault, looked over together with what the journal tells of its growth.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+from amem_cli.graph.clusters import Cluster, cluster_of, clusters
+from amem_cli.graph.graph import public, vault_graph
+from amem_cli.language.dates import parse_moment
+from amem_cli.notes.note import SUPERSEDING
+
+if TYPE_CHECKING:
+    from amem_cli.graph.graph import Edge, Graph
+    from amem_cli.index.draft import VaultPorts
+    from amem_cli.index.port import MemoryIndex
+    from amem_cli.journal.events import Event
+
+# Days over which growth is told: the first span in which something happened.
+GROWTH_SPANS = (7, 30)
+_LEAST_CLUSTERS_OF_A_BRIDGE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MissingNote:
+    """A note that does not exist and that others link to.
+
+    Attributes:
+        target: as the links name it.
+        sources: paths of the notes with the link.
+    """
+
+    target: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What came into the vault in the last days.
+
+    Attributes:
+        days: how many days back; 0 where nothing came.
+        notes: paths of new notes with the day of each (ISO 8601), newest first.
+        links: how many links that the journal knows were made, by `machine` and `person`.
+        gaining: paths of older notes that got links, with how many; most first.
+    """
+
+    days: int = 0
+    notes: tuple[tuple[str, str], ...] = ()
+    links: Mapping[str, int] | None = None
+    gaining: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A network in figures and examples.
+
+    Attributes:
+        hubs: the most linked notes with their degree.
+        bridges: notes whose links reach several clusters beside their own, with how many.
+        orphans: notes without a link, those written last first.
+        missing: what broken links lead to, the most wanted first.
+        disputes: links by which a note contradicts or supersedes another.
+    """
+
+    graph: Graph
+    hubs: tuple[tuple[str, int], ...]
+    clusters: tuple[Cluster, ...]
+    bridges: tuple[tuple[str, int], ...]
+    orphans: tuple[str, ...]
+    missing: tuple[MissingNote, ...]
+    disputes: tuple[Edge, ...]
+    growth: Growth
+
+
+def overview(graph: Graph, growth: Growth) -> Overview:
+    """Look over a network."""
+    found = clusters(graph)
+    notes = graph.nodes
+    return Overview(
+        graph=graph,
+        hubs=tuple(graph.hubs(len(notes))),
+        clusters=tuple(found),
+        bridges=tuple(_bridges(graph, found)),
+        orphans=tuple(
+            sorted(graph.orphans(), key=lambda path: notes[path].created or "", reverse=True)
+        ),
+        missing=tuple(_missing(graph)),
+        disputes=tuple(edge for edge in graph.edges if edge.relation in SUPERSEDING),
+        growth=growth,
+    )
+
+
+def _bridges(graph: Graph, found: Sequence[Cluster]) -> list[tuple[str, int]]:
+    group = cluster_of(found)
+    reached = {
+        path: len({group[other] for other in near if other in group} - {group.get(path, -1)})
+        for path, near in graph.neighbours().items()
+    }
+    joining = [
+        (path, count) for path, count in reached.items() if count >= _LEAST_CLUSTERS_OF_A_BRIDGE - 1
+    ]
+    return sorted(joining, key=lambda item: (-item[1], item[0]))
+
+
+def _missing(graph: Graph) -> list[MissingNote]:
+    sources: dict[str, list[str]] = defaultdict(list)
+    for link in graph.broken:
+        sources[link.target].append(link.source)
+    order = sorted(sources.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [MissingNote(target, tuple(where)) for target, where in order]
+
+
+def growth(graph: Graph, events: Iterable[Event], now: datetime) -> Growth:
+    """What grew lately: by the dates of the notes, and by the journal for links.
+
+    Args:
+        events: the journal's, oldest first, of the longest of `GROWTH_SPANS` at least.
+        now: with its time zone.
+    """
+    told = list(events)
+    for days in GROWTH_SPANS:
+        found = _growth_since(graph, told, now, days)
+        if found.notes or any((found.links or {}).values()):
+            return found
+    return Growth()
+
+
+def _growth_since(graph: Graph, events: Iterable[Event], now: datetime, days: int) -> Growth:
+    since = now - timedelta(days=days)
+    new = sorted(
+        (
+            (note.created, path)
+            for path, note in graph.nodes.items()
+            if note.created and since <= _moment(note.created, now) <= now
+        ),
+        reverse=True,
+    )
+    fresh = {path for _, path in new}
+    made = _links_made(event for event in events if since <= _moment(event.time, now))
+    links = {who: sum(by == who for by in made.values()) for who in ("machine", "person")}
+    by_key = {note.key: path for path, note in graph.nodes.items()}
+    gained: dict[str, int] = defaultdict(int)
+    for key, _ in made:
+        path = by_key.get(key)
+        if path is not None and path not in fresh:
+            gained[path] += 1
+    gaining = sorted(gained.items(), key=lambda item: (-item[1], item[0]))
+    notes = tuple((path, created[:10]) for created, path in new)
+    return Growth(days, notes, links, tuple(gaining))
+
+
+def _links_made(events: Iterable[Event]) -> dict[tuple[str, str], str]:
+    """Who made the links that were not there before and were not taken back, by note and text."""
+    made: dict[tuple[str, str], str] = {}
+    for event in events:
+        for change in event.changes:
+            if change.field != "links" or event.kind in ("baseline", "reject"):
+                continue
+            key = event.note or event.path
+            before, after = set(change.before or ()), set(change.after or ())
+            for text in before - after:
+                made.pop((key, text), None)
+            for text in after - before:
+                made[key, text] = event.by
+    return made
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    """A moment in time; a text without a zone is of the reader's, one that is no date long ago."""
+    try:
+        moment = parse_moment(text)
+    except ValueError:
+        return datetime.min.replace(tzinfo=timezone.utc)
+    return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo or timezone.utc)
+
+
+_EVENTS_AT_ONCE = 500
+
+
+def vault_overview(ports: VaultPorts, *, private: bool = True) -> Overview:
+    """Hubs, clusters, orphans, broken links and growth of the vault.
+
+    Args:
+        private: private notes count too.
+    """
+    graph = vault_graph(ports.index)
+    now = ports.clock.now()
+    events = _latest_events(ports.index, now)
+    if not private:
+        hidden = {note.key for note in graph.nodes.values() if note.private}
+        events = [event for event in events if (event.note or event.path) not in hidden]
+        graph = public(graph)
+    return overview(graph, growth(graph, events, now))
+
+
+def _latest_events(index: MemoryIndex, now: datetime) -> list[Event]:
+    """The journal's events of the longest span, and some older ones."""
+    since = (now - timedelta(days=max(GROWTH_SPANS))).isoformat()
+    limit = _EVENTS_AT_ONCE
+    while True:
+        events = index.events.read(limit=limit)
+        # Times differ in their zone by less than the day that this leaves.
+        if len(events) < limit or events[0].time[:10] < since[:10]:
+            return events
+        limit *= 4

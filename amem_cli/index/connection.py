@@ -1,0 +1,360 @@
+"""One connection to the index file, which is made anew if it is not the one it should be."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from amem_cli.errors import IndexFault
+from amem_cli.index import file as index_file
+from amem_cli.index.file import DAMAGE, UNWRITABLE, Missing, Unusable
+
+if TYPE_CHECKING:
+    import tempfile
+
+# Rows of a long answer that are read at a time.
+_PORTION = 512
+_PERMISSIONS_HINT = "Check permissions and space of the vault's .amem folder."
+
+
+class IndexDamaged(IndexFault):
+    """The index's content makes no sense; it is set aside when it is next opened or used."""
+
+
+class IndexConnection:
+    """One connection to the index file, shared by the threads of one process.
+
+    If the file cannot be written, a temporary copy takes its place (`temporary`); a file that
+    cannot be used is set aside and made anew.
+
+    Args:
+        notify: gets one line about either.
+        refill: brings an index that was opened anew in the middle of the work in step with the
+            vault.
+
+    Raises:
+        IndexFault: there is no room for an index anywhere.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        notify: Callable[[str], None] | None = None,
+        refill: Callable[[], object] | None = None,
+    ) -> None:
+        self.path = path
+        self.temporary = False
+        self._notify = notify
+        self._refill = refill
+        self._refilling = False
+        self._copies: tempfile.TemporaryDirectory[str] | None = None
+        self._lock = threading.RLock()
+        self._depth = 0
+        try:
+            try:
+                path.parent.mkdir(exist_ok=True)
+                self._open()
+            except (OSError, *UNWRITABLE) as error:
+                self._open_copy(error)
+        except (OSError, apsw.Error, UnicodeEncodeError) as error:
+            raise _cannot_open(path, error) from None
+
+    def _open(self) -> None:
+        try:
+            self._connect()
+        except (Unusable, *DAMAGE):
+            with self._replacing():
+                try:
+                    self._connect()
+                except (Unusable, *DAMAGE) as error:
+                    if not isinstance(error, Missing):
+                        self._tell(f"the index was not usable and is made anew ({error})")
+                    self._make_anew()
+
+    def _open_copy(self, reason: Exception) -> None:
+        import tempfile
+
+        self._copies = tempfile.TemporaryDirectory(prefix="amem-index-")
+        self.temporary = True
+        why = getattr(reason, "strerror", None) or str(reason)
+        self._tell(f"cannot write {self.path} ({why}); working on a temporary copy")
+        self.path = index_file.copy_index(self.path, Path(self._copies.name))
+        self._open()
+
+    def _connect(self) -> None:
+        file, *_ = index_file.stats(self.path)
+        # A connection that was there before is closed with the last answer that is read from it; it
+        # cannot touch what is at the path any more.
+        self._db, self._reached = index_file.open_index(self.path)
+        # Until it was open, the last other process could delete the log and its shared memory.
+        self._stats = (file, *index_file.stats(self.path)[1:])
+        self._damaged = False
+        self._vectors_ready = False
+
+    def _make_anew(self) -> None:
+        """Set aside what is there and go over to an empty index; use counters are taken along."""
+        counters = index_file.use_counters(self.path)
+        index_file.set_aside(self.path)
+        index_file.create_index(self.path)
+        self._connect()
+        with index_file.immediate(self._db):
+            self._db.executemany("INSERT OR IGNORE INTO usage VALUES(?, ?, ?)", counters)
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """One write transaction; a nested one joins it, other threads wait.
+
+        Raises:
+            IndexFault: there is no space, or another process keeps the index busy; nothing was
+                changed.
+        """
+        with self._lock:
+            self.keep_current()
+            self._depth += 1
+            try:
+                if self._depth > 1:
+                    yield
+                    return
+                with self._understandable(), index_file.immediate(self._db):
+                    # Each transaction has a number, and says how far the file itself had come.
+                    self._db.pragma("application_id", self._db.pragma("application_id") + 1)
+                    self.set_meta("base", str(self._reached))
+                    yield
+            finally:
+                self._depth -= 1
+
+    def keep_current(self) -> None:
+        """Go over to the file that is at the path now, if it is no longer the one that was opened.
+
+        Raises:
+            IndexFault: it cannot be opened.
+        """
+        with self._lock:
+            if self._depth or self._is_current():
+                return
+            try:
+                self._reopen()
+            except (OSError, apsw.Error) as error:
+                raise _cannot_open(self.path, error) from None
+            if self._refill is not None and not self._refilling:
+                self._refilling = True
+                try:
+                    self._refill()
+                finally:
+                    self._refilling = False
+
+    def _is_current(self) -> bool:
+        """True while nobody deleted, replaced or overwrote a file of the index."""
+        if self._damaged:
+            return False
+        former, now = self._stats, index_file.stats(self.path)
+        if any(
+            old is not None and not _same(old, new) for old, new in zip(former, now, strict=True)
+        ):
+            return False
+        if _version(now[0]) != _version(former[0]):
+            # A checkpoint of some process, or somebody else's copy written over the file.
+            try:
+                reached = index_file.generation_on_disk(self._db)
+                possible = self._reached <= reached <= self._db.pragma("application_id")
+            except DAMAGE:
+                return False
+            if not possible or _version(now[0])[0] < _version(former[0])[0]:
+                return False
+            self._reached = reached
+        self._stats = now
+        return True
+
+    def _reopen(self) -> None:
+        with self._replacing():
+            self._tell("the index was replaced or damaged while in use; it is brought up to date")
+            mine, now = self._stats, index_file.stats(self.path)
+            if _same(mine[0], now[0]):
+                self._make_anew()
+                return
+            # Another file is there: side files of the old one would be taken for its own.
+            if now[0] is None or _same(mine[1], now[1]):
+                index_file.delete_side_files(self.path)
+        self._open()
+
+    @contextlib.contextmanager
+    def _replacing(self) -> Iterator[None]:
+        """Of several processes that find a bad index, one makes it anew."""
+        from filelock import FileLock
+
+        # The lock would make folders that are missing, as if the vault was moved away.
+        if not self.path.parent.is_dir():
+            raise _cannot_open(self.path, FileNotFoundError("its folder is gone"))
+        with FileLock(str(self.path.with_name("index.lock")), timeout=60):
+            yield
+
+    def require_stored(self) -> None:
+        """Refuse to go on if only a temporary copy of the index can be changed.
+
+        Raises:
+            IndexFault: it is so.
+        """
+        if self.temporary:
+            raise IndexFault("the index cannot be written", hint=_PERMISSIONS_HINT)
+
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong in the structure of the file; reads all of it."""
+        try:
+            found = [str(message) for (message,) in self.rows("PRAGMA quick_check(10)")]
+        except IndexDamaged as error:
+            return [error.message]
+        return [] if found == ["ok"] else found
+
+    def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Any]:
+        """Run one statement and give its rows; values are always bound, never formatted in.
+
+        Raises:
+            IndexFault: there is no space, or the file is damaged.
+        """
+        with self._lock, self._understandable():
+            try:
+                return list(self._db.execute(sql, bindings))
+            except UnicodeEncodeError:
+                # Half of a surrogate pair, as JSON may bring it: nothing in the index has one.
+                return list(self._db.execute(sql, tuple(map(_encodable, bindings))))
+
+    def value(self, sql: str, *bindings: Any) -> Any:
+        """The first value of the first row; None if there is no row."""
+        rows = self.rows(sql, bindings)
+        return rows[0][0] if rows else None
+
+    def portions(self, sql: str, *, size: int) -> Iterator[list[Any]]:
+        """The rows of a statement that has many, `size` at a time; others may run in between.
+
+        Raises:
+            IndexFault: the file is damaged.
+        """
+        rows: Iterator[Any] | None = None
+        while True:
+            with self._lock, self._understandable():
+                rows = rows or self._db.execute(sql)
+                portion = list(islice(rows, size))
+            if not portion:
+                return
+            yield portion
+
+    def stream(self, sql: str) -> Iterator[Any]:
+        """The same rows one at a time."""
+        for portion in self.portions(sql, size=_PORTION):
+            yield from portion
+
+    def current_rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a statement with which a synchronisation begins.
+
+        If the index was deleted, replaced or damaged, they come from the one made anew.
+        """
+        self.keep_current()
+        try:
+            return self.rows(sql, values)
+        except IndexDamaged:
+            if self._depth:
+                raise
+        self.keep_current()
+        return self.rows(sql, values)
+
+    @contextlib.contextmanager
+    def reading_vectors(self) -> Iterator[None]:
+        """Statements inside see one state of the index, and may call sqlite-vec's functions."""
+        with self._lock:
+            if not self._vectors_ready:
+                import sqlite_vec
+
+                self._db.enable_load_extension(True)
+                self._db.load_extension(sqlite_vec.loadable_path())
+                self._db.enable_load_extension(False)
+                self._vectors_ready = True
+            with self._understandable(), self._db:
+                yield
+
+    @contextlib.contextmanager
+    def _understandable(self) -> Iterator[None]:
+        """Turn failures of SQLite into those that a user understands."""
+        try:
+            yield
+        except apsw.Error as error:
+            fault = understood(error)
+            if fault is None:
+                raise
+            self._damaged = self._damaged or isinstance(fault, IndexDamaged)
+            raise fault from error
+
+    def meta(self, key: str) -> str | None:
+        """One value of the index's own record."""
+        value = self.value("SELECT value FROM meta WHERE key = ?", key)
+        return None if value is None else str(value)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Set one value of the index's own record."""
+        self.rows("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))
+
+    def close(self) -> None:
+        """Close the file; one that was found damaged is made anew."""
+        db = self._db
+        if self._damaged and _same(self._stats[0], index_file.stats(self.path)[0]):
+            with contextlib.suppress(OSError, apsw.Error, IndexFault), self._replacing():
+                self._make_anew()
+                self._db.close()
+        db.close()
+        if not self._damaged and not index_file.in_use(self.path):
+            index_file.seal(self.path)
+        if self._copies is not None:
+            self._copies.cleanup()
+
+    def _tell(self, text: str) -> None:
+        if self._notify is not None:
+            self._notify(text)
+
+
+def understood(error: apsw.Error) -> IndexFault | None:
+    """The failure in a user's words; None for one that only a bug can cause."""
+    if isinstance(error, DAMAGE):
+        return IndexDamaged(
+            "the index is damaged",
+            hint="Run the command again: the index is made anew from your notes.",
+        )
+    if isinstance(error, apsw.FullError):
+        return IndexFault(
+            "no space is left for the index; it is as it was before",
+            hint="Free some space; the next command goes on from there.",
+        )
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return IndexFault(
+            "another amem process keeps the index busy", hint="Try again in a moment."
+        )
+    if isinstance(error, UNWRITABLE):
+        return IndexFault(f"the index cannot be read or written: {error}", hint=_PERMISSIONS_HINT)
+    return None
+
+
+def _cannot_open(path: Path, error: Exception) -> IndexFault:
+    known = understood(error) if isinstance(error, apsw.Error) else None
+    why = known.message if known else getattr(error, "strerror", None) or str(error)
+    return IndexFault(f"cannot open the index {path.name}: {why}", hint=_PERMISSIONS_HINT)
+
+
+def _encodable(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def _same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    return one is not None and other is not None and os.path.samestat(one, other)
+
+
+def _version(status: os.stat_result | None) -> tuple[int, int, int]:
+    """Size and times of a file; one of them changes with every change of the file."""
+    return (status.st_size, status.st_mtime_ns, status.st_ctime_ns) if status else (0, 0, 0)

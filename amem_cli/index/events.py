@@ -1,0 +1,371 @@
+"""The journal in the index, what follows from it for links and pending work, and use counters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.index.records import DecidedLink, ModelUse, PendingNote, Superseded
+from amem_cli.notes.note import SUPERSEDING
+
+if TYPE_CHECKING:
+    from amem_cli.index.connection import IndexConnection
+    from amem_cli.index.text import IndexLinks
+    from amem_cli.journal.events import Event, LinkRecord
+
+_PROCESSED = (
+    "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"
+)
+_ADOPTED = "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note = '')"
+_PENDING_ORDER = (
+    "ORDER BY coalesce(a.count, 0), coalesce(nullif(n.created, ''), n.modified), n.path"
+)
+_NEWER = "JOIN notes n ON n.id = v.source OR (n.id IS NULL AND n.path = v.source)"
+_PATH = "coalesce((SELECT path FROM notes WHERE id = {0} OR path = {0} LIMIT 1), {1})"
+# A note whose first change was taken back has lost its id; one with an id there is another note.
+_LOST_ITS_ID = (
+    "NOT EXISTS(SELECT 1 FROM notes n"
+    " WHERE n.id = d.source OR (n.path = d.path AND n.id IS NOT NULL))"
+)
+_SOURCE = _PATH.format("d.source", f"iif({_LOST_ITS_ID}, d.path, d.source)")
+_TARGET = _PATH.format("d.target", "d.target")
+
+
+class IndexEvents:
+    """Mirrors the journal."""
+
+    def __init__(self, file: IndexConnection, link_history: IndexLinkHistory) -> None:
+        self._file = file
+        self._link_history = link_history
+
+    def store(self, journal: str, position: str, events: Sequence[Event]) -> None:
+        """Mirror journal events; `position` says up to where the journal file is known."""
+        by_note: dict[str, list[Event]] = {}
+        for event in events:
+            self._store_event(event)
+            by_note.setdefault(event.note or event.path, []).append(event)
+        for note, news in by_note.items():
+            self._link_history.update(note, news)
+        self._file.rows("INSERT OR REPLACE INTO journals VALUES(?, ?)", (journal, position))
+
+    def clear(self) -> None:
+        """Forget the whole journal, as before it is mirrored anew."""
+        for table in ("events", "processed", "superseded", "decisions", "journals"):
+            self._file.rows(f"DELETE FROM {table}")  # noqa: S608
+
+    def journal_positions(self) -> Mapping[str, str]:
+        """The stored position by journal file."""
+        return dict(self._file.current_rows("SELECT name, position FROM journals"))
+
+    def read(self, note: str | None = None, *, limit: int | None = None) -> list[Event]:
+        """Events, oldest first, of one note (id or path) or of all; `limit` keeps the newest."""
+        condition, bindings = ("", ()) if note is None else ("WHERE note = ?", (note,))
+        sql = f"SELECT record FROM events {condition} ORDER BY event DESC LIMIT ?"  # noqa: S608
+        return _events(self._file, sql, *bindings, -1 if limit is None else limit)[::-1]
+
+    def find(self, prefix: str) -> list[Event]:
+        """Events whose id begins with `prefix`, at most a few."""
+        sql = "SELECT record FROM events WHERE event >= ? AND event < ? ORDER BY event LIMIT 5"
+        return _events(self._file, sql, prefix, prefix + "\U0010ffff")
+
+    def newest_id(self) -> str:
+        """The greatest id of an event, or an empty text."""
+        return str(self._file.value("SELECT max(event) FROM events") or "")
+
+    def caused_by(self, event: str) -> list[Event]:
+        """Events whose cause is this event, oldest first."""
+        sql = "SELECT record FROM events WHERE record ->> '$.cause' = ? ORDER BY event"
+        return _events(self._file, sql, event)
+
+    def triggered_by(self, note: str) -> list[Event]:
+        """Events of other notes that the change of a note (id or path) triggered, oldest first."""
+        sql = (
+            "SELECT record FROM events WHERE record ->> '$.trigger' = ?1 AND note != ?1"
+            " ORDER BY event"
+        )
+        return _events(self._file, sql, note)
+
+    def model_totals(self) -> Mapping[str, float]:
+        """Sums over all memory processes: calls, prompt_tokens, answer_tokens, seconds, notes."""
+        sql = (
+            "SELECT coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0),"
+            " coalesce(sum(answer_tokens), 0), coalesce(sum(seconds), 0), count(DISTINCT note)"
+            " FROM events WHERE kind = 'process'"
+        )
+        names = ("calls", "prompt_tokens", "answer_tokens", "seconds", "notes")
+        [row] = self._file.rows(sql)
+        return dict(zip(names, row, strict=True))
+
+    def model_use(self) -> list[ModelUse]:
+        """What each model was asked for in all memory processes, by its name."""
+        sql = (
+            "SELECT coalesce(record ->> '$.model', ''), count(DISTINCT note), sum(calls),"
+            " sum(prompt_tokens), sum(answer_tokens), sum(seconds) FROM events"
+            " WHERE kind = 'process' AND calls > 0 GROUP BY 1 ORDER BY 1"
+        )
+        return [ModelUse(*row) for row in self._file.rows(sql)]
+
+    def _store_event(self, event: Event) -> None:
+        from amem_cli.journal.events import to_record
+
+        record = json.dumps(to_record(event), ensure_ascii=False)
+        self._file.rows(
+            "INSERT OR IGNORE INTO events VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                event.id,
+                event.note or event.path,
+                event.kind,
+                record,
+                event.calls,
+                event.prompt_tokens,
+                event.answer_tokens,
+                event.seconds,
+            ),
+        )
+        processed = [(text_hash, "") for text_hash in event.known]
+        if event.kind == "process":
+            # By the path too: a note whose change was taken back has no id any more.
+            processed += [(event.text_hash, key) for key in (event.note, event.path) if key]
+        for row in processed:
+            self._file.rows("INSERT OR IGNORE INTO processed VALUES(?, ?)", row)
+
+
+class IndexLinkHistory:
+    """What the journal says of links: why they were made, and what people decided.
+
+    The links that supersede and the decisions have tables of their own, so that nothing has to
+    read the whole journal for them. Most vaults have few of them or none.
+    """
+
+    def __init__(self, file: IndexConnection, links: IndexLinks) -> None:
+        self._file = file
+        self._links = links
+
+    def records(self, path: str | None = None) -> Mapping[tuple[str, str], LinkRecord]:
+        """Why links were made, by (source path, target id or path), of one note or all."""
+        from amem_cli.journal.ownership import ownership
+
+        sql = (
+            "SELECT DISTINCT n.path, e.note FROM events e JOIN notes n"
+            " ON e.note = n.id OR (n.id IS NULL AND e.note = n.path)"
+            " WHERE e.record LIKE '%\"links\"%'"
+        )
+        if path is not None:
+            sql += " AND n.path = ?"
+        return {
+            (source, link.target): link
+            for source, key in self._file.rows(sql, () if path is None else (path,))
+            for link in ownership(self._events_of(key)).links.values()
+        }
+
+    def first_made(self) -> Mapping[tuple[str, str], str]:
+        """When a link was first made by amem or by a command, by the ids or paths of its notes."""
+        sql = (
+            "SELECT e.note, l.value ->> '$.target', min(e.record ->> '$.time') FROM events e,"
+            " json_each(e.record, '$.links') l GROUP BY 1, 2"
+        )
+        return {(note, target): time for note, target, time in self._file.rows(sql)}
+
+    def superseded(self, paths: Sequence[str] | None = None) -> list[Superseded]:
+        """Links by which notes are superseded or contradicted, if they still stand.
+
+        Args:
+            paths: of the notes that may be; None for all.
+        """
+        if paths is None:
+            sql = (
+                "SELECT o.path, n.path, v.relation FROM superseded v"  # noqa: S608
+                f" JOIN notes o ON o.id = v.target OR o.path = v.target {_NEWER} ORDER BY 1, 2"
+            )
+            rows = self._file.rows(sql)
+        else:
+            sql = (
+                "SELECT o.path, n.path, v.relation FROM notes o"  # noqa: S608
+                f" JOIN superseded v ON v.target = o.id OR v.target = o.path {_NEWER}"
+                " WHERE o.path IN (SELECT value FROM json_each(?)) ORDER BY 1, 2"
+            )
+            rows = self._file.rows(sql, (json.dumps(list(paths)),))
+        return [each for each in (Superseded(*row) for row in rows) if self._is_written(each)]
+
+    def decided(self, limit: int) -> list[DecidedLink]:
+        """Links that a person kept or removed, those that were made last first, with the paths of
+        the notes as they are now."""
+        from amem_cli.journal.link_decisions import LinkDecision
+
+        sql = (
+            f"SELECT {_SOURCE}, {_TARGET}, target, judge, strength, kept, relation, reason, event"  # noqa: S608
+            " FROM decisions d ORDER BY event DESC, source, target LIMIT ?"
+        )
+        return [
+            DecidedLink(
+                row[0], row[1], LinkDecision(row[2], row[3], row[4], bool(row[5]), *row[6:])
+            )
+            for row in self._file.rows(sql, (limit,))
+        ]
+
+    def unlinked(self, path: str) -> set[str]:
+        """Paths of the notes whose link with a note a person removed, whichever had it."""
+        same = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
+        sql = (
+            f"SELECT {_TARGET} FROM decisions d WHERE kept = 0"  # noqa: S608
+            f" AND (source IN ({same}) OR (path = ?1 AND {_LOST_ITS_ID}))"
+            f" UNION SELECT {_SOURCE} FROM decisions d WHERE kept = 0 AND target IN ({same})"
+        )
+        return {other for (other,) in self._file.rows(sql, (path,))}
+
+    def update(self, note: str, news: Sequence[Event]) -> None:
+        """Bring the tables in step with events of a note (id or path) that are stored already."""
+        if any(self._may_supersede(event) for event in news):
+            self._store_superseded(note)
+        if self._may_decide(note, news):
+            self._store_decisions(note)
+
+    def _events_of(self, note: str) -> list[Event]:
+        sql = "SELECT record FROM events WHERE note = ? ORDER BY event"
+        return _events(self._file, sql, note)
+
+    def _is_written(self, link: Superseded) -> bool:
+        """Whether the link is still in the front matter: a person may have deleted it."""
+        return any(
+            target == link.older and written.kind == "property"
+            for target, written in self._links.outgoing(link.newer)
+        )
+
+    def _may_supersede(self, event: Event) -> bool:
+        if any(link.relation in SUPERSEDING for link in event.links):
+            return True
+        if not event.links and all(change.field != "links" for change in event.changes):
+            return False
+        sql = "SELECT 1 FROM superseded WHERE source = ? LIMIT 1"
+        return event.kind == "undo" or bool(self._file.rows(sql, (event.note or event.path,)))
+
+    def _store_superseded(self, note: str) -> None:
+        from amem_cli.journal.ownership import ownership
+
+        self._file.rows("DELETE FROM superseded WHERE source = ?", (note,))
+        for link in ownership(self._events_of(note)).links.values():
+            if link.relation in SUPERSEDING:
+                values = (note, link.target, link.relation)
+                self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?)", values)
+
+    def _may_decide(self, note: str, news: Sequence[Event]) -> bool:
+        if any(event.review for event in news) or self._has_moved(note, news):
+            return True
+        if not any(map(_concerns_links, news)):
+            return False
+        # Most notes are processed once and have seen no person since.
+        sql = (
+            "SELECT count(*) > 1 OR EXISTS(SELECT 1 FROM decisions WHERE source = ?1)"
+            " OR EXISTS(SELECT 1 FROM events WHERE note = ?1"
+            " AND kind IN ('edit', 'release', 'undo', 'reject'))"
+            " FROM events WHERE note = ?1 AND kind = 'process'"
+        )
+        return bool(self._file.value(sql, note))
+
+    def _has_moved(self, note: str, news: Iterable[Event]) -> bool:
+        """Whether the note was last known at another path than events tell."""
+        sql = "SELECT DISTINCT path FROM decisions WHERE source = ?"
+        known = {path for (path,) in self._file.rows(sql, (note,))}
+        return bool(known) and any(event.path not in known for event in news)
+
+    def _store_decisions(self, note: str) -> None:
+        from amem_cli.journal.link_decisions import link_decisions
+
+        events = self._events_of(note)
+        # The note may have lost its id; its last path says which it is.
+        path = events[-1].path or note
+        self._file.rows("DELETE FROM decisions WHERE source = ?", (note,))
+        for each in link_decisions(events):
+            self._file.rows(
+                "INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    note,
+                    path,
+                    each.target,
+                    each.judge,
+                    each.strength,
+                    each.kept,
+                    each.relation,
+                    each.reason,
+                    each.event,
+                ),
+            )
+
+
+class IndexQueue:
+    """Which notes the memory process has to see, by the journal and by failed attempts."""
+
+    def __init__(self, file: IndexConnection) -> None:
+        self._file = file
+
+    def pending(self) -> list[PendingNote]:
+        """Notes that the memory process has not finished with: tried least first, then oldest."""
+        sql = (
+            "SELECT n.path, coalesce(a.count, 0), coalesce(a.error, ''), n.sha FROM notes n"  # noqa: S608
+            f" LEFT JOIN attempts a USING(path) WHERE n.refused = '' AND NOT {_PROCESSED}"
+            f" AND NOT {_ADOPTED} {_PENDING_ORDER}"
+        )
+        return [PendingNote(*row) for row in self._file.rows(sql)]
+
+    def unprocessed(self) -> list[str]:
+        """Paths of all notes that no memory process has seen, those of an adopted vault too: tried
+        least first, then oldest."""
+        sql = (
+            "SELECT n.path FROM notes n LEFT JOIN attempts a USING(path)"  # noqa: S608
+            f" WHERE n.refused = '' AND NOT {_PROCESSED} {_PENDING_ORDER}"
+        )
+        return [path for (path,) in self._file.rows(sql)]
+
+    def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
+        """Whether a note, by its id or path, went through the memory process with this text."""
+        sql = (
+            "SELECT 1 FROM processed WHERE text_hash = ? AND note IN (SELECT value FROM"
+            " json_each(?)) LIMIT 1"
+        )
+        return bool(self._file.rows(sql, (text_hash, json.dumps(list(keys)))))
+
+    def count_failure(self, path: str, error: str) -> None:
+        """Count a failed attempt; notes that were tried less come before this one."""
+        self._file.rows(
+            "INSERT INTO attempts VALUES(?1, 1, ?2)"
+            " ON CONFLICT(path) DO UPDATE SET count = count + 1, error = ?2",
+            (path, error),
+        )
+
+
+class IndexUsage:
+    """How often notes were found or read; only the index knows it."""
+
+    def __init__(self, file: IndexConnection) -> None:
+        self._file = file
+
+    def count(self, keys: Sequence[str], moment: str) -> None:
+        """Remember that notes were found or read."""
+        for key in keys:
+            self._file.rows(
+                "INSERT INTO usage VALUES(?1, 1, ?2)"
+                " ON CONFLICT(note) DO UPDATE SET count = count + 1, last = ?2",
+                (key, moment),
+            )
+
+    def of(self, key: str) -> tuple[int, str]:
+        """How often a note was found or read, and when last (ISO 8601 or empty)."""
+        rows = self._file.rows("SELECT count, last FROM usage WHERE note = ?", (key,))
+        return (int(rows[0][0]), str(rows[0][1])) if rows else (0, "")
+
+    def all(self) -> Mapping[str, tuple[int, str]]:
+        """The same of all notes that were ever found or read, by id or path."""
+        rows = self._file.rows("SELECT note, count, last FROM usage WHERE count > 0")
+        return {note: (int(count), str(last)) for note, count, last in rows}
+
+
+def _concerns_links(event: Event) -> bool:
+    about_links = event.links or any(change.field == "links" for change in event.changes)
+    return bool(about_links) or event.kind in ("process", "undo", "reject")
+
+
+def _events(file: IndexConnection, sql: str, *bindings: Any) -> list[Event]:
+    from amem_cli.journal.events import from_record
+
+    return [from_record(json.loads(record)) for (record,) in file.rows(sql, bindings)]

@@ -1,0 +1,324 @@
+"""The index as a file on disk: its tables, whether it can serve, and setting bad ones aside."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from amem_cli.errors import IndexFault
+
+SCHEMA_VERSION = 9
+# The bits of a passage's vector stand at `passage % CODES_PER_BLOCK` in the row of `codes` whose
+# block is `passage // CODES_PER_BLOCK`: one row for many is read fast, and written fast as well.
+CODES_PER_BLOCK = 256
+_BUSY_MILLISECONDS = 10_000
+DAMAGE = (apsw.CorruptError, apsw.NotADBError)
+# What a full disk, missing rights or a read-only file system look like while a file is opened.
+UNWRITABLE = (
+    apsw.CantOpenError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.PermissionsError,
+    apsw.ReadOnlyError,
+)
+
+TABLES = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE notes(
+  note INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, id TEXT, title TEXT NOT NULL,
+  created TEXT NOT NULL, modified TEXT NOT NULL,
+  keywords TEXT NOT NULL, tags TEXT NOT NULL, context TEXT NOT NULL, aliases TEXT NOT NULL,
+  private INTEGER NOT NULL, refused TEXT NOT NULL, text_hash TEXT NOT NULL,
+  size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
+  inode INTEGER NOT NULL, scanned_ns INTEGER NOT NULL, sha TEXT NOT NULL, folder TEXT NOT NULL);
+CREATE INDEX notes_by_id ON notes(id);
+CREATE INDEX notes_in_time ON notes(folder, created, path) WHERE created <> '';
+CREATE TABLE names(key TEXT NOT NULL, note INTEGER NOT NULL, alias INTEGER NOT NULL);
+CREATE INDEX names_by_key ON names(key, alias);
+CREATE INDEX names_by_note ON names(note);
+CREATE TABLE links(
+  note INTEGER NOT NULL, position INTEGER NOT NULL, target TEXT NOT NULL, key TEXT NOT NULL,
+  kind TEXT NOT NULL, relative INTEGER NOT NULL, PRIMARY KEY(note, position)) WITHOUT ROWID;
+CREATE INDEX links_by_key ON links(key);
+CREATE TABLE passages(
+  passage INTEGER PRIMARY KEY, note INTEGER NOT NULL, position INTEGER NOT NULL,
+  text TEXT NOT NULL, embed_key BLOB NOT NULL, embedded INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX passages_by_note ON passages(note, position);
+CREATE INDEX passages_waiting ON passages(passage) WHERE embedded = 0;
+CREATE VIRTUAL TABLE words USING fts5(
+  title, body, keywords, tags, context, date, content='', contentless_delete=1,
+  tokenize='porter unicode61 remove_diacritics 2');
+CREATE TABLE vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
+CREATE TABLE other_vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
+CREATE TABLE codes(block INTEGER PRIMARY KEY, held BLOB NOT NULL, bits BLOB NOT NULL);
+CREATE TABLE centre(mean BLOB NOT NULL);
+CREATE TABLE problems(note INTEGER NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL,
+  hint TEXT NOT NULL);
+CREATE INDEX problems_by_note ON problems(note);
+CREATE TABLE events(
+  event TEXT PRIMARY KEY, note TEXT NOT NULL, kind TEXT NOT NULL, record TEXT NOT NULL,
+  calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, answer_tokens INTEGER NOT NULL,
+  seconds REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX events_by_note ON events(note, event);
+CREATE TABLE superseded(source TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL,
+  PRIMARY KEY(source, target)) WITHOUT ROWID;
+CREATE INDEX superseded_by_target ON superseded(target);
+CREATE TABLE decisions(source TEXT NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,
+  judge TEXT NOT NULL, strength REAL NOT NULL, kept INTEGER NOT NULL, relation TEXT NOT NULL,
+  reason TEXT NOT NULL, event TEXT NOT NULL, PRIMARY KEY(source, target)) WITHOUT ROWID;
+CREATE INDEX decisions_by_event ON decisions(event);
+CREATE INDEX decisions_by_path ON decisions(path);
+CREATE INDEX decisions_by_target ON decisions(target);
+CREATE TABLE processed(text_hash TEXT NOT NULL, note TEXT NOT NULL,
+  PRIMARY KEY(text_hash, note)) WITHOUT ROWID;
+CREATE TABLE journals(name TEXT PRIMARY KEY, position TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE attempts(path TEXT PRIMARY KEY, count INTEGER NOT NULL, error TEXT NOT NULL)
+  WITHOUT ROWID;
+CREATE TABLE usage(note TEXT PRIMARY KEY, count INTEGER NOT NULL, last TEXT NOT NULL)
+  WITHOUT ROWID;
+"""
+
+Stats = tuple["os.stat_result | None", ...]
+
+
+class Unusable(Exception):
+    """What is at the index's path cannot serve as one."""
+
+
+class Missing(Unusable):
+    """There is no index, or an empty file."""
+
+
+def open_index(path: Path) -> tuple[apsw.Connection, int]:
+    """Open the file for reading and writing.
+
+    Returns:
+        The connection, and the generation that the file itself has reached.
+
+    Raises:
+        Unusable, apsw.CorruptError, apsw.NotADBError: it cannot serve; nothing of it was changed.
+        OSError, apsw.Error: it cannot be written.
+    """
+    if not is_regular(path):
+        raise Unusable("its place is taken by something that is no file")
+    if not path.exists():
+        raise Missing("it is not there")
+    trusted = in_use(path) or _is_sealed(path)
+    db = _connect(path)
+    try:
+        if db.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
+            raise Missing("it is empty")
+        if db.pragma("user_version") != SCHEMA_VERSION or db.pragma("journal_mode") != "wal":
+            raise Unusable("it is not amem's, or of another version")
+        if db.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
+            raise Unusable("it holds what amem never writes")
+        try:
+            [(base,)] = db.execute("SELECT value + 0 FROM meta WHERE key = 'base'")
+        except (apsw.SQLError, ValueError):
+            raise Unusable("it is not amem's") from None
+        reached = generation_on_disk(db)
+        # Changes that wait beside the file must continue this one, not one that was there before.
+        if not base <= reached <= db.pragma("application_id"):
+            raise Unusable("it was replaced by an older copy while in use")
+        if not trusted and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise Unusable("its structure is damaged")
+    except BaseException:
+        db.close()
+        raise
+    return db, reached
+
+
+def create_index(path: Path) -> None:
+    """Make an empty index where there is none; one process at a time."""
+    with contextlib.closing(_connect(path)) as db:
+        db.pragma("journal_mode", "wal")
+        with immediate(db):
+            db.execute(TABLES)
+            db.execute("INSERT INTO meta VALUES('base', '0')")
+            db.pragma("user_version", SCHEMA_VERSION)
+            # Generations count from a random number: no two indexes have the same.
+            db.pragma("application_id", 1 + (int.from_bytes(os.urandom(4), "big") >> 2))
+
+
+def generation_on_disk(db: apsw.Connection) -> int:
+    """The number of the last transaction that the file itself has, without its log; 0 for none.
+
+    Read through SQLite: closing a file that was opened beside it drops its locks. The number is in
+    the header's field for an application's id, which is whole also during a checkpoint.
+    """
+    _, header = db.read("main", 0, 0, 100)
+    return int.from_bytes(header[68:72], "big")
+
+
+@contextlib.contextmanager
+def immediate(db: apsw.Connection) -> Iterator[None]:
+    """One write transaction."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if not db.getautocommit():
+            db.execute("ROLLBACK")
+        raise
+
+
+def use_counters(path: Path) -> list[Any]:
+    """Rows of the table `usage` of an index that cannot serve, if they can be read."""
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    sql = "SELECT note, count, last FROM usage WHERE typeof(count) = 'integer'"
+    # Nothing else knows them; but an index whose counters are lost as well is no failure.
+    with contextlib.suppress(apsw.Error, OSError):
+        if is_regular(path) and path.exists():
+            uri = f"{path.absolute().as_uri()}?immutable=1"
+            with contextlib.closing(apsw.Connection(uri, flags=flags)) as db:
+                db.pragma("trusted_schema", False)
+                return list(db.execute(sql))
+    return []
+
+
+def in_use(path: Path) -> bool:
+    """True while a process has the index open, or if one ended without closing it."""
+    return path.with_name(path.name + "-wal").exists()
+
+
+def stats(path: Path) -> Stats:
+    """What the system says of the index file, its log and its shared memory."""
+    found: list[os.stat_result | None] = []
+    for part in _parts(path):
+        try:
+            found.append(os.stat(part))  # noqa: PTH116 - a Path for every transaction is slow
+        except OSError:
+            found.append(None)
+    return tuple(found)
+
+
+def is_regular(path: Path) -> bool:
+    """True if each part of the index is free or a file, no link, folder or pipe."""
+    for part in _parts(path):
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISREG(part.lstat().st_mode):
+                return False
+    return True
+
+
+def seal(path: Path) -> None:
+    """Remember how the index file is now; without this it is checked when it is next opened."""
+    if not _is_sealed(path):
+        with contextlib.suppress(OSError):
+            _seal(path).write_text(_fingerprint(path), encoding="ascii")
+
+
+def set_aside(path: Path) -> None:
+    """Move an index that cannot be used out of the way, and delete the one moved before.
+
+    It holds nothing but copies; the last one is kept to find out what happened to it.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    _delete_set_aside(path)
+    stamp = f"{time.time_ns():x}"
+    for part in _parts(path):
+        with contextlib.suppress(FileNotFoundError):
+            suffix = part.name.removeprefix(path.name)
+            part.rename(path.with_name(f"{path.name}.unusable-{stamp}{suffix}"))
+
+
+def delete_side_files(path: Path) -> None:
+    """Delete what is left beside an index file that is gone."""
+    for part in list(_parts(path))[1:]:
+        part.unlink(missing_ok=True)
+
+
+def delete_index(path: Path) -> None:
+    """Delete the index with its side files, and the one that was set aside.
+
+    Raises:
+        IndexFault: the folder cannot be written.
+    """
+    try:
+        set_aside(path)
+        _delete_set_aside(path)
+        _seal(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise IndexFault(
+            f"cannot delete the index {path.name}: {error.strerror}",
+            hint="Check the permissions of the vault's .amem folder.",
+        ) from None
+
+
+def copy_index(path: Path, folder: Path) -> Path:
+    """Copy an index as far as it can be read into another folder, with its seal.
+
+    Raises:
+        OSError: the other folder has no room.
+    """
+    import shutil
+
+    copy = folder / path.name
+    trusted = not in_use(path) and _is_sealed(path)
+    for part in list(_parts(path))[:2] if is_regular(path) else ():
+        if os.access(part, os.R_OK):
+            shutil.copyfile(part, folder / part.name)
+    if trusted:
+        seal(copy)
+    return copy
+
+
+def _connect(path: Path) -> apsw.Connection:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise OSError(errno.EILSEQ, "SQLite needs a path in UTF-8; rename the folder") from None
+    db = apsw.Connection(str(path))
+    try:
+        db.set_busy_timeout(_BUSY_MILLISECONDS)
+        if db.readonly("main"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        db.pragma("synchronous", "normal")
+        db.pragma("trusted_schema", False)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _delete_set_aside(path: Path) -> None:
+    import shutil
+
+    for part in path.parent.glob(f"{path.name}.unusable-*"):
+        if part.is_dir() and not part.is_symlink():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
+
+
+def _parts(path: Path) -> Iterator[Path]:
+    for suffix in ("", "-wal", "-shm"):
+        yield path.with_name(path.name + suffix)
+
+
+def _seal(path: Path) -> Path:
+    return path.with_name(f"{path.name}.seal")
+
+
+def _is_sealed(path: Path) -> bool:
+    """True for an index that is as the last process left it that closed it."""
+    try:
+        return _seal(path).read_text(encoding="ascii") == _fingerprint(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _fingerprint(path: Path) -> str:
+    status = path.stat()
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"

@@ -1,0 +1,379 @@
+"""Brings the index in step with the folder and the journal.
+
+Compares the index with the vault without writing to either.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from amem_cli.errors import AmemError, Problem
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.port import Progress
+from amem_cli.index.records import KnownFile, NoteLink, NoteRecord
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Encoder
+    from amem_cli.notes.note import PropertyNames
+    from amem_cli.vault.port import FileContent, FileState
+
+# What reads a note's text is loaded with the first note that changed; most commands meet none.
+
+# A file system may count times in steps of up to two seconds (FAT); a file changed within one
+# step of when it was read cannot be told by its times, as in git's "racy" entries.
+RACY_NS = 2_000_000_000
+BATCH = 512
+_FIRST_PORTION = 128
+_LARGEST_PORTION = 2048
+_PORTION_SECONDS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a synchronisation found, by path.
+
+    Attributes:
+        out_of_reach: notes in folders that cannot be read; they stay as they were known.
+        missing: spared notes that are not there; they stay as they were known.
+    """
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
+    out_of_reach: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def synchronise(
+    ports: VaultPorts,
+    *,
+    within: Collection[str] | None = None,
+    spared: Container[str] | None = None,
+    progress: Progress | None = None,
+) -> SyncReport:
+    """Read what changed since the last time; files whose times are unchanged are not opened.
+
+    Args:
+        within: only look at these paths and below them.
+        spared: paths of notes that are not forgotten where they are missing: they may come back in
+            a moment. They are recognised under another path all the same. None for those that the
+            vault's ports name.
+
+    Raises:
+        IndexFault: the index cannot be written.
+    """
+    problems = list(ports.changes.recover())
+    _mirror_journal(ports, problems)
+    known = ports.index.files.states(within)
+    seen = ports.vault.scan(problems) if within is None else ports.vault.look(within, problems)
+    present = {state.path: state for state in seen}
+    vanished = _Vanished(known, (path for path in known if path not in present))
+    stale = sorted(path for path, state in present.items() if not _trusted(state, known.get(path)))
+    added: list[str] = []
+    changed: list[str] = []
+    moved: list[tuple[str, str]] = []
+    for start in range(0, len(stale), BATCH):
+        chunk = stale[start : start + BATCH]
+        records = _read_records(ports, chunk, problems)
+        with ports.index.changing():
+            for record in records:
+                path = record.note.path
+                before = known.get(path)
+                if before is None:
+                    old = vanished.take(record) or _left(ports, record, known)
+                    if old is not None:
+                        ports.index.files.move(old, path)
+                        moved.append((old, path))
+                    else:
+                        added.append(path)
+                elif before.sha == record.file.sha:
+                    ports.index.files.update_state(path, record.file)
+                    continue
+                else:
+                    changed.append(path)
+                ports.index.files.store(record)
+        if progress is not None:
+            progress(min(start + BATCH, len(stale)), len(stale))
+    kept = _out_of_reach(ports, vanished.paths)
+    if spared is None:
+        spared = ports.spared() if vanished.paths else ()
+    missing = {path for path in vanished.paths if path in spared}
+    removed = tuple(sorted(vanished.paths - kept - missing))
+    if removed:
+        with ports.index.changing():
+            for path in removed:
+                ports.index.files.forget(path)
+    _release(ports, [*changed, *(new for _, new in moved)], problems)
+    return SyncReport(
+        added=tuple(added),
+        changed=tuple(changed),
+        removed=removed,
+        moved=tuple(moved),
+        out_of_reach=tuple(sorted(kept)),
+        missing=tuple(sorted(missing - kept)),
+        problems=tuple(problems),
+    )
+
+
+def _left(ports: VaultPorts, record: NoteRecord, known: Mapping[str, KnownFile]) -> str | None:
+    """Where a note was before, of which only the new place was looked at."""
+    if not record.note.id:
+        return None
+    same = [
+        each.path for each in ports.index.notes.find(record.note.id) if each.id == record.note.id
+    ]
+    gone = [path for path in same if path not in known and not ports.vault.exists(path)]
+    return gone[0] if len(same) == len(gone) == 1 else None
+
+
+def _out_of_reach(ports: VaultPorts, paths: Iterable[str]) -> set[str]:
+    """Of notes that were not found, those in folders that cannot be read: they may be there."""
+    readable: dict[str, bool] = {}
+    kept = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        if folder not in readable:
+            readable[folder] = ports.vault.is_readable(folder)
+        if not readable[folder]:
+            kept.add(path)
+    return kept
+
+
+def _release(ports: VaultPorts, paths: Sequence[str], problems: list[Problem]) -> None:
+    """Let the journal know what a person changed of the machine's own."""
+    if not paths or not ports.index.events.journal_positions():
+        return
+    from amem_cli.index.hand_edits import release_edited
+
+    try:
+        released = release_edited(ports, paths)
+    except AmemError as error:
+        problems.append(Problem(".amem/journal", 0, error.message, error.hint))
+        return
+    if released:
+        _mirror_journal(ports, problems)
+
+
+def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
+    """Read named notes again, as after the program itself wrote them."""
+    problems: list[Problem] = []
+    _mirror_journal(ports, problems)
+    with ports.index.changing():
+        for path in paths:
+            if not ports.vault.exists(path):
+                ports.index.files.forget(path)
+                continue
+            for record in _read_records(ports, [path], problems):
+                ports.index.files.store(record)
+
+
+def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | None = None) -> int:
+    """Give every passage a vector of this encoder, and let searches use them when all have one.
+
+    What is done is stored every few seconds, so that an interrupted run goes on where it was.
+
+    Returns:
+        How many passages were embedded.
+
+    Raises:
+        EncoderError: the encoder cannot be loaded or run.
+    """
+    index, done = ports.index, 0
+    total = index.vectors.count_to_embed(encoder.model_id)
+    if not total and index.vectors.encoder() == encoder.model_id:
+        return 0
+    while True:
+        index.vectors.use_encoder(encoder.model_id, encoder.dimension)
+        before = done
+        for embedded in _embedded(ports, encoder):
+            done += embedded
+            if progress is not None:
+                progress(done, max(done, total))
+        # Notes may have come meanwhile; those who search by the former vectors wait for no one.
+        if index.vectors.switch_encoder() or done == before:
+            return done
+
+
+def _embedded(ports: VaultPorts, encoder: Encoder) -> Iterator[int]:
+    """Embed what has no vector, in portions of a few seconds; how many passages each had."""
+    from amem_cli.notes.passages import embedded_text
+
+    portion, last = _FIRST_PORTION, 0
+    while jobs := ports.index.vectors.passages_to_embed(portion, last):
+        started = time.monotonic()
+        # The encoder itself puts texts of like length together.
+        vectors = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
+        ports.index.vectors.store([job.passage for job in jobs], vectors)
+        last = jobs[-1].passage
+        yield len(jobs)
+        speed = len(jobs) / max(time.monotonic() - started, 1e-3)
+        fitting = max(int(speed * _PORTION_SECONDS), _FIRST_PORTION)
+        portion = min(2 * portion, fitting, _LARGEST_PORTION)
+
+
+def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
+    """All that the index stores of a note, from its bytes alone."""
+    from amem_cli.markdown.links import find_hashtags
+    from amem_cli.markdown.tags import merge_tags
+    from amem_cli.notes.codec import parse_note
+    from amem_cli.notes.passages import split_passages
+
+    state = content.state
+    note = parse_note(state.path, content.raw, names)
+    if content.cut:
+        problem = Problem(
+            note.path, 0, "is larger than 2 MiB; its beginning is searchable, it is never edited"
+        )
+        note = replace(note, refused=problem)
+    file = KnownFile(
+        state.size, state.mtime_ns, state.ctime_ns, state.inode, scanned_ns, content.sha, note.id
+    )
+    modified = datetime.fromtimestamp(state.mtime_ns / 1e9, tz=timezone.utc)
+    return NoteRecord(
+        note=replace(note, tags=tuple(merge_tags(note.tags, find_hashtags(note.body)))),
+        file=file,
+        text_hash=text_hash(content.raw),
+        modified=modified.isoformat(timespec="seconds"),
+        links=_links(note.body, note.links),
+        passages=tuple(passage.text for passage in split_passages(note.body)) or ("",),
+    )
+
+
+def text_hash(raw: bytes) -> str:
+    """Hash of what the memory process depends on: the text without its front matter.
+
+    The machine's own writing never changes it, so no change of the machine's causes work.
+    """
+    import hashlib
+
+    from amem_cli.notes.codec import body_bytes
+
+    return hashlib.sha256(body_bytes(raw)).hexdigest()[:24]
+
+
+def _links(body: str, properties: Sequence[str]) -> tuple[NoteLink, ...]:
+    from amem_cli.markdown.links import find_links, parse_link
+
+    links = [
+        NoteLink(link.target, "wikilink", link.style == "markdown") for link in find_links(body)
+    ]
+    for text in properties:
+        link = parse_link(text)
+        if link is not None:
+            links.append(NoteLink(link.target, "property"))
+    return tuple(link for link in links if link.target)
+
+
+def _mirror_journal(ports: VaultPorts, problems: list[Problem]) -> None:
+    found: list[Problem] = []
+    news = ports.journal.read_new(ports.index.events.journal_positions(), found)
+    problems.extend(found)
+    if news.files or news.restarted:
+        with ports.index.changing():
+            if news.restarted:
+                ports.index.events.clear()
+            for file in news.files:
+                ports.index.events.store(file.name, file.position, file.events)
+
+
+def _trusted(state: FileState, known: KnownFile | None) -> bool:
+    if known is None:
+        return False
+    _, size, modified, changed, inode = state
+    before = known.scanned_ns - RACY_NS
+    return (
+        size == known.size
+        and modified == known.mtime_ns
+        and changed == known.ctime_ns
+        and inode == known.inode
+        and modified < before
+        and changed < before
+    )
+
+
+def _read_records(
+    ports: VaultPorts, paths: Sequence[str], problems: list[Problem]
+) -> list[NoteRecord]:
+    records = []
+    for path in paths:
+        scanned = ports.clock.time_ns()
+        try:
+            content = ports.vault.read(path)
+        except AmemError as error:
+            problems.append(Problem(path, 0, error.message, error.hint))
+            continue
+        records.append(note_record(content, scanned, ports.names))
+    return records
+
+
+class _Vanished:
+    """Notes that are no longer where they were, to be recognised under another path."""
+
+    def __init__(self, known: Mapping[str, KnownFile], paths: Iterable[str]) -> None:
+        self.paths = set(paths)
+        self._found: dict[str, list[str]] = {}
+        for path in self.paths:
+            for mark in (known[path].id or "", known[path].sha):
+                if mark:
+                    self._found.setdefault(mark, []).append(path)
+
+    def take(self, record: NoteRecord) -> str | None:
+        """The one vanished note with this id, or these bytes where it has no id."""
+        mark = record.note.id or record.file.sha
+        same = [path for path in self._found.get(mark, ()) if path in self.paths]
+        if len(same) != 1:
+            return None
+        self.paths.discard(same[0])
+        return same[0]
+
+
+def check_index(ports: VaultPorts) -> list[str]:
+    """Every difference between index and vault, one line each, by path.
+
+    Each note is read whole; its times are not trusted.
+    """
+    problems: list[Problem] = []
+    known = ports.index.files.states()
+    present = {state.path for state in ports.vault.scan(problems)}
+    differences = [f"the index file: {damage}" for damage in ports.index.damage()]
+    differences += [f"{path}: not in the index" for path in present - set(known)]
+    differences += [f"{path}: in the index, but gone" for path in set(known) - present]
+    for path in present & set(known):
+        try:
+            content = ports.vault.read(path)
+        except AmemError as error:
+            differences.append(f"{path}: {error.message}")
+            continue
+        if content.sha != known[path].sha:
+            differences.append(f"{path}: changed since it was indexed")
+        else:
+            differences += _stored_differences(ports, path, note_record(content, 0, ports.names))
+    news = ports.journal.read_new(ports.index.events.journal_positions(), problems)
+    if news.restarted:
+        differences.append(".amem/journal: not the journal that was indexed")
+    differences += [
+        f".amem/journal/{file.name}: events not in the index" for file in news.files if file.events
+    ]
+    return sorted(differences)
+
+
+def _stored_differences(ports: VaultPorts, path: str, record: NoteRecord) -> list[str]:
+    summary, note = ports.index.notes.summary(path), record.note
+    if summary is None:
+        return [f"{path}: not in the index"]
+    pairs = {
+        "id": (summary.id, note.id),
+        "title": (summary.title, note.title),
+        "keywords": (summary.keywords, note.keywords),
+        "tags": (summary.tags, note.tags),
+        "context": (summary.context, note.context),
+        "links": (tuple(ports.index.links.written(path)), record.links),
+        "text": (tuple(ports.index.text.passages(path)), record.passages),
+    }
+    return [f"{path}: {name} differs" for name, (stored, read) in pairs.items() if stored != read]

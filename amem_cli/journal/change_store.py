@@ -1,0 +1,364 @@
+"""Makes changes of several notes whole: an intent is kept on disk until all is written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.errors import AmemError, NoteInUse, Problem, SettingsError, WriteConflict
+from amem_cli.journal.files import ReviewFolder
+from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
+from amem_cli.vault.safe_write import create_file, sha256, sync_folder
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+    from amem_cli.journal.changes import NoteWrite
+    from amem_cli.journal.events import Event
+    from amem_cli.journal.files import JournalFolder
+    from amem_cli.journal.proposals import Proposal
+    from amem_cli.vault.folder import VaultFolder
+
+if TYPE_CHECKING:
+    Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
+
+LOCK_SECONDS = 60.0
+# The field of an event that names the program it was asked for by.
+CLIENT = "client"
+MAX_INTENT_BYTES = 256 * 1024 * 1024
+MAX_PATH_LENGTH = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """All that one change is made of."""
+
+    writes: tuple[NoteWrite, ...]
+    events: tuple[Event, ...]
+    proposed: tuple[Proposal, ...]
+    decided: tuple[str, ...]
+
+
+class JournaledChanges:
+    """The change store of one vault.
+
+    Args:
+        applied: told of every change that was made whole, also of one that a killed process began.
+        client: the program that the journal names with each event; empty names none.
+    """
+
+    def __init__(
+        self,
+        vault: VaultFolder,
+        journal: JournalFolder,
+        *,
+        applied: Applied | None = None,
+        client: Callable[[], str] = str,
+    ) -> None:
+        self._vault = vault
+        self._journal = journal
+        self._applied = applied
+        self._client = client
+        self._review = ReviewFolder(vault.state_folder / "review")
+        self._intents = vault.state_folder / "intents"
+        self._lock: FileLock | None = None
+        self._work: FileLock | None = None
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the vault against other writers of this program; may be nested.
+
+        Raises:
+            SettingsError: another process holds it for too long, or the folder is not writable.
+        """
+        from filelock import FileLock, Timeout
+
+        if self._lock is None:
+            self._lock = FileLock(str(self._vault.state_folder / "write.lock"))
+        lock = self._lock
+        try:
+            # A lock would make the folder anew where the vault was moved away.
+            self._vault.state_folder.stat()
+            lock.acquire(timeout=LOCK_SECONDS)
+        except Timeout:
+            raise SettingsError(
+                "another amem process is writing to this vault", hint="Try again in a moment."
+            ) from None
+        except OSError as error:
+            raise SettingsError(
+                f"cannot lock the vault: {error.strerror}", hint="Check .amem's permissions."
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextlib.contextmanager
+    def working(self, seconds: float) -> Iterator[bool]:
+        """Hold the memory process of this vault against that of other processes.
+
+        Two models at once slow each other down many times, and would do the same work twice.
+
+        Args:
+            seconds: how long to wait for another process.
+
+        Yields:
+            False where another process still holds it, or the folder cannot be written.
+        """
+        from filelock import FileLock, Timeout
+
+        if self._work is None:
+            self._work = FileLock(str(self._vault.state_folder / "work.lock"))
+        work = self._work
+        try:
+            self._vault.state_folder.stat()
+            work.acquire(timeout=seconds)
+        except (Timeout, OSError):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            work.release()
+
+    def apply(
+        self,
+        writes: Sequence[NoteWrite],
+        events: Sequence[Event],
+        *,
+        proposed: Sequence[Proposal] = (),
+        decided: Sequence[str] = (),
+    ) -> None:
+        """Write notes, record events and keep or drop proposals, as a whole or not at all.
+
+        Raises:
+            WriteConflict: a note changed since it was read; nothing was written.
+            SettingsError: a note or the journal cannot be written; nothing was written.
+        """
+        client = self._client()
+        if client:
+            events = [replace(each, extra={**each.extra, CLIENT: client}) for each in events]
+        step = _Step(tuple(writes), tuple(events), tuple(proposed), tuple(decided))
+        with self.locked():
+            if not (writes or proposed or decided):
+                self._journal.append(events)
+            else:
+                self._whole(step)
+            self._tell(writes, events)
+
+    def _whole(self, step: _Step) -> None:
+        intent = self._keep_intent(step)
+        done: list[NoteWrite] = []
+        try:
+            for write in step.writes:
+                self._write(write)
+                done.append(write)
+            self._review.keep(step.proposed)
+            self._journal.append(step.events)
+        except (AmemError, FileExistsError):
+            self._review.drop([proposal.id for proposal in step.proposed])
+            left = self._take_back(done)
+            if not left or self._is_kept_for_later(left):
+                self._drop(intent)
+            raise
+        self._review.drop(step.decided)
+        self._drop(intent)
+
+    def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
+        """Proposals that no person has decided on, oldest first."""
+        return self._review.waiting(problems)
+
+    def _tell(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+        if self._applied is not None:
+            self._applied(writes, events)
+
+    def recover(self) -> list[Problem]:
+        """Finish or take back what a killed process left half done.
+
+        A change is finished where every note is as it was before or after it; where somebody has
+        edited one of them since, the rest is taken back.
+        """
+        if not any(own_files(self._intents, "*.json")):
+            return []
+        try:
+            return self._settle_all()
+        except SettingsError as error:
+            # Reading goes on in a vault that cannot be written to.
+            return [Problem(".amem/intents", 0, error.message, error.hint)]
+
+    def _settle_all(self) -> list[Problem]:
+        problems: list[Problem] = []
+        with self.locked():
+            for path in list(own_files(self._intents, "*.json")):
+                try:
+                    step = _read_intent(path)
+                except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+                    problems.append(
+                        Problem(f".amem/intents/{path.name}", 0, f"unreadable: {error}")
+                    )
+                    path.rename(path.with_suffix(".unreadable"))
+                    continue
+                problems.extend(self._settle(step, path))
+        return problems
+
+    def _settle(self, step: _Step, intent: Path) -> list[Problem]:
+        """Finish a change or take it back; its intent stays where neither can be done yet."""
+        states = self._states(step)
+        if all(state != "other" for _, state in states):
+            try:
+                for write, state in states:
+                    if state == "before":
+                        self._write(write)
+                self._review.keep(step.proposed)
+                self._append_missing(step.events)
+                self._review.drop(step.decided)
+                self._tell(step.writes, step.events)
+                self._drop(intent)
+                return []
+            except (AmemError, FileExistsError) as error:
+                # Without events it is the way back of another change.
+                is_way_back = bool(step.writes) and not step.events
+                if isinstance(error, NoteInUse) or (is_way_back and type(error) is SettingsError):
+                    told = f"a change is unfinished: {error.message}"
+                    return [Problem(".amem/intents", 0, told, error.hint)]
+                states = self._states(step)
+        left = self._take_back([write for write, state in states if state == "after"])
+        self._review.drop([proposal.id for proposal in step.proposed])
+        if not left:
+            self._drop(intent)
+        return [
+            Problem(
+                write.path, 0, "an interrupted change was taken back, the note was edited since"
+            )
+            for write, state in states
+            if state == "other"
+        ]
+
+    def _append_missing(self, events: Sequence[Event]) -> None:
+        known = {event.id for file in self._journal.read_new({}, []).files for event in file.events}
+        self._journal.append([event for event in events if event.id not in known])
+
+    def _states(self, step: _Step) -> list[tuple[NoteWrite, str]]:
+        return [(write, self._state(write)) for write in step.writes]
+
+    def _state(self, write: NoteWrite) -> str:
+        if not self._vault.exists(write.path):
+            gone = "after" if write.after is None else "other"
+            return "before" if write.before is None else gone
+        try:
+            raw = self._vault.read(write.path).raw
+        except AmemError:
+            return "other"
+        if raw == write.after:
+            return "after"
+        return "before" if raw == write.before else "other"
+
+    def _write(self, write: NoteWrite) -> None:
+        if write.after is None:
+            if write.before is None or self._vault.read(write.path).raw != write.before:
+                raise WriteConflict(f"{write.path} changed meanwhile")
+            self._vault.move_to_trash(write.path)
+            return
+        expected = None if write.before is None else sha256(write.before)
+        self._vault.write(write.path, write.after, expected=expected)
+
+    def _take_back(self, done: Sequence[NoteWrite]) -> list[NoteWrite]:
+        """Put notes back as they were; where somebody edited one meanwhile, their version stays.
+
+        Returns:
+            What could not be put back: another program holds the note, or it cannot be written.
+        """
+        left = []
+        for write in reversed(done):
+            with contextlib.suppress(AmemError):
+                if write.before is None:
+                    self._vault.move_to_trash(write.path)
+                elif write.after is None:
+                    self._vault.write(write.path, write.before, expected=None)
+                else:
+                    self._vault.write(write.path, write.before, expected=sha256(write.after))
+            if self._state(write) == "after":
+                left.append(write)
+        return left
+
+    def _is_kept_for_later(self, left: Sequence[NoteWrite]) -> bool:
+        """Keep the way back of a change as a change of its own, without events."""
+        writes = tuple(replace(each, before=each.after, after=each.before) for each in left)
+        try:
+            self._keep_intent(_Step(writes, (), (), ()))
+        except SettingsError:
+            return False
+        return True
+
+    def _keep_intent(self, step: _Step) -> Path:
+        from amem_cli.journal.events import to_record
+        from amem_cli.journal.proposals import proposal_record
+
+        record = {
+            "writes": [
+                {"path": write.path, "before": _packed(write.before), "after": _packed(write.after)}
+                for write in step.writes
+            ],
+            "events": [to_record(event) for event in step.events],
+            "proposed": [proposal_record(proposal) for proposal in step.proposed],
+            "decided": list(step.decided),
+        }
+        content = json.dumps(record, ensure_ascii=False).encode()
+        path = self._intents / f"{sha256(content)[:24]}.json"
+        try:
+            make_own_folder(self._intents)
+            create_file(path, content)
+        except OSError as error:
+            raise SettingsError(
+                f"cannot prepare the change: {error.strerror}", hint="Check space and permissions."
+            ) from error
+        return path
+
+    def _drop(self, intent: Path) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            intent.unlink()
+        sync_folder(self._intents)
+
+
+def _note_path(path: object) -> str:
+    """A path that may be a note's; an intent of a vault that somebody shared may hold any."""
+    if not isinstance(path, str) or not path.endswith(".md") or len(path) > MAX_PATH_LENGTH:
+        raise ValueError("it changes something that is no note")
+    path.encode("utf-8")
+    return path
+
+
+def _packed(content: bytes | None) -> str | None:
+    import base64
+
+    return None if content is None else base64.b64encode(content).decode("ascii")
+
+
+def _unpacked(text: str | None) -> bytes | None:
+    import base64
+
+    return None if text is None else base64.b64decode(text, validate=True)
+
+
+def _read_intent(path: Path) -> _Step:
+    from amem_cli.journal.changes import NoteWrite
+    from amem_cli.journal.events import from_record
+    from amem_cli.journal.proposals import proposal_from_record
+
+    record: dict[str, Any] = json.loads(read_own_file(path, MAX_INTENT_BYTES))
+    writes = []
+    for item in record["writes"]:
+        before, after = _unpacked(item["before"]), _unpacked(item["after"])
+        writes.append(NoteWrite(_note_path(item["path"]), before, after))
+    if len({write.path for write in writes}) != len(writes):
+        raise ValueError("it changes one note twice")
+    return _Step(
+        tuple(writes),
+        tuple(from_record(item) for item in record["events"]),
+        tuple(proposal_from_record(item) for item in record.get("proposed", ())),
+        tuple(str(item) for item in record.get("decided", ())),
+    )

@@ -1,0 +1,296 @@
+"""What the machine did and why: journal events.
+
+What the journal's files say that the index does not know yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from amem_cli.notes.note import LIST_FIELDS
+
+# By these events a note goes to the trash.
+REMOVING = ("remove", "merge")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field of one note, before and after."""
+
+    field: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRecord:
+    """Why a link was made.
+
+    Attributes:
+        target: id of the target note, or its path where it has none.
+        text: the wikilink as written in the note.
+        strength: 0..1.
+        by: `machine` or `person`.
+    """
+
+    target: str
+    path: str
+    text: str
+    relation: str
+    strength: float
+    reason: str
+    by: str = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """The bytes that an event replaced, so that exactly they can be put back.
+
+    Attributes:
+        offset: byte offset in both versions.
+        removed, inserted: text of the old and the new version at that offset.
+        sha_before, sha_after: SHA-256 of the whole file, hexadecimal.
+    """
+
+    offset: int
+    removed: str
+    inserted: str
+    sha_before: str
+    sha_after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One journal line: a change of one note, with its cause.
+
+    Attributes:
+        id: unique, sorts by time.
+        time: ISO 8601 with offset.
+        kind: `baseline` (the notes a vault had when it was made), `add`, `process` (the memory
+            process ended for a text), `construct`, `link`, `evolve`, `edit` (a person's change by
+            a command), `remove`, `merge` (a note went into another, the `trigger`), `undo`,
+            `reject` (a person turned a proposal down), or `release` (a person changed what the
+            machine had written; it is the person's from then on).
+        by: `machine`, or `person` for a change made through a command.
+        note: id of the note; empty where the event is about no single note.
+        trigger: id or path of the note whose addition or change caused the event.
+        cause: id of the event that caused this one.
+        sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
+        text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
+        known: text hashes that need no process (`baseline`).
+        links: records of links as the event left them.
+        links_before: records, as they were before, of links that the event weighed anew or removed
+            because they are no longer borne out; of a rejected proposal the link in question.
+        seconds: wall time of the model calls behind the event.
+        review: `accepted` or `edited` where a person decided on a proposal.
+        proposed: what a rejected proposal would have changed.
+        scope: of an `undo` that took back a link among much else, so that nobody decided on that
+            one: `since` (all since a moment) or `merge`.
+    """
+
+    id: str
+    time: str
+    kind: str
+    by: str = "machine"
+    note: str = ""
+    path: str = ""
+    trigger: str = ""
+    cause: str = ""
+    reason: str = ""
+    changes: tuple[Change, ...] = ()
+    links: tuple[LinkRecord, ...] = ()
+    links_before: tuple[LinkRecord, ...] = ()
+    splice: Splice | None = None
+    model: str = ""
+    prompt: str = ""
+    calls: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+    problems: tuple[str, ...] = ()
+    sha: str = ""
+    text_hash: str = ""
+    known: tuple[str, ...] = ()
+    review: str = ""
+    proposed: tuple[Change, ...] = ()
+    scope: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+_TEXTS = {item.name for item in fields(Event) if item.type == "str"}
+_NUMBERS = {item.name for item in fields(Event) if item.type in ("int", "float")}
+
+
+def to_record(event: Event) -> dict[str, Any]:
+    """The JSON object of an event; empty fields are left out, unknown ones kept."""
+    record = {
+        name: value
+        for name, value in asdict(event).items()
+        if value not in ("", (), [], None, 0, 0.0)
+    }
+    record.pop("extra", None)
+    return {**event.extra, **record}
+
+
+def from_record(record: Mapping[str, Any]) -> Event:
+    """Read an event, keeping fields that a newer version may have written.
+
+    Raises:
+        ValueError: the record is not an event.
+    """
+    _refuse_unstorable(record, 0)
+    known = {item.name for item in fields(Event)} - {"extra"}
+    values = {name: record[name] for name in record if name in known}
+    try:
+        for name in ("id", "time", "kind"):
+            if not values[name]:
+                raise ValueError(f"{name} is empty")
+        for name in _TEXTS & set(values):
+            if not isinstance(values[name], str):
+                raise ValueError(f"{name} is not text")
+        for name in _NUMBERS & set(values):
+            if isinstance(values[name], bool) or not isinstance(values[name], (int, float)):
+                raise ValueError(f"{name} is not a number")
+        for name in ("changes", "proposed"):
+            values[name] = tuple(change_from_record(item) for item in values.get(name, ()))
+        for name in ("links", "links_before"):
+            values[name] = tuple(_link_record(item) for item in values.get(name, ()))
+        if values.get("splice") is not None:
+            values["splice"] = _splice(values["splice"])
+        for name in ("problems", "known"):
+            values[name] = tuple(str(item) for item in values.get(name, ()))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not an event: {error}") from None
+    values["extra"] = {name: record[name] for name in record if name not in known}
+    return Event(**values)
+
+
+def _refuse_unstorable(value: Any, depth: int) -> None:
+    """What a journal line may hold: shallow, valid Unicode, numbers that a database can count."""
+    if depth > _MOST_NESTING:
+        raise ValueError("it is nested too deeply")
+    if isinstance(value, str):
+        if not value.isascii():
+            value.encode("utf-8")
+    elif isinstance(value, (int, float)):
+        if not -_MOST_COUNTED < value < _MOST_COUNTED:
+            raise ValueError("a number is out of bounds")
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            _refuse_unstorable(name, depth + 1)
+            _refuse_unstorable(item, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _refuse_unstorable(item, depth + 1)
+
+
+def change_from_record(item: Mapping[str, Any]) -> Change:
+    """Read one change.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    change = Change(**_known_fields(Change, item))
+    if not isinstance(change.field, str):
+        raise ValueError("a change names no field")
+    for value in (change.before, change.after):
+        texts = value if isinstance(value, list) else [value]
+        if change.field in LIST_FIELDS and not isinstance(value, list):
+            raise ValueError(f"{change.field} is not a list")
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"{change.field} holds something that is not text")
+    return change
+
+
+def _known_fields(kind: Any, item: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that this version knows; a newer one may write more."""
+    return {name.name: item[name.name] for name in fields(kind) if name.name in item}
+
+
+def _link_record(item: Mapping[str, Any]) -> LinkRecord:
+    link = LinkRecord(**_known_fields(LinkRecord, item))
+    if isinstance(link.strength, bool) or not isinstance(link.strength, (int, float)):
+        raise ValueError("a link's strength is not a number")
+    if not all(isinstance(getattr(link, name), str) for name in _LINK_TEXTS):
+        raise ValueError("a link's field is not text")
+    return link
+
+
+def _splice(item: Mapping[str, Any]) -> Splice:
+    splice = Splice(**_known_fields(Splice, item))
+    texts = (splice.removed, splice.inserted, splice.sha_before, splice.sha_after)
+    if type(splice.offset) is not int or splice.offset < 0:
+        raise ValueError("a splice's offset is no position")
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a splice's field is not text")
+    return splice
+
+
+_MOST_NESTING = 12
+_MOST_COUNTED = 2**53
+_LINK_TEXTS = ("target", "path", "text", "relation", "reason", "by")
+
+
+def splice_between(before: bytes, after: bytes, sha_before: str, sha_after: str) -> Splice | None:
+    """The one replacement that turns `before` into `after`; None where it is not UTF-8.
+
+    A file's text is cut at the common prefix and suffix, moved to character boundaries.
+    """
+    start = _common_prefix(before, after)
+    end = _common_prefix(before[start:][::-1], after[start:][::-1])
+    while start > 0 and (_continues(before, start) or _continues(after, start)):
+        start -= 1
+    while end > 0 and (
+        _continues(before, len(before) - end) or _continues(after, len(after) - end)
+    ):
+        end -= 1
+    try:
+        removed = before[start : len(before) - end].decode("utf-8")
+        inserted = after[start : len(after) - end].decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return Splice(start, removed, inserted, sha_before, sha_after)
+
+
+def _continues(data: bytes, position: int) -> bool:
+    return position < len(data) and data[position] & 0xC0 == 0x80
+
+
+def _common_prefix(left: bytes, right: bytes) -> int:
+    low, high = 0, min(len(left), len(right))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if left[:middle] == right[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFile:
+    """What a journal file holds beyond what was known of it.
+
+    Attributes:
+        name: the file's name.
+        position: says up to where the file is known once the events are stored.
+    """
+
+    name: str
+    position: str
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalNews:
+    """What the journal's files say that is not known yet.
+
+    Attributes:
+        restarted: a part that was known has changed or is gone, as git does when it goes back;
+            what was known is to be forgotten, the files are given whole.
+    """
+
+    files: tuple[JournalFile, ...] = ()
+    restarted: bool = False

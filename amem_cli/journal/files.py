@@ -1,0 +1,321 @@
+"""The journal on disk: append-only JSON lines, one file per machine and month.
+
+Proposals that wait for a person, one file each, in the vault's own folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.errors import Problem, SettingsError
+from amem_cli.journal.events import JournalFile, JournalNews
+from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
+from amem_cli.vault.safe_write import create_file, sync_folder
+
+if TYPE_CHECKING:
+    from io import FileIO
+
+    from amem_cli.journal.events import Event
+    from amem_cli.journal.proposals import Proposal
+
+_MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
+# Two versions of a note of 2 MiB, each character of which JSON writes as six.
+MAX_LINE_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A file that nobody but this process has written to since it was read to its end.
+
+    Attributes:
+        state: what the system says of the file as it is known.
+        digest: SHA-256 of all of it, to go on with.
+        read_to: how far it was read, the digest up to there, and the number of lines.
+    """
+
+    state: str
+    digest: Any
+    read_to: tuple[int, str, int]
+
+
+class JournalFolder:
+    """Reads every machine's journal, appends to this machine's own.
+
+    Of its own additions it reads back these alone, not the whole file each time.
+
+    Args:
+        folder: the vault's `.amem/journal`.
+        machine: a short name of this machine, for the file name.
+    """
+
+    def __init__(self, folder: Path, machine: str) -> None:
+        self._folder = folder
+        self._machine = machine
+        self._followed: dict[str, _Followed] = {}
+        # A watcher reads in one thread what it adds in another.
+        self._following = threading.Lock()
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Add events durably, as whole lines.
+
+        Raises:
+            SettingsError: the journal cannot be written.
+        """
+        if not events:
+            return
+        month = events[0].time[:7]
+        if not _MONTH.fullmatch(month):
+            raise SettingsError(f"{month!r} is no month to keep events in")
+        from amem_cli.journal.events import to_record
+
+        path = self._folder / f"{month}-{self._machine}.jsonl"
+        lines = [json.dumps(to_record(event), ensure_ascii=False) for event in events]
+        data = "".join(f"{line}\n" for line in lines).encode()
+        try:
+            created = not path.exists()
+            make_own_folder(self._folder)
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+            handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o644)
+            with os.fdopen(handle, "r+b", buffering=0) as stream:
+                before = _state(os.fstat(stream.fileno()))
+                data = _line_break_after(stream.seek(0, os.SEEK_END), path) + data
+                _write_durably(stream, data, _size(before))
+                self._follow(path.name, before, data, _state(os.fstat(stream.fileno())))
+            if created:
+                sync_folder(self._folder)
+        except OSError as error:
+            raise SettingsError(
+                f"cannot write the journal: {error.strerror}",
+                hint="Check space and permissions of .amem/journal.",
+            ) from error
+
+    def _follow(self, name: str, before: str, data: bytes, state: str) -> None:
+        with self._following:
+            followed = self._followed.get(name)
+            grown = _size(state) - _size(before)
+            if followed is not None and followed.state == before and grown == len(data):
+                followed.digest.update(data)
+                followed.state = state
+            else:
+                self._followed.pop(name, None)
+
+    def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
+        """Events beyond the known positions."""
+        try:
+            paths = list(own_files(self._folder, "*.jsonl"))
+        except OSError as error:
+            problems.append(Problem(".amem/journal", 0, f"cannot be read: {error.strerror}"))
+            return JournalNews()
+        told: list[Problem] = []
+        try:
+            if not positions.keys() <= {path.name for path in paths}:
+                raise _KnownPartChanged
+            news = JournalNews(self._all_news(paths, positions, told))
+        except _KnownPartChanged:
+            told = []
+            news = JournalNews(self._all_news(paths, {}, told), restarted=True)
+        problems.extend(told)
+        return news
+
+    def _all_news(
+        self, paths: Sequence[Path], positions: Mapping[str, str], problems: list[Problem]
+    ) -> tuple[JournalFile, ...]:
+        found = []
+        for path in paths:
+            try:
+                news = self._news(path, positions.get(path.name, ""), problems)
+            except OSError as error:
+                place = f".amem/journal/{path.name}"
+                problems.append(Problem(place, 0, f"cannot be read: {error.strerror}"))
+            else:
+                found += [news] if news else []
+        return tuple(found)
+
+    def _news(self, path: Path, known: str, problems: list[Problem]) -> JournalFile | None:
+        state, offset, digest = _position(known)
+        now = _state(path.stat())
+        if now == state:
+            return None
+        import hashlib
+
+        with self._following:
+            followed = self._followed.pop(path.name, None)
+            if followed is not None and (followed.state, followed.read_to[:2]) == (
+                now,
+                (offset, digest),
+            ):
+                self._followed[path.name] = followed
+                return self._own_news(path, followed, problems)
+        data = path.read_bytes()
+        if known and hashlib.sha256(data[:offset]).hexdigest() != digest:
+            raise _KnownPartChanged
+        end, before = data.rfind(b"\n") + 1, data.count(b"\n", 0, offset)
+        events, lines = self._read(path.name, data[offset:end], before, problems)
+        whole = hashlib.sha256(data[:end])
+        if end < len(data):
+            place = f".amem/journal/{path.name}"
+            problems.append(Problem(place, lines + 1, "the last line is torn; it was skipped"))
+        elif _state(path.stat()) == now and len(data) == _size(now):
+            self._followed[path.name] = _Followed(now, whole, (end, whole.hexdigest(), lines))
+        return JournalFile(path.name, f"{now}|{end}|{whole.hexdigest()}", tuple(events))
+
+    def _own_news(self, path: Path, followed: _Followed, problems: list[Problem]) -> JournalFile:
+        """What this process itself has added."""
+        offset, _, before = followed.read_to
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            data = stream.read(_size(followed.state) - offset)
+        events, lines = self._read(path.name, data, before, problems)
+        digest = followed.digest.hexdigest()
+        followed.read_to = (offset + len(data), digest, lines)
+        position = f"{followed.state}|{offset + len(data)}|{digest}"
+        return JournalFile(path.name, position, tuple(events))
+
+    def _read(
+        self, name: str, data: bytes, before: int, problems: list[Problem]
+    ) -> tuple[list[Event], int]:
+        """The events of whole lines that follow so many others; and the number of all lines."""
+        from amem_cli.journal.events import from_record
+
+        events = []
+        for number, line in enumerate(data.split(b"\n"), before + 1):
+            if not line.strip():
+                continue
+            try:
+                if len(line) > MAX_LINE_BYTES:
+                    raise ValueError("the line is too long")
+                record = json.loads(line)
+                if not isinstance(record, dict):
+                    raise ValueError("not an object")
+                events.append(from_record(record))
+            except (ValueError, RecursionError) as error:
+                place = f".amem/journal/{name}"
+                problems.append(Problem(place, number, f"unreadable journal line: {error}"))
+        return events, before + data.count(b"\n")
+
+
+class _KnownPartChanged(Exception):
+    """A file is not a continuation of what was known of it."""
+
+
+def _position(text: str) -> tuple[str, int, str]:
+    parts = text.split("|")
+    if len(parts) != 3 or not parts[1].isdecimal():
+        return "", 0, ""
+    return parts[0], int(parts[1]), parts[2]
+
+
+def _state(status: os.stat_result) -> str:
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+
+
+def _size(state: str) -> int:
+    return int(state.partition(" ")[0])
+
+
+def _write_durably(stream: FileIO, data: bytes, size: int) -> None:
+    """Add all of it to a file of that size, or none: events without their change would count."""
+    try:
+        rest = data
+        while rest:
+            rest = rest[stream.write(rest) :]
+        os.fsync(stream.fileno())
+    except OSError:
+        with contextlib.suppress(OSError):
+            stream.truncate(size)
+        raise
+
+
+def _line_break_after(size: int, path: Path) -> bytes:
+    """A line break where a killed write left the last line without one."""
+    if size == 0:
+        return b""
+    with path.open("rb") as stream:
+        stream.seek(size - 1)
+        return b"" if stream.read(1) == b"\n" else b"\n"
+
+
+MAX_BYTES = 256 * 1024
+
+
+class ReviewFolder:
+    """The waiting proposals.
+
+    Args:
+        folder: the vault's `.amem/review`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
+        """All proposals, oldest first; what cannot be read is told in `problems`."""
+        found = []
+        for path in own_files(self._folder, "*.json"):
+            try:
+                proposal = _read(path)
+                if proposal.id != path.stem:
+                    raise ValueError("the id is not the file's name")
+                found.append(proposal)
+            except (OSError, ValueError, RecursionError) as error:
+                if problems is not None:
+                    place = f".amem/review/{path.name}"
+                    problems.append(Problem(place, 0, f"unreadable proposal: {error}"))
+        return found
+
+    def keep(self, proposals: Sequence[Proposal]) -> None:
+        """Store proposals; those that are there already stay.
+
+        Raises:
+            SettingsError: they cannot be written.
+        """
+        if not proposals:
+            return
+        from amem_cli.journal.proposals import proposal_record
+
+        try:
+            make_own_folder(self._folder)
+            for proposal in proposals:
+                text = json.dumps(proposal_record(proposal), ensure_ascii=False, indent=2)
+                with suppress(FileExistsError):
+                    create_file(self._place(proposal.id), (text + "\n").encode())
+        except OSError as error:
+            raise SettingsError(
+                f"cannot keep a proposal: {error.strerror}", hint="Check space and permissions."
+            ) from error
+
+    def drop(self, ids: Sequence[str]) -> None:
+        """Delete proposals that are decided.
+
+        One that cannot be deleted is no error: the journal knows of the decision.
+        """
+        if self._folder.is_symlink():
+            return
+        for name in ids:
+            with suppress(OSError):
+                self._place(name).unlink()
+        if ids:
+            sync_folder(self._folder)
+
+    def _place(self, name: str) -> Path:
+        if not (name.isascii() and name.isalnum()):
+            raise SettingsError(f"{name!r} is no id of a proposal")
+        return self._folder / f"{name}.json"
+
+
+def _read(path: Path) -> Proposal:
+    from amem_cli.journal.proposals import proposal_from_record
+
+    record = json.loads(read_own_file(path, MAX_BYTES))
+    if not isinstance(record, dict):
+        raise ValueError("not an object")
+    return proposal_from_record(record)

@@ -1,0 +1,1 @@
+"""Words of any human language: pure rules."""

@@ -1,0 +1,196 @@
+"""Makes note ids and reads and writes moments.
+
+Reads days as people name them: `2026-03`, `7d`, `yesterday`, `last week`.
+What the moment at which a note was written means to a search.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
+from functools import cache
+
+from amem_cli.data import lines
+
+_ID = re.compile(r"([0-9]{14})(?:-(?:[2-9]|[1-9][0-9]{1,8}))?")
+_COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:([0-9]{2})([0-9]{2})([0-9]{2})?)?")
+_ISO = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?"
+    r"(?: ?(?P<utc>[Zz])|(?P<sign>[+-])(?P<hours>[0-9]{2})(?::?(?P<minutes>[0-9]{2}))?)?)?"
+)
+
+
+def new_id(moment: datetime, taken: Callable[[str], bool]) -> str:
+    """The Zettelkasten id of a moment, `YYYYMMDDHHmmss`; where taken, with `-2`, `-3` and so on.
+
+    Args:
+        taken: whether an id is or was in use; asked O(log n) times where n ids share the second.
+    """
+    stamp = (
+        f"{moment.year:04}{moment.month:02}{moment.day:02}"
+        f"{moment.hour:02}{moment.minute:02}{moment.second:02}"
+    )
+    if not taken(stamp):
+        return stamp
+    used, free = 1, 2
+    while taken(f"{stamp}-{free}"):
+        used, free = free, free * 2
+    while free - used > 1:
+        middle = (used + free) // 2
+        if taken(f"{stamp}-{middle}"):
+            used = middle
+        else:
+            free = middle
+    return f"{stamp}-{free}"
+
+
+def is_id(text: str) -> bool:
+    """Whether the text is an id as `new_id` makes them, of a moment that exists."""
+    match = _ID.fullmatch(text)
+    if match is None:
+        return False
+    try:
+        parse_moment(match[1])
+    except ValueError:
+        return False
+    return True
+
+
+def parse_moment(text: str) -> datetime:
+    """Read a date or a date and time.
+
+    Args:
+        text: ISO 8601 with hyphens and colons (seconds, fraction, and `Z` or an offset as they
+            like), or digits only: `YYYYMMDD`, `YYYYMMDDHHmm`, `YYYYMMDDHHmmss`.
+
+    Returns:
+        The moment; with a time zone only where the text names one, at midnight for a date alone.
+
+    Raises:
+        ValueError: the text is none of these, or names a moment that does not exist.
+    """
+    trimmed = text.strip()
+    match = _COMPACT.fullmatch(trimmed) or _ISO.fullmatch(trimmed)
+    if match is None:
+        raise ValueError(f"not a date or time: {text[:40]!r}")
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    zone = None
+    microsecond = 0
+    if match.re is _ISO:
+        microsecond = int((match[7] or "").ljust(6, "0")[:6])
+        zone = _zone(match)
+    return datetime(year, month, day, hour, minute, second, microsecond, tzinfo=zone)
+
+
+def created_text(moment: datetime) -> str:
+    """ISO 8601 to the second, with the offset where the moment has a time zone."""
+    return moment.isoformat(timespec="seconds")
+
+
+def _zone(match: re.Match[str]) -> timezone | None:
+    if match["utc"]:
+        return timezone.utc
+    if not match["sign"]:
+        return None
+    offset = timedelta(hours=int(match["hours"]), minutes=int(match["minutes"] or 0))
+    return timezone(-offset if match["sign"] == "-" else offset)
+
+
+_AGO = re.compile(r"([0-9]{1,4}) ?(d|days?|w|weeks?|m|months?|y|years?)(?: ago)?")
+_SPAN = re.compile(r"(this|last) (week|month|year)")
+_MONTH = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
+
+
+def day_range(text: str, today: date) -> tuple[date, date]:
+    """The first and last day that a text names; the same day twice for a single day.
+
+    Args:
+        text: a date or time as `parse_moment` reads it, a month `2026-03`, a year `2026`, `today`,
+            `yesterday`, `7d` (also `w`, `m`, `y`, or `7 days ago`): the day so long ago, or `this`
+            or `last` with `week`, `month` or `year`. Weeks begin on Monday.
+
+    Raises:
+        ValueError: it is none of these, or no day of the calendar.
+    """
+    words = " ".join(text.casefold().split())
+    if words in ("today", "yesterday"):
+        day = today - timedelta(days=words == "yesterday")
+        return day, day
+    match = _AGO.fullmatch(words)
+    if match:
+        day = _ago(today, int(match[1]), match[2][0])
+        return day, day
+    match = _SPAN.fullmatch(words)
+    if match:
+        return _span(today, match[2], before=match[1] == "last")
+    match = _MONTH.fullmatch(words)
+    if match:
+        return _month(int(match[1]), int(match[2])) if match[2] else _year(int(match[1]))
+    day = parse_moment(text).date()
+    return day, day
+
+
+def _ago(today: date, count: int, unit: str) -> date:
+    try:
+        if unit in "dw":
+            return today - timedelta(days=count * (7 if unit == "w" else 1))
+        months = today.year * 12 + today.month - 1 - count * (12 if unit == "y" else 1)
+        # The 31st of a month that has only 30 days is its last day.
+        last = _month(months // 12, months % 12 + 1)[1]
+        return last.replace(day=min(today.day, last.day))
+    except OverflowError:
+        raise ValueError(f"too long ago: {count}{unit}") from None
+
+
+def _span(today: date, unit: str, *, before: bool) -> tuple[date, date]:
+    if unit == "week":
+        monday = today - timedelta(days=today.weekday() + 7 * before)
+        return monday, monday + timedelta(days=6)
+    if unit == "year":
+        return _year(today.year - before)
+    day = today.replace(day=1) - timedelta(days=before)
+    return _month(day.year, day.month)
+
+
+def _month(year: int, month: int) -> tuple[date, date]:
+    if not 1 <= month <= 12:
+        raise ValueError(f"no month: {month}")
+    return date(year, month, 1), date(year, month, monthrange(year, month)[1])
+
+
+def _year(year: int) -> tuple[date, date]:
+    return date(year, 1, 1), date(year, 12, 31)
+
+
+def date_words(created: str) -> str:
+    """A day for a full-text table: in digits, and with its month's names; empty for no date.
+
+    Args:
+        created: ISO 8601 text.
+    """
+    try:
+        day = parse_moment(created)
+    except ValueError:
+        return ""
+    return f"{day:%Y-%m-%d} {day.day} {_month_names()[day.month - 1]}"
+
+
+def seconds_between(created: str, other: str) -> float:
+    """Seconds from one moment to another; infinite where one is no moment, or only one has a zone.
+
+    Args:
+        created, other: ISO 8601 texts.
+    """
+    try:
+        return abs((parse_moment(created) - parse_moment(other)).total_seconds())
+    except (ValueError, TypeError):
+        return math.inf
+
+
+@cache
+def _month_names() -> tuple[str, ...]:
+    return tuple(lines("month_names.txt"))

@@ -1,0 +1,92 @@
+"""Keys and passwords in text: told apart from other words, and blotted out.
+
+Text that cannot steer a terminal, and JSON that any terminal can show.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+BLOTTED = "***"
+_SHORTEST_SECRET = 8
+
+# The beginnings under which the services hand out keys.
+_KEY = re.compile(
+    r"\b(?:(?:sk|pk|rk|gsk|xai|hf|nvapi|ghp|gho|github_pat|glpat|pplx|tgp|fw|r8)[-_]|AIza|AKIA)"
+    r"(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{14,500}"
+)
+_BEARER = re.compile(r"(?i)\b(bearer[ \t]{1,8})[A-Za-z0-9._~+/=-]{8,2000}")
+_PASSWORD_IN_ADDRESS = re.compile(r"(://)[^/\s@]{1,500}@")
+_SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:key|token|secret|password|passwd)$")
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a text is likely to hold a key, or an address a password."""
+    found = (_KEY.search(text), _BEARER.search(text), _PASSWORD_IN_ADDRESS.search(text))
+    return any(found)
+
+
+def redacted(text: str, environment: Mapping[str, str]) -> str:
+    """The text without keys, without passwords, and without secrets of the environment.
+
+    Args:
+        environment: variables; those whose names end in `_KEY`, `_TOKEN`, `_SECRET` or `_PASSWORD`
+            hold secrets.
+    """
+    for name, value in environment.items():
+        if _SECRET_NAME.search(name) and len(value.strip()) >= _SHORTEST_SECRET:
+            text = text.replace(value, BLOTTED).replace(value.strip(), BLOTTED)
+    text = _BEARER.sub(rf"\1{BLOTTED}", _KEY.sub(BLOTTED, text))
+    return _PASSWORD_IN_ADDRESS.sub(rf"\1{BLOTTED}@", text)
+
+
+if TYPE_CHECKING:
+    pass
+
+
+# What turns the direction of writing, and the line breaks that are no control characters.
+_STEERING = frozenset(
+    "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    "\u206a\u206b\u206c\u206d\u206e\u206f"
+)
+
+
+def printable(text: str) -> str:
+    """Text that cannot steer a terminal: control and direction characters are made visible."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char
+        if char in "\n\t" or not (unicodedata.category(char) in ("Cc", "Cs") or char in _STEERING)
+        else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+def on_one_line(text: str) -> str:
+    """Printable text in which a line break is made visible too, as in a file's name."""
+    return printable(text).replace("\n", "\N{REPLACEMENT CHARACTER}")
+
+
+def json_text(document: Any, *, indent: int | None = None) -> str:
+    """A JSON document for stdout, with what a terminal or encoding cannot hold escaped."""
+    text = json.dumps(document, ensure_ascii=False, indent=indent)
+    try:
+        printed = text if _plain(text) else "".join(_escaped(char) for char in text)
+        printed.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(document, indent=indent)
+    return printed
+
+
+def _plain(text: str) -> bool:
+    return not any(char in _STEERING or "\x7f" <= char <= "\x9f" for char in text)
+
+
+def _escaped(char: str) -> str:
+    return f"\\u{ord(char):04x}" if char in _STEERING or "\x7f" <= char <= "\x9f" else char

@@ -1,0 +1,153 @@
+"""Opens the vault that a program names, with the models that it names."""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from amem_cli.errors import SettingsError, UsageError
+from amem_cli.locations import STATE_FOLDER
+from amem_cli.settings import checked_value, key_of
+from amem_cli.workspace.workspace import Workspace
+
+DEFAULT_FOLDER = "amem-vault"
+KEY_VARIABLE = "AMEM_API_KEY"
+# The process that opened the first vault. A child that it forks inherits what SQLite and the
+# encoder think of locks and threads, and must open none of its own.
+_processes: list[int] = []
+# What such a child inherits is kept for good: to close it there would harm the parent's.
+_inherited: list[object] = []
+# Servers that A-MEM's users run, by the protocol that they speak.
+_SPOKEN_BY = {"lmstudio": "openai", "sglang": "openai", "vllm": "openai"}
+
+log = logging.getLogger("amem_cli")
+# A library prints nothing; a program that wants to hear it sets up logging.
+log.addHandler(logging.NullHandler())
+
+
+class _Environment(dict[str, str]):
+    """Variables that no inspection of an object shows, as keys are among them."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} variables>"
+
+
+def open_workspace(
+    vault: str | Path | None,
+    *,
+    model_name: str | None,
+    llm_backend: str | None,
+    llm_model: str | None,
+    api_key: str | None,
+    base_url: str | None,
+) -> Workspace:
+    """The vault with these settings over its own; made where there is none.
+
+    Raises:
+        UsageError, SettingsError: the arguments do not fit, the folder cannot be made a vault, or
+            the process was forked from one that had opened a vault.
+        ModelError: the named language model is not there.
+    """
+    refuse_fork()
+    backend = _SPOKEN_BY.get(llm_backend or "", llm_backend)
+    if backend != llm_backend and not base_url:
+        raise UsageError(
+            f"{llm_backend} is a server whose address is needed", hint="Give its base_url."
+        )
+    if model_name and (Path(model_name).expanduser() / STATE_FOLDER).is_dir():
+        raise UsageError(f"{model_name} is a vault", hint=f"Write vault={model_name!r}.")
+    chosen = {
+        "encoder_model": model_name,
+        "llm_backend": backend,
+        "llm_model": llm_model,
+        "llm_base_url": base_url,
+    }
+    given: dict[str, Any] = {
+        name: checked_value(key_of(name), value, place="AgenticMemorySystem")
+        for name, value in chosen.items()
+        if value is not None
+    }
+    environment = _Environment(os.environ)
+    if api_key:
+        # It goes no further than this mapping: never to a file, a log or a child process.
+        environment[KEY_VARIABLE] = api_key
+    root = Path(vault or environment.get("AMEM_VAULT") or DEFAULT_FOLDER).expanduser().resolve()
+    _make_vault(root)
+    workspace = Workspace(root, overrides=given, notify=tell, environment=environment)
+    if llm_backend or llm_model or base_url or api_key:
+        _refuse_unusable_model(workspace)
+    return workspace
+
+
+def refuse_fork(inherited: object = None) -> None:
+    """Remember the process that opens the first vault.
+
+    Args:
+        inherited: what a forked child must keep as it is.
+
+    Raises:
+        UsageError: the process was forked from one that had opened a vault.
+    """
+    if not _processes:
+        _processes.append(os.getpid())
+    if os.getpid() != _processes[0]:
+        _inherited.append(inherited)
+        raise UsageError(
+            "a memory was opened before this process was forked",
+            hint="Start processes by `spawn`, or open the first memory after the fork.",
+        )
+
+
+def call_of(workspace: Workspace, in_step: bool = True) -> AbstractContextManager[Workspace]:
+    """One call of a program.
+
+    Raises:
+        UsageError: the vault was closed, or this process was forked after it was opened.
+        SettingsError: the settings were changed and cannot be read, or the vault is gone.
+    """
+    refuse_fork(workspace)
+    return workspace.call(in_step=in_step)
+
+
+def close(workspace: Workspace, process: int) -> None:
+    """Close a vault, unless the process is a fork of the one that opened it."""
+    if os.getpid() == process:
+        workspace.close()
+    else:
+        _inherited.append(workspace)
+
+
+def _refuse_unusable_model(workspace: Workspace) -> None:
+    """Whoever names a model hears now that it cannot be used, not note by note."""
+    settings = workspace.settings
+    file = Path(settings.llm_model).expanduser()
+    if settings.llm_backend == "llama.cpp" and settings.llm_model and not file.is_file():
+        raise SettingsError(f"there is no model file {file}", hint="Name a GGUF file.")
+    _ = workspace.model
+
+
+def _make_vault(root: Path) -> None:
+    if (root / STATE_FOLDER).is_dir():
+        return
+    from amem_cli.editing.edit import take_stock
+    from amem_cli.vault.template import adopt_vault
+
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"cannot make {root}: {error.strerror}") from None
+    adopt_vault(root)
+    fresh = Workspace(root)
+    try:
+        take_stock(fresh.ports)
+    finally:
+        fresh.close()
+
+
+def tell(text: str) -> None:
+    """Log a notice: a warning if it begins with an exclamation mark, or says that git refused."""
+    level = logging.WARNING if text.startswith(("! ", "git: ")) else logging.INFO
+    log.log(level, "%s", text.removeprefix("! "))

@@ -1,0 +1,1 @@
+"""What Obsidian reads in a text: pure rules."""

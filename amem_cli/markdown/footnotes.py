@@ -1,0 +1,179 @@
+"""Finds the footnotes of a text, and gives those of one text labels that another does not use."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+
+from amem_cli.markdown.regions import blank_out, find_regions
+
+# As in Obsidian a label holds no blanks. `[[^1]]` is a link to a block.
+_LABEL = re.compile(r"(?<!\\)(?:\\\\)*\[\^([^\[\]\s\0]{1,100})\]")
+# Formulas, and where links lead to: `[^1]` is no footnote there.
+_ELSE = re.compile(
+    r"\$\$(?:[^$\n]|\n(?![ \t]*\n)|\$(?!\$))+?\$\$"
+    r"|(?<![\\$])\$(?![\s$])[^$\n]*(?<![\s\\])\$(?![\d$])"
+    r"|(?<=\])\((?!\[\^)[^()\s]{1,2000}\)"
+)
+_DEFINITION = re.compile(r"[ ]{0,3}(?:>[ ]{0,3})*\[\^([^\[\]\s\0]{1,100})\]:")
+_CONTINUED = re.compile(r"(?: {2}|\t)[ \t]*\S")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|\n|\Z)")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Footnote:
+    """The text of a footnote where it is defined.
+
+    Attributes:
+        label: as it is compared, without regard to case.
+        start, end: whole lines of the text, paragraphs that are indented below it with them.
+        content: what it says; the same for texts of which a reader sees no difference.
+    """
+
+    label: str
+    start: int
+    end: int
+    content: str
+
+
+def find_footnotes(text: str) -> list[Footnote]:
+    """The definitions `[^label]: …` of a text with LF line endings, in its order, outside code."""
+    if "[^" not in text:
+        return []
+    return list(_footnotes(text, _visible(text)))
+
+
+def with_own_footnotes(text: str, beside: str) -> str:
+    """A text whose footnotes still lead to their own where `beside` stands in the same note.
+
+    A label that `beside` uses for something else becomes one that neither has; a footnote that says
+    what one of `beside` says gets the label it has there. Code and comments stay as they are.
+    """
+    if "[^" not in text or "[^" not in beside:
+        return text
+    shown, shown_beside = _without_else(text), _without_else(beside)
+    found = _references(shown)
+    labels = _new_labels(
+        list(dict.fromkeys(match[1] for match in found)),
+        _contents(text, shown),
+        {match[1].casefold(): match[1] for match in _references(shown_beside)},
+        _contents(beside, shown_beside),
+    )
+    parts: list[str] = []
+    done = 0
+    for match in found:
+        parts += [text[done : match.start(1)], labels.get(match[1].casefold(), match[1])]
+        done = match.end(1)
+    return "".join([*parts, text[done:]])
+
+
+def _new_labels(
+    written: list[str],
+    theirs: Mapping[str, str],
+    used: Mapping[str, str],
+    ours: Mapping[str, str],
+) -> dict[str, str]:
+    """New labels for those that mean something else beside another text.
+
+    Args:
+        written: labels of the text.
+        theirs: by label what its footnotes say.
+        used: labels of the other text, as they are written there.
+        ours: by label what that one's footnotes say.
+    """
+    alike = _alike(theirs, ours, used)
+    by_content = {content: label for label, content in reversed([*ours.items()]) if content}
+    taken = {*used, *(label.casefold() for label in written)}
+    numbers = count(1 + max((int(label) for label in taken if label.isdecimal()), default=0))
+    labels: dict[str, str] = {}
+    for label in written:
+        key = label.casefold()
+        content = theirs.get(key, "")
+        if key in alike:
+            labels[key] = used[key]
+        # What a footnote says that names others depends on what those say.
+        elif content in by_content and "[^" not in content:
+            labels[key] = used[by_content[content]]
+        elif key not in labels and key in used and (key in theirs or key in ours):
+            labels[key] = str(next(numbers)) if label.isdecimal() else _free_label(label, taken)
+            taken.add(labels[key].casefold())
+    return labels
+
+
+def _alike(theirs: Mapping[str, str], ours: Mapping[str, str], used: Mapping[str, str]) -> set[str]:
+    """Labels of footnotes that say the same in both texts, also in the footnotes that they name."""
+    alike = {label for label, content in theirs.items() if ours.get(label) == content}
+    defined = {*theirs, *ours}
+    naming: dict[str, list[str]] = {}
+    for label in alike:
+        for named in {each.casefold() for each in _LABEL.findall(theirs[label])} & used.keys():
+            naming.setdefault(named, []).append(label)
+    unsure = [label for named in naming.keys() & defined - alike for label in naming[named]]
+    while unsure:
+        label = unsure.pop()
+        if label in alike:
+            alike.remove(label)
+            unsure += naming.get(label, ())
+    return alike
+
+
+def _free_label(label: str, taken: set[str]) -> str:
+    return next(
+        free for number in count(2) if (free := f"{label}-{number}").casefold() not in taken
+    )
+
+
+def _contents(text: str, visible: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in _footnotes(text, visible):
+        found.setdefault(each.label, each.content)
+    return found
+
+
+def _visible(text: str) -> str:
+    return blank_out(text, ((region.start, region.end) for region in find_regions(text)))
+
+
+def _without_else(text: str) -> str:
+    visible = _visible(text)
+    return blank_out(visible, (match.span() for match in _ELSE.finditer(visible)))
+
+
+def _references(shown: str) -> list[re.Match[str]]:
+    """Each place where a label stands, definitions among them."""
+    return [match for match in _LABEL.finditer(shown) if not _is_link(shown, match)]
+
+
+def _is_link(visible: str, match: re.Match[str]) -> bool:
+    return visible[match.start() - 1 : match.start()] == "[" and visible.startswith(
+        "]", match.end()
+    )
+
+
+def _footnotes(text: str, visible: str) -> Iterator[Footnote]:
+    opening: re.Match[str] | None = None
+    end = 0
+    after_blank = False
+    for line in _LINE.finditer(visible):
+        definition = _DEFINITION.match(visible, line.start(), line.end())
+        is_blank = not text[line.start() : line.end()].strip()
+        indented = _CONTINUED.match(text, line.start(), line.end()) is not None
+        heading = _HEADING.match(visible, line.start(), line.end())
+        if opening and (definition or heading or (after_blank and not (is_blank or indented))):
+            yield _footnote(text, opening, end)
+            opening = None
+        opening = definition or opening
+        end = end if is_blank else line.end()
+        after_blank = is_blank
+    if opening:
+        yield _footnote(text, opening, end)
+
+
+def _footnote(text: str, opening: re.Match[str], end: int) -> Footnote:
+    told = unicodedata.normalize("NFC", text[opening.end() : end]).strip()
+    content = "\n".join(line.rstrip() for line in told.split("\n"))
+    return Footnote(opening[1].casefold(), opening.start(), end, content)

@@ -1,0 +1,423 @@
+"""Links to files that are no notes.
+
+Reads and writes the links and hashtags of a markdown text as Obsidian does.
+Gives links of a text other targets and keeps every other character.
+Lets links of a text lead elsewhere, and keeps every other character of it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+from urllib.parse import quote, unquote
+
+from amem_cli.markdown.plain_text import Cut, apply_cuts, markup_cuts
+from amem_cli.markdown.regions import Region, blank_out, find_regions
+from amem_cli.markdown.tags import leading_tag, tag_key
+
+_PICTURES = "avif|bmp|gif|heic|jpe?g|png|svg|tiff?|webp"
+
+
+_RECORDINGS = "3gp|flac|m4a|mp3|ogg|opus|wav|mkv|mov|mp4|ogv|webm"
+
+
+_DOCUMENTS = "pdf|canvas|base|csv|docx?|epub|od[pst]|pptx?|rtf|txt|xlsx?|zip"
+
+
+_ATTACHMENT = re.compile(rf"[^/]\.(?:{_PICTURES}|{_RECORDINGS}|{_DOCUMENTS})\Z", re.IGNORECASE)
+
+
+def is_attachment(target: str) -> bool:
+    """Whether a link target names a file of another kind, such as a picture, by its ending."""
+    return _ATTACHMENT.search(target) is not None
+
+
+_DOUBLE_BRACKETS = re.compile(r"\[{2,}|\]{2,}|\n")
+_SINGLE_BRACKETS = re.compile(r"\\[!-~]|[\[\]]|\n[ \t>\r]*(?=\n)")
+_DESTINATION = re.compile(
+    r"\(\s{0,20}(?:<(?P<angle>[^<>\n]*)>|(?P<bare>(?!<)(?:[^\s()\\]|\\\S|\([^\s()]*\))*))"
+    r"(?:\s{1,20}(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s{0,20}\)"
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,40}:|//")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_HASHTAG = re.compile(r"(?<!\S)#([^\s!-,.:-@\[-^`{-~\0]{1,200})")
+_UNSAFE_IN_DISPLAY = re.compile(r"[\[\]|\s]+")
+
+
+@dataclass(frozen=True, slots=True)
+class WikiLink:
+    """A link to a note or another file of the vault.
+
+    Attributes:
+        target: the part before `#` and `|`, percent-decoded in a markdown link; empty for a link
+            inside the note itself.
+        fragment: what follows the `#`: empty, `Heading`, `Heading#Sub` or `^block`.
+        display: the text shown instead, or empty.
+        embed: written with a leading `!`.
+        start, end: the whole link, with the `!`, as a slice of the text.
+    """
+
+    target: str
+    fragment: str
+    display: str
+    embed: bool
+    start: int
+    end: int
+    style: Literal["wikilink", "markdown"]
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkdownSpan:
+    """`[shown](destination)` to anywhere; `start` is its first bracket, `shown_end` the second."""
+
+    start: int
+    shown_end: int
+    end: int
+    destination: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """All links of a text, and the text with everything blanked in which markdown means nothing."""
+
+    visible: str
+    wikilinks: list[WikiLink]
+    markdown: list[_MarkdownSpan]
+
+
+def find_links(text: str) -> list[WikiLink]:
+    """Find wikilinks, embeds, and markdown links to files of the vault, in the order of the text.
+
+    Code and comments are skipped. Links with a scheme (`https:`, `mailto:`) are not the vault's.
+    Linear in the length of the text.
+    """
+    if "[" not in text:
+        return []
+    links = _scan(text, find_regions(text))
+    local = (_local_link(text, span) for span in links.markdown)
+    found = [*links.wikilinks, *(link for link in local if link is not None)]
+    return sorted(found, key=lambda link: link.start)
+
+
+def find_hashtags(text: str) -> list[str]:
+    """Find the hashtags in the text of a note, each once as first written, without `#`.
+
+    A hashtag stands at the start of a line or after a blank, outside code, comments and links. It
+    ends before punctuation of any script.
+    """
+    if "#" not in text:
+        return []
+    links = _scan(text, find_regions(text))
+    spans = [(link.start, link.end) for link in links.wikilinks]
+    spans += [(span.start, span.end) for span in links.markdown]
+    tags: dict[str, str] = {}
+    for match in _HASHTAG.finditer(blank_out(links.visible, _outermost(sorted(spans)))):
+        tag = leading_tag(match[1])
+        if tag is not None:
+            tags.setdefault(tag_key(tag), tag)
+    return list(tags.values())
+
+
+def parse_link(text: str) -> WikiLink | None:
+    """The link that is the whole text, such as the value `[[A|b]]` of a property, or None."""
+    trimmed = text.strip()
+    links = find_links(trimmed)
+    if len(links) != 1 or (links[0].start, links[0].end) != (0, len(trimmed)):
+        return None
+    offset = len(text) - len(text.lstrip())
+    return replace(links[0], start=offset, end=offset + len(trimmed))
+
+
+def target_span(text: str, link: WikiLink) -> tuple[int, int]:
+    """Where in the text a link names its file, as a slice; without `#` and what follows it.
+
+    Args:
+        link: one that was found in this very text.
+    """
+    if link.style == "wikilink":
+        start = link.start + link.embed + 2
+        start += len(text[start : link.end]) - len(text[start : link.end].lstrip())
+        return start, start + len(link.target)
+    opening = text.find("](", link.start, link.end)
+    while opening >= 0:
+        match = _DESTINATION.match(text, opening + 1)
+        if match is not None and match.end() == link.end:
+            start, end = match.span("angle" if match["angle"] is not None else "bare")
+            cut = text.find("#", start, end)
+            return start, end if cut < 0 else cut
+        opening = text.find("](", opening + 1, link.end)
+    raise ValueError("the link is not of this text")
+
+
+def format_link(target: str, display: str = "") -> str:
+    """Write a wikilink; a display text that says no more than the target is left out."""
+    shown = _UNSAFE_IN_DISPLAY.sub(" ", display).strip()
+    return f"[[{target}|{shown}]]" if shown and shown != target else f"[[{target}]]"
+
+
+def plain_text(markdown: str) -> str:
+    """The words of a text as a reader sees them, for prompts and embeddings.
+
+    Links become the text they show, code keeps its content; comments, embedded files, link targets,
+    emphasis, heading and list marks, HTML tags, table lines and reference definitions go. Lines
+    stay lines; blanks are collapsed. Linear in the length of the text.
+    """
+    regions = find_regions(markdown)
+    links = _scan(markdown, regions)
+    cuts = [cut for region in regions for cut in _region_cuts(region)]
+    cuts += [cut for link in links.wikilinks for cut in _wikilink_cuts(markdown, link)]
+    for span in links.markdown:
+        opening = span.start - 1 if _is_embed(markdown, span.start) else span.start
+        cuts.append(Cut(opening, span.start + 1))
+        cuts.append(Cut(span.shown_end, span.end))
+    cuts += markup_cuts(links.visible)
+    lines = (" ".join(line.split()) for line in apply_cuts(markdown, cuts).split("\n"))
+    paragraphs = "\n".join(lines).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", paragraphs)
+
+
+def _scan(text: str, regions: list[Region]) -> _Links:
+    visible = blank_out(text, ((region.start, region.end) for region in regions))
+    wikilinks = list(_wikilinks(text, visible))
+    unlinked = blank_out(visible, ((link.start, link.end) for link in wikilinks))
+    return _Links(visible, wikilinks, list(_markdown_spans(text, unlinked)))
+
+
+def _wikilinks(text: str, visible: str) -> Iterator[WikiLink]:
+    opening: int | None = None
+    for brackets in _DOUBLE_BRACKETS.finditer(visible):
+        start, end = brackets.span()
+        if visible[start] == "[":
+            is_literal = end - start == 2 and _is_escaped(visible, start)
+            opening = None if is_literal else end - 2
+        elif visible[start] == "\n":
+            opening = None
+        elif opening is not None:
+            link = _wikilink(text, visible, opening, brackets)
+            opening = None
+            if link is not None:
+                yield link
+
+
+def _wikilink(text: str, visible: str, opening: int, closing: re.Match[str]) -> WikiLink | None:
+    inner_start, inner_end = opening + 2, closing.start()
+    inner = visible[inner_start:inner_end]
+    if len(closing.group()) > 2 and inner.count("[") > inner.count("]"):
+        inner_end += 1
+    head, bar, _ = inner.partition("|")
+    shown = text[inner_start + len(head) + 1 : inner_end] if bar else ""
+    target, _, fragment = (head.removesuffix("\\") if bar else head).partition("#")
+    target, fragment = target.strip(), fragment.strip()
+    if not (target or fragment) or "\0" in head or _is_citation(visible, inner_end + 2):
+        return None
+    is_embed = _is_embed(visible, opening)
+    return WikiLink(
+        target=target,
+        fragment=fragment,
+        display=shown.replace("\\|", "|").strip(),
+        embed=is_embed,
+        start=opening - is_embed,
+        end=inner_end + 2,
+        style="wikilink",
+    )
+
+
+def _is_citation(visible: str, end: int) -> bool:
+    """Whether the brackets are those of `[[1]](https://…)`, a web link that shows brackets."""
+    if not visible.startswith("(", end):
+        return False
+    match = _DESTINATION.match(visible, end)
+    return match is not None and bool(_SCHEME.match(match["angle"] or match["bare"] or ""))
+
+
+def _markdown_spans(text: str, visible: str) -> Iterator[_MarkdownSpan]:
+    """Spans ordered by their ends; one may lie in the shown text of another."""
+    openings: list[int] = []
+    for token in _SINGLE_BRACKETS.finditer(visible):
+        mark = token.group()
+        if mark == "[":
+            openings.append(token.start())
+        elif mark[0] == "\n":
+            openings.clear()
+        elif mark == "]" and openings:
+            start = openings.pop()
+            if not visible.startswith("(", token.end()):
+                continue
+            match = _DESTINATION.match(visible, token.end())
+            if match is not None:
+                destination = match["angle"] or match["bare"] or ""
+                yield _MarkdownSpan(start, token.start(), match.end(), destination)
+
+
+def _local_link(text: str, span: _MarkdownSpan) -> WikiLink | None:
+    if _SCHEME.match(span.destination) or "\0" in span.destination:
+        return None
+    decoded = unquote(_ESCAPED.sub(r"\1", span.destination))
+    target, _, fragment = decoded.partition("#")
+    target, fragment = target.strip(), fragment.strip()
+    if not (target or fragment):
+        return None
+    is_embed = _is_embed(text, span.start)
+    return WikiLink(
+        target=target,
+        fragment=fragment,
+        display=text[span.start + 1 : span.shown_end].strip(),
+        embed=is_embed,
+        start=span.start - is_embed,
+        end=span.end,
+        style="markdown",
+    )
+
+
+def _is_embed(text: str, opening: int) -> bool:
+    return opening > 0 and text[opening - 1] == "!" and not _is_escaped(text, opening - 1)
+
+
+def _is_escaped(text: str, position: int) -> bool:
+    backslashes = 0
+    while position > backslashes and text[position - backslashes - 1] == "\\":
+        backslashes += 1
+    return backslashes % 2 == 1
+
+
+def _outermost(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The spans that lie in no other; `spans` ascending."""
+    covered = 0
+    for start, end in spans:
+        if start >= covered:
+            covered = end
+            yield start, end
+
+
+def _region_cuts(region: Region) -> tuple[Cut, Cut]:
+    return Cut(region.start, region.inner_start), Cut(region.inner_end, region.end)
+
+
+def _wikilink_cuts(text: str, link: WikiLink) -> Iterator[Cut]:
+    """Leave the display text, else the base name and the heading."""
+    if link.embed and is_attachment(link.target):
+        yield Cut(link.start, link.end)
+        return
+    name = link.target.rpartition("/")[2].removesuffix(".md")
+    heading = "" if link.fragment.startswith("^") else link.fragment.replace("#", " ")
+    yield Cut(link.start, link.end, link.display or f"{name} {heading}".strip())
+
+
+# Given a link: its new target, or None to leave it as it stands.
+Retarget = Callable[[WikiLink], str | None]
+# Given a link and its text: what stands there instead, or None.
+Rewrite = Callable[[WikiLink, str], "str | None"]
+
+_WHOLE_DESTINATION = re.compile(r"(\(\s{0,20})(?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)")
+_BRACKETS = re.compile(r"[\[\]\\]")
+_BLANKS = re.compile(r"\s")
+_SAFE_IN_DESTINATION = "/._-~!$&'*+,;=:@"
+
+
+def retarget_links(text: str, retarget: Retarget) -> str:
+    """The text with links led elsewhere; what a reader sees of them stays as it was.
+
+    Links in code and comments are left alone, as they are no links.
+    """
+
+    def rewrite(link: WikiLink, source: str) -> str | None:
+        target = retarget(link)
+        if target is None:
+            return None
+        write = _as_wikilink if link.style == "wikilink" else _markdown_link
+        return write(link, source, target)
+
+    return rewrite_links(text, rewrite)
+
+
+def rewrite_links(text: str, rewrite: Rewrite) -> str:
+    """The text with links replaced; those within another link that is replaced stay."""
+    pieces: list[str] = []
+    position = 0
+    for link in find_links(text):
+        if link.start < position:
+            continue
+        new = rewrite(link, text[link.start : link.end])
+        if new is not None:
+            pieces += (text[position : link.start], new)
+            position = link.end
+    return "".join([*pieces, text[position:]])
+
+
+def markdown_link(shown: str, path: str, fragment: str = "", *, picture: bool = False) -> str:
+    """A link as any markdown program reads it; blanks and what ends a link are escaped."""
+    text = _BRACKETS.sub(r"\\\g<0>", shown)
+    anchor = f"#{quote(fragment, safe=_SAFE_IN_DESTINATION)}" if fragment else ""
+    return f"{'!' if picture else ''}[{text}]({quote(path, safe=_SAFE_IN_DESTINATION)}{anchor})"
+
+
+def heading_anchor(heading: str) -> str:
+    """The anchor that most programs give a heading: small letters, blanks as hyphens."""
+    last = heading.rpartition("#")[2].strip().lower()
+    return _BLANKS.sub("-", "".join(each for each in last if each.isalnum() or each in " -_"))
+
+
+def _as_wikilink(link: WikiLink, source: str, target: str) -> str:
+    bar = r"\|" if r"\|" in source else "|"
+    fragment = f"#{link.fragment}" if link.fragment else ""
+    shown = link.display
+    if not shown and not link.embed:
+        shown = link.target + (f" > {link.fragment}" if link.fragment else "")
+    mark = "!" if link.embed else ""
+    said = f"{bar}{shown}" if shown and shown != target else ""
+    return f"{mark}[[{target}{fragment}{said}]]"
+
+
+def _markdown_link(link: WikiLink, source: str, target: str) -> str:
+    start = source.rfind("](")
+    destination = quote(target, safe=_SAFE_IN_DESTINATION)
+    if link.fragment:
+        destination += "#" + quote(link.fragment, safe=_SAFE_IN_DESTINATION + "^#")
+    head, tail = source[: start + 1], source[start + 1 :]
+    return head + _WHOLE_DESTINATION.sub(lambda found: found[1] + destination, tail, count=1)
+
+
+_UNSAFE_IN_DESTINATION = re.compile(r"[\x00-\x20()<>\[\]\\%?#^|`\"']")
+
+
+def redirected(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
+    """The text with other targets in its links; headings, blocks, display and embedding stay.
+
+    Args:
+        new_target: for a link the target to write, for a markdown link the destination as a path;
+            None leaves it as it is.
+    """
+    spans: list[tuple[int, int, str]] = []
+    for link in find_links(text):
+        target = new_target(link) if link.target else None
+        if target is None:
+            continue
+        start, end = target_span(text, link)
+        if link.style == "markdown" and text[start - 1] != "<":
+            target = _UNSAFE_IN_DESTINATION.sub(_percent_encoded, target)
+        spans.append((start, end, target))
+    parts: list[str] = []
+    done = 0
+    # One link may stand in the shown text of another, so they do not come in this order.
+    for start, end, target in sorted(spans):
+        parts += [text[done:start], target]
+        done = end
+    return "".join([*parts, text[done:]])
+
+
+def destination(path: str, source: str, written: str) -> str:
+    """A markdown link's path from the note at `source` to `path`, both from the vault's root.
+
+    Args:
+        written: how the link said it before; one from the root stays one.
+    """
+    if written.startswith("/"):
+        return f"/{path}"
+    return posixpath.relpath(path, posixpath.dirname(source) or ".")
+
+
+def _percent_encoded(match: re.Match[str]) -> str:
+    return f"%{ord(match[0]):02X}"

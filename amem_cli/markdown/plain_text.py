@@ -1,0 +1,183 @@
+"""Markdown as the prose a reader sees, without links, emphasis marks, tables or comments.
+
+Finds the marks of a markdown text that carry no words: emphasis, headings, lists, HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+_FENCE = re.compile(r"[ \t]{0,3}(`{3,16}|~{3,16})")
+_RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
+_LINE_MARKS = re.compile(
+    r"(?:[ \t>]{0,32})(?:#{1,6}[ \t]+|[-*+•→][ \t]+(?:\[[ xX]\][ \t]+)?|\d{1,3}[.)][ \t]+)?"
+)
+_OWN_LINE = re.compile(r"[ \t]{0,32}(?:[-*+•→|#>]|\d{1,3}[.)][ \t])")
+_QUOTE = re.compile(r"[ \t]{0,3}>[ \t]*(\[!)?")
+_CALLOUT = re.compile(r"\[![a-zA-Z-]{1,20}\][+-]?")
+_WIKILINK = re.compile(r"!?\[\[([^\[\]|\n]{0,300})(?:\|([^\[\]\n]{0,300}))?\]\]")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\s]{0,500}(?:\s[^()\n]{0,200})?\)")
+_ADDRESS = re.compile(r"<?\b(?:https?|ftp|mailto|obsidian|file):[^\s<>)\]]{1,2000}>?")
+_TEMPLATE = re.compile(r"\{\{[^{}\n]{0,300}\}\}|\{%[^%\n]{0,300}%\}")
+_HTML = re.compile(r"</?[a-zA-Z!][^<>\n]{0,300}>")
+_BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]{1,60}$")
+_EMPHASIS = re.compile(r"\*{1,3}|~~|==|`{1,16}|(?<!\w)_{1,3}|_{1,3}(?!\w)")
+_LEFTOVERS = re.compile(r"\[\[|\]\]|\{\{|\}\}|-{3,}|%%|\||!\[")
+_BLANKS = re.compile(r"[ \t\u00a0]{2,}")
+
+
+def prose_lines(markdown: str, *, with_code: bool = False) -> list[str]:
+    """The lines of the text without markup; lines that hold nothing else become empty.
+
+    Args:
+        markdown: a note's body.
+        with_code: keep the lines inside code fences, as they are.
+
+    Returns:
+        One entry per line of the body. No entry holds `[[`, `{{`, `---` or a newline, unless it is
+        a line of code.
+    """
+    lines: list[str] = []
+    fence = ""
+    for line in markdown.splitlines():
+        mark = _FENCE.match(line)
+        if fence:
+            closes = bool(mark) and line.strip() == line.strip()[0] * len(line.strip())
+            if closes and line.strip().startswith(fence):
+                fence = ""
+                lines.append("")
+            else:
+                lines.append(line if with_code else "")
+        elif mark:
+            fence = mark.group(1)
+            lines.append("")
+        else:
+            lines.append(plain_line(line))
+    return lines
+
+
+def plain_line(line: str) -> str:
+    """One line of markdown without its markup."""
+    if _RULE_OR_TABLE_LINE.match(line):
+        return ""
+    marks = _LINE_MARKS.match(line)
+    line = line[marks.end() :] if marks else line
+    line = _CALLOUT.sub("", line)
+    line = _WIKILINK.sub(lambda link: link.group(2) or link.group(1).split("#")[0], line)
+    line = _LINK.sub(r"\1", line)
+    line = _ADDRESS.sub("", line)
+    line = _TEMPLATE.sub("", line)
+    line = _HTML.sub("", line)
+    line = _BLOCK_ID.sub("", line)
+    line = _EMPHASIS.sub("", line)
+    line = _LEFTOVERS.sub(" ", line)
+    return _BLANKS.sub(" ", line).strip()
+
+
+def prose(markdown: str, *, with_code: bool = False) -> str:
+    """The whole text without markup; list items, headings and quotes stand between blank lines."""
+    lines: list[str] = []
+    plain = prose_lines(markdown, with_code=with_code)
+    for line, kept in zip(markdown.splitlines(), plain, strict=True):
+        lines.extend(("", kept, "") if _OWN_LINE.match(line) else (kept,))
+    return "\n".join(lines)
+
+
+def without_quotes(markdown: str) -> str:
+    """The text with its quotes blank, which say what others say; callouts stay."""
+    lines: list[str] = []
+    quoted = callout = False
+    for line in markdown.splitlines():
+        mark = _QUOTE.match(line)
+        if mark:
+            callout = callout if quoted else bool(mark[1])
+            quoted = True
+        elif not line.strip() or _OWN_LINE.match(line):
+            quoted = False
+        lines.append("" if quoted and not callout else line)
+    return "\n".join(lines)
+
+
+_EMPTY_LINE_MARKS = re.compile(r"^[ \t>]*[-*_=|:+][-*_=|: \t\r+]*$", re.MULTILINE)
+_REFERENCE = re.compile(r"^ {0,3}\[[^\]\n^][^\]\n]{0,200}\]:[ \t]+\S.*$", re.MULTILINE)
+_LINE_START = re.compile(
+    r"^[ \t>]*(?:[-*+][ \t]+)?(?:\[[^\]\n]\][ \t]+)?(?:#{1,6}[ \t]+)?(?:\[![\w-]{1,30}\][-+]?)?",
+    re.MULTILINE,
+)
+_CLOSING_HASHES = re.compile(r"(?<=[ \t])#+[ \t\r]*$", re.MULTILINE)
+_TABLE_ROW = re.compile(r"^[ \t>]*\|.*$", re.MULTILINE)
+_CUT_BLOCK_ID = re.compile(r"[ \t]\^[A-Za-z0-9-]{1,60}[ \t\r]*$", re.MULTILINE)
+_INLINE = re.compile(
+    r"(?P<address>https?://[^\s<>()\[\]]+)"
+    r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"|<(?P<autolink>[a-z]{2,20}:[^\s<>]{1,2000})>"
+    r"|</?(?P<tag>[A-Za-z][A-Za-z0-9]{0,20})(?:[\s/][^<>]{0,1000})?>"
+    r"|(?P<footnote>\[\^[^\]\s]{1,50}\]:?)"
+    r"|(?P<emphasis>[*_]+|~~|==)"
+)
+_TAG_WITHIN_WORDS = re.compile(
+    r"a|b|i|u|s|em|strong|span|font|mark|small|sub|sup|del|ins|code", re.IGNORECASE
+)
+
+
+class Cut(NamedTuple):
+    """A slice of the text to leave out, or to replace."""
+
+    start: int
+    end: int
+    replacement: str = ""
+
+
+def apply_cuts(text: str, cuts: Iterable[Cut]) -> str:
+    """Make the cuts; one that begins inside another is not made."""
+    pieces: list[str] = []
+    position = 0
+    for cut in sorted(cuts, key=lambda cut: (cut.start, -cut.end)):
+        if cut.start >= position:
+            pieces += (text[position : cut.start], cut.replacement)
+            position = cut.end
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+def markup_cuts(visible: str) -> Iterator[Cut]:
+    """Cuts for the marks of lines and of words; linear in the length of the text.
+
+    Args:
+        visible: a text in which code and comments are blanked with NUL.
+    """
+    for pattern in (_EMPTY_LINE_MARKS, _REFERENCE, _LINE_START, _CLOSING_HASHES, _CUT_BLOCK_ID):
+        for match in pattern.finditer(visible):
+            if match.end() > match.start():
+                yield Cut(*match.span())
+    for row in _TABLE_ROW.finditer(visible):
+        for bar in re.finditer(r"\|", row.group()):
+            yield Cut(row.start() + bar.start(), row.start() + bar.end(), " ")
+    for match in _INLINE.finditer(visible):
+        replacement = _inline_replacement(visible, match)
+        if replacement is not None:
+            yield Cut(*match.span(), replacement)
+
+
+def _inline_replacement(visible: str, match: re.Match[str]) -> str | None:
+    """What stays of an inline mark, or None where it is a part of the words."""
+    if match.lastgroup == "tag":
+        return "" if _TAG_WITHIN_WORDS.fullmatch(match["tag"]) else " "
+    if match.lastgroup == "emphasis":
+        return "" if _is_emphasis(visible, *match.span()) else None
+    if match.lastgroup == "footnote":
+        return ""
+    return match[match.lastgroup or 0]
+
+
+def _is_emphasis(visible: str, start: int, end: int) -> bool:
+    """Whether marks touch a word on one side only, or stand between scripts without blanks."""
+    before = visible[start - 1] if start else " "
+    after = visible[end] if end < len(visible) else " "
+    if before.isspace() and after.isspace():
+        return False
+    if visible[start] == "_":
+        return not (before.isalnum() and after.isalnum())
+    return not (before.isascii() and before.isalnum() and after.isascii() and after.isalnum())

@@ -1,0 +1,287 @@
+"""Finds the parts of a markdown text that Obsidian reads as code or as a comment.
+
+Finds conflicts that git left in a text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+CODE_INDENT = 4
+
+_ANY_MARK = re.compile(r"`|~~~|%%|<!--|^(?: {4}|\t)", re.MULTILINE)
+_CONTAINER_MARKS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*")
+_INDENT = re.compile(r"[ \t]*")
+_QUOTE_MARKS = re.compile(r"[ \t>]*")
+_FENCE_OPENING = re.compile(r"`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,}")
+_FENCE_CLOSING = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*\r?\n?")
+_BLOCK_START = re.compile(r"#{1,6}[ \t]|\|")
+_FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,100}\]:")
+_INLINE_MARK = re.compile(r"\\[!-/:-@\[-`{-~]|`+|%%|<!--")
+_BACKTICKS = re.compile(r"`+")
+_CLOSING_OF = {"%%": "%%", "<!--": "-->"}
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A stretch of text in which markdown means nothing.
+
+    Attributes:
+        start, end: the stretch with its marks, as a slice of the text.
+        inner_start, inner_end: the same without its marks; for a comment an empty slice.
+    """
+
+    kind: Literal["fence", "indented", "code", "comment"]
+    start: int
+    end: int
+    inner_start: int
+    inner_end: int
+
+
+def find_regions(text: str) -> list[Region]:
+    """Find fenced and indented code, inline code, `<!-- -->` and `%% %%` comments.
+
+    Where two overlap, the one that starts first holds. An unclosed fence, and an unclosed comment
+    at the start of a line, reach to the end. Linear in the length of the text.
+
+    Returns:
+        Regions in the order of the text, without overlap.
+    """
+    if not _ANY_MARK.search(text):
+        return []
+    scanner = _Scanner(text)
+    scanner.scan()
+    return scanner.regions
+
+
+def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Replace the spans by NUL characters, keeping line breaks and every offset.
+
+    Args:
+        spans: (start, end) in ascending order, without overlap.
+    """
+    pieces = []
+    position = 0
+    for start, end in spans:
+        pieces.append(text[position:start])
+        pieces.append("\n".join("\0" * len(line) for line in text[start:end].split("\n")))
+        position = end
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What a line means for the blocks around it; offsets are those of the text."""
+
+    content: int
+    end: int
+    quote_depth: int
+    is_blank: bool
+    is_code: bool
+    starts_item: bool
+    starts_block: bool
+    fence: str
+
+
+class _Scanner:
+    """Reads lines into blocks, and each block's inline marks when the block is complete."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.regions: list[Region] = []
+        self._block_start = 0
+        self._after_blank = True
+        self._in_list = False
+        self._quote_depth = 0
+        self._unclosed: set[str] = set()
+
+    def scan(self) -> None:
+        position = 0
+        while position < len(self.text):
+            position = self._take_line(position)
+            if position >= len(self.text):
+                position = self._finish_block(len(self.text))
+
+    def _take_line(self, start: int) -> int:
+        """Read the line at `start`; returns where to go on."""
+        line = self._read_line(start)
+        if line.starts_block or line.quote_depth != self._quote_depth:
+            resume = self._finish_block(start)
+            if resume > start:
+                return resume
+        self._quote_depth = line.quote_depth
+        if line.is_code:
+            return self._take_indented_code(start)
+        if line.starts_item or _FOOTNOTE.match(self.text, start):
+            self._in_list = True
+        elif self._after_blank and not line.is_blank and line.content == start:
+            self._in_list = False
+        self._after_blank = line.is_blank
+        if line.fence:
+            return self._take_fence(start, line)
+        return line.end
+
+    def _read_line(self, start: int) -> _Line:
+        end = self._line_end(start)
+        marks = self._match(_CONTAINER_MARKS, start, end)
+        content = marks.end()
+        starts_item = bool(marks.group().strip(" \t>"))
+        is_blank = not starts_item and not self.text[content:end].strip()
+        is_code = not is_blank and self._is_indented_code(start, end)
+        fence = _FENCE_OPENING.match(self.text, content, end)
+        heading_or_row = _BLOCK_START.match(self.text, content, end)
+        return _Line(
+            content=content,
+            end=end,
+            quote_depth=marks.group().count(">"),
+            is_blank=is_blank,
+            is_code=is_code,
+            starts_item=starts_item,
+            starts_block=bool(is_blank or starts_item or is_code or fence or heading_or_row),
+            fence=fence.group() if fence else "",
+        )
+
+    def _is_indented_code(self, start: int, end: int) -> bool:
+        if self._in_list or not self._after_blank or self.text[start] not in " \t":
+            return False
+        indent = self._match(_INDENT, start, end).group()
+        return len(indent.expandtabs(CODE_INDENT)) >= CODE_INDENT
+
+    def _take_indented_code(self, start: int) -> int:
+        end = position = start
+        while position < len(self.text):
+            line_end = self._line_end(position)
+            if self.text[position:line_end].strip():
+                if not self._is_indented_code(position, line_end):
+                    break
+                end = line_end
+            position = line_end
+        self.regions.append(Region("indented", start, end, start, end))
+        self._block_start = end
+        return end
+
+    def _take_fence(self, line_start: int, line: _Line) -> int:
+        """Record the fenced code that opens in the line; returns its end."""
+        start = line.content
+        deepest_closing = len(self.text[line_start:start].expandtabs(CODE_INDENT)) + 3
+        inner_start = position = line.end
+        while position < len(self.text):
+            line_end = self._line_end(position)
+            closing = _FENCE_CLOSING.match(self.text, position, line_end)
+            if (
+                closing
+                and closing.end() == line_end
+                and closing.group(2).startswith(line.fence)
+                and len(closing.group(1).expandtabs(CODE_INDENT)) <= deepest_closing
+            ):
+                return self._add_fence(start, line_end, inner_start, position)
+            quotes = self._match(_QUOTE_MARKS, position, line_end)
+            if quotes.group().count(">") < line.quote_depth:
+                return self._add_fence(start, position, inner_start, position)
+            position = line_end
+        return self._add_fence(start, position, inner_start, position)
+
+    def _add_fence(self, start: int, end: int, inner_start: int, inner_end: int) -> int:
+        self.regions.append(Region("fence", start, end, inner_start, inner_end))
+        self._block_start = end
+        return end
+
+    def _finish_block(self, end: int) -> int:
+        """Read the inline marks of the block that ends at `end`.
+
+        Returns:
+            `end`, or the end of a comment that reaches beyond it.
+        """
+        position, self._block_start = self._block_start, end
+        ticks: dict[int, list[int]] | None = None
+        while position < end:
+            mark = _INLINE_MARK.search(self.text, position, end)
+            if mark is None:
+                break
+            position = mark.end()
+            if mark.group()[0] == "`":
+                if ticks is None:
+                    ticks = self._backtick_runs(mark.start(), end)
+                position = self._take_code_span(mark.start(), position, ticks)
+            elif mark.group() in _CLOSING_OF:
+                position = self._take_comment(mark.start(), mark.group())
+        self._block_start = max(position, end)
+        return self._block_start
+
+    def _backtick_runs(self, start: int, end: int) -> dict[int, list[int]]:
+        """Start offsets of runs of backticks, by the length of the run."""
+        runs: dict[int, list[int]] = defaultdict(list)
+        for run in _BACKTICKS.finditer(self.text, start, end):
+            runs[len(run.group())].append(run.start())
+        return runs
+
+    def _take_code_span(self, start: int, inner_start: int, ticks: dict[int, list[int]]) -> int:
+        width = inner_start - start
+        closings = ticks.get(width, [])
+        following = bisect_left(closings, inner_start)
+        if following == len(closings):
+            return inner_start
+        inner_end = closings[following]
+        self.regions.append(Region("code", start, inner_end + width, inner_start, inner_end))
+        return inner_end + width
+
+    def _take_comment(self, start: int, mark: str) -> int:
+        closing = _CLOSING_OF[mark]
+        inner_start = start + len(mark)
+        found = -1 if mark in self._unclosed else self.text.find(closing, inner_start)
+        if found < 0:
+            self._unclosed.add(mark)
+            if not self._opens_line(start):
+                return inner_start
+        end = found + len(closing) if found >= 0 else len(self.text)
+        self.regions.append(Region("comment", start, end, end, end))
+        return end
+
+    def _opens_line(self, position: int) -> bool:
+        while position and self.text[position - 1] in " \t>":
+            position -= 1
+        return position == 0 or self.text[position - 1] == "\n"
+
+    def _line_end(self, position: int) -> int:
+        found = self.text.find("\n", position)
+        return len(self.text) if found < 0 else found + 1
+
+    def _match(self, pattern: re.Pattern[str], start: int, end: int) -> re.Match[str]:
+        """Match a pattern that also matches nothing."""
+        match = pattern.match(self.text, start, end)
+        assert match is not None
+        return match
+
+
+_MARKERS = re.compile(r"^<{7}(?: |\r?$)|^={7}\r?$|^>{7}(?: |\r?$)", re.MULTILINE)
+
+
+def conflict_line(text: str) -> int:
+    """The 1-based line where the first whole conflict begins; 0 where there is none.
+
+    One that is shown in code does not count.
+    """
+    if "<<<<<<<" not in text or ">>>>>>>" not in text:
+        return 0
+    visible = blank_out(
+        text,
+        ((each.start, each.end) for each in find_regions(text) if each.kind in ("fence", "code")),
+    )
+    expected, first = "<=>", 0
+    for mark in _MARKERS.finditer(visible):
+        if mark[0][0] != expected[0]:
+            if mark[0][0] != "<":
+                continue
+            expected = "<=>"
+        if mark[0][0] == "<":
+            first = visible.count("\n", 0, mark.start()) + 1
+        expected = expected[1:]
+        if not expected:
+            return first
+    return 0

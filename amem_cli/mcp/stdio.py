@@ -1,0 +1,206 @@
+"""JSON-RPC lines over standard input and output, which nothing else of the process gets to see."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.mcp.documents import MESSAGE_BYTES
+
+if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.shared.message import SessionMessage
+    from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage
+
+_BLOCK = 64 * 1024
+_EXCERPT = 200
+_LAST_WORDS_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """The descriptors that lead to the client.
+
+    Attributes:
+        source: lines from it.
+        sink: lines to it.
+    """
+
+    source: int
+    sink: int
+
+
+def take_wire() -> Wire:
+    """Take standard input and output for the protocol alone.
+
+    What anything else prints, native code and child processes too, goes to stderr from then on, and
+    what reads standard input finds its end.
+    """
+    sys.stdout.flush()
+    # Duplicates made by Python are not handed on to children.
+    wire = Wire(os.dup(0), os.dup(1))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return wire
+
+
+def lines_of(descriptor: int, most: int = MESSAGE_BYTES) -> Iterator[bytes | None]:
+    """Lines without their ends; None for one that is longer than `most` bytes."""
+    kept = bytearray()
+    is_too_long = False
+    while block := _read(descriptor):
+        *ended, rest = block.split(b"\n")
+        for part in ended:
+            kept += part
+            yield None if is_too_long or len(kept) > most else bytes(kept)
+            kept.clear()
+            is_too_long = False
+        kept += rest
+        if len(kept) > most:
+            is_too_long = True
+            kept.clear()
+    if kept and not is_too_long:
+        yield bytes(kept)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, _BLOCK)
+    except OSError:
+        # The client's end is gone.
+        return b""
+
+
+class Refused(ValueError):
+    """A line is no message.
+
+    Attributes:
+        answer: what the client is told.
+    """
+
+    def __init__(self, number: int | str | None, code: int, message: str) -> None:
+        from mcp_types.jsonrpc import ErrorData, JSONRPCError
+
+        super().__init__(message)
+        error = ErrorData(code=code, message=message)
+        self.answer: JSONRPCError = JSONRPCError(jsonrpc="2.0", id=number, error=error)
+
+
+def message_of(line: bytes | None) -> JSONRPCMessage:
+    """The message of a line (None: of one that was too long).
+
+    Raises:
+        Refused: it is none.
+    """
+    import json
+
+    from mcp_types.jsonrpc import (
+        INVALID_REQUEST,
+        PARSE_ERROR,
+        JSONRPCNotification,
+        jsonrpc_message_adapter,
+    )
+
+    if line is None:
+        raise Refused(None, INVALID_REQUEST, f"a message may have {MESSAGE_BYTES:,} bytes")
+    try:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        # With an id that is none a request would pass for a message that wants no answer.
+        if not isinstance(message, JSONRPCNotification) or "id" not in json.loads(line):
+            return message
+    except (ValueError, RecursionError):
+        pass
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        shown = line[:_EXCERPT].decode("utf-8", "replace")
+        raise Refused(None, PARSE_ERROR, f"this line is no JSON: {shown}") from None
+    number = value.get("id") if isinstance(value, dict) else None
+    known = number if isinstance(number, (int, str)) and not isinstance(number, bool) else None
+    raise Refused(known, INVALID_REQUEST, "this line is no JSON-RPC 2.0 message")
+
+
+@asynccontextmanager
+async def open_streams(
+    wire: Wire,
+) -> AsyncIterator[
+    tuple[
+        MemoryObjectReceiveStream[SessionMessage | Exception],
+        MemoryObjectSendStream[SessionMessage],
+    ]
+]:
+    """The two streams on which the SDK serves, from and to the client's descriptors."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    inward, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outward, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    refusals = outward.clone()
+
+    async def deliver(line: bytes | None) -> None:
+        try:
+            message = message_of(line)
+        except Refused as refused:
+            await refusals.send(SessionMessage(refused.answer))
+        else:
+            await inward.send(SessionMessage(message))
+
+    async def write() -> None:
+        async for item in outgoing:
+            text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+            data = text.encode() + b"\n"
+            if not await anyio.to_thread.run_sync(
+                _written, wire.sink, data, abandon_on_cancel=True
+            ):
+                # Nobody reads any more: the server ends as where the input does.
+                await inward.aclose()
+                await outgoing.aclose()
+                return
+
+    async with anyio.create_task_group() as group:
+        _listen(wire.source, deliver, inward.aclose)
+        group.start_soon(write)
+        yield incoming, outward
+        # What the server has said by now goes out; a client that reads nothing is not waited for.
+        await refusals.aclose()
+        await outward.aclose()
+        group.cancel_scope.deadline = anyio.current_time() + _LAST_WORDS_SECONDS
+
+
+def _listen(source: int, deliver: Any, end: Any) -> None:
+    """Hand each line to the event loop from a thread that may wait for ever."""
+    import asyncio
+
+    import anyio
+
+    loop = asyncio.get_running_loop()
+
+    def listen() -> None:
+        try:
+            for line in lines_of(source):
+                if line is None or line.strip():
+                    asyncio.run_coroutine_threadsafe(deliver(line), loop).result()
+            asyncio.run_coroutine_threadsafe(end(), loop).result()
+        except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            # The server ends; nobody listens to what comes now.
+            pass
+
+    threading.Thread(target=listen, name="amem-mcp-input", daemon=True).start()
+
+
+def _written(sink: int, data: bytes) -> bool:
+    """Write it whole; False where the client's end is gone."""
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[os.write(sink, view) :]
+    except OSError:
+        return False
+    return True

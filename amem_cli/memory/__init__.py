@@ -1,0 +1,1 @@
+"""The memory process (A-MEM): describe, link, evolve."""

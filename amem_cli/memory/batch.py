@@ -1,0 +1,172 @@
+"""The memory process for many notes, one after the other; the journal says how far it came.
+
+How long a run over many notes will still take, by how fast it went lately.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+from amem_cli.errors import AmemError, BudgetSpent, NotFoundError
+from amem_cli.index.port import Progress
+from amem_cli.memory.outcome import Outcome
+from amem_cli.memory.process import MemoryProcess, waiting_outcome
+
+BREAKER_AFTER = 3
+# A command that waits for its turn, as `amem add`, looks for it about twenty times a second.
+TURN_SECONDS = 0.06
+SECONDS_WITHOUT_A_TURN = 2.0
+
+
+@dataclass(slots=True)
+class EvolveBatch:
+    """One run over many notes. What it left over is what the next one finds to do.
+
+    Attributes:
+        asked: the user named these notes; else those are left that others finished meanwhile.
+        begin: told of each note before its turn.
+        progress: told how many have had their turn.
+        reached: how many have had their turn.
+        elsewhere: how many of them other processes had finished.
+        stopped: why the others are not tried, as a line and a hint; empty where all were.
+    """
+
+    process: MemoryProcess
+    paths: Sequence[str]
+    asked: bool = False
+    dry_run: bool = False
+    begin: Callable[[str], None] = lambda path: None
+    progress: Progress = lambda done, total: None
+    reached: int = 0
+    elsewhere: int = 0
+    stopped: tuple[str, ...] = ()
+    _failures: int = 0
+    _last_error: str = ""
+    _held_since: float = 0.0
+
+    @property
+    def left(self) -> int:
+        """How many have not had their turn."""
+        return len(self.paths) - self.reached
+
+    def outcomes(self) -> Generator[Outcome, None, None]:
+        """Process the notes; one bad note stops nothing, a dead model or a full disk does."""
+        self._held_since = time.monotonic()
+        for path in self.paths:
+            self.begin(path)
+            try:
+                outcome = self._outcome(path)
+            except BudgetSpent as error:
+                self.stopped = (error.message, error.hint)
+                return
+            self.reached += 1
+            if outcome is None:
+                self.elsewhere += 1
+            self.progress(self.reached, len(self.paths))
+            if outcome is not None:
+                yield outcome
+            if self.stopped:
+                return
+            self._give_others_a_turn()
+
+    def _outcome(self, path: str) -> Outcome | None:
+        """What came of a note; None for one that another process has finished with."""
+        process = self.process
+        try:
+            with process.ports.changes.working(process.settings.deadline):
+                if not self.asked and process.is_finished(path):
+                    return None
+                outcome = process.run(
+                    path, asked=self.asked, dry_run=self.dry_run, only_pending=not self.asked
+                )
+        except BudgetSpent:
+            raise
+        except NotFoundError as error:
+            return waiting_outcome(process.ports, path, (error.message,), pending=False)
+        except AmemError as error:
+            # What says the same of one note after the other is not about the notes.
+            self._count(error.message == self._last_error, error.message, error.hint)
+            return waiting_outcome(process.ports, path, (error.message, error.hint))
+        if outcome.failed:
+            self._count(True, *(outcome.problems[:2] or ("the model does not answer",)))
+        else:
+            self._failures, self._last_error = 0, ""
+        return outcome
+
+    def _count(self, is_another: bool, message: str, hint: str = "") -> None:
+        self._failures = self._failures + 1 if is_another else 1
+        self._last_error = message
+        if self._failures >= BREAKER_AFTER:
+            self.stopped = (f"{BREAKER_AFTER} notes in a row failed: {message}", hint)
+
+    def _give_others_a_turn(self) -> None:
+        if time.monotonic() - self._held_since > SECONDS_WITHOUT_A_TURN:
+            time.sleep(TURN_SECONDS)
+            self._held_since = time.monotonic()
+
+
+def evolve_many(
+    process: MemoryProcess,
+    paths: Sequence[str],
+    *,
+    dry_run: bool = False,
+    asked: bool = False,
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """Process notes one by one; those that have no turn, after a dead model, are told of too."""
+    batch = EvolveBatch(process, paths, asked=asked, dry_run=dry_run)
+    if progress is not None:
+        batch.progress = progress
+    outcomes = list(batch.outcomes())
+    rest = paths[batch.reached :]
+    return [*outcomes, *(waiting_outcome(process.ports, path, batch.stopped) for path in rest)]
+
+
+# Notes differ in length, and a model's first answer takes as long as loading it.
+NOTES_BEHIND = 50
+LEAST_NOTES = 5
+LEAST_SECONDS = 5.0
+
+
+class RemainingTime:
+    """Estimates from the last notes, so that a model that slows down or wakes up is soon seen.
+
+    Args:
+        now: seconds of a steady clock when the run begins.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._began = now
+        self._moments: deque[tuple[int, float]] = deque(maxlen=NOTES_BEHIND + 1)
+
+    def reached(self, done: int, now: float) -> None:
+        """So many notes are done by now."""
+        self._moments.append((done, now))
+
+    def seconds(self, total: int, now: float) -> float | None:
+        """Seconds until all are done; None before that can be told.
+
+        It does not grow while one note takes long; that shows in the next estimate.
+        """
+        if not self._moments or now - self._began < LEAST_SECONDS:
+            return None
+        (first, since), (last, until) = self._moments[0], self._moments[-1]
+        if last - first < LEAST_NOTES:
+            return None
+        each = (until - since) / (last - first)
+        left = total - last
+        return max(0.0, left * each - (now - until), (left - 1) * each)
+
+
+def span(seconds: float) -> str:
+    """A length of time as a person reads it, no finer than an estimate is."""
+    if seconds < 90:
+        return f"{max(5, 5 * round(seconds / 5))} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours = seconds / 3600
+    return f"{hours:.1f} h" if hours < 10 else f"{hours:.0f} h"

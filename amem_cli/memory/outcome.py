@@ -1,0 +1,176 @@
+"""What the memory process did to a vault because of one note.
+
+What the machine has to say about one version of a note, and who said it at what cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from amem_cli.journal.link_decisions import Evolution, LinkChange
+from amem_cli.notes.note import MemoryLink, Metadata, Relation
+
+if TYPE_CHECKING:
+    from amem_cli.journal.events import Change, LinkRecord
+    from amem_cli.journal.proposals import Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class MadeLink:
+    """A new link from the note.
+
+    Attributes:
+        target: id of the older note, or its path where it has none.
+    """
+
+    target: str
+    path: str
+    title: str
+    relation: Relation
+    reason: str
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class EvolvedNote:
+    """An older note whose metadata changed."""
+
+    id: str | None
+    path: str
+    title: str
+    changes: tuple[Change, ...]
+    reason: str
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the changed fields, without the id that a note gets with its first change."""
+        return tuple(each.field for each in self.changes if each.field not in ("id", "created"))
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedLink:
+    """A link of the machine's that was weighed anew, or removed.
+
+    Attributes:
+        source, target: paths of the note that has the link and of the one it leads to.
+        title: of the target.
+        after: None where the link is gone.
+    """
+
+    source: str
+    target: str
+    title: str
+    before: LinkRecord
+    after: LinkRecord | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """What the model's part cost."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: ModelUse) -> ModelUse:
+        return ModelUse(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.answer_tokens + other.answer_tokens,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result for one note.
+
+    Attributes:
+        metadata: as it stands in the note now.
+        written: names of the fields that the machine filled.
+        changed_links: links made earlier that are weighed anew, or removed.
+        proposed: changes of older notes that wait for a person.
+        pending: the model's part is still to be done.
+        failed: the model gave no answer.
+        problems: what went wrong or was replaced, one line each.
+    """
+
+    path: str
+    id: str | None
+    title: str
+    metadata: Metadata = field(default_factory=Metadata)
+    written: tuple[str, ...] = ()
+    links: tuple[MadeLink, ...] = ()
+    changed_links: tuple[ChangedLink, ...] = ()
+    evolved: tuple[EvolvedNote, ...] = ()
+    proposed: tuple[Proposal, ...] = ()
+    pending: bool = False
+    failed: bool = False
+    problems: tuple[str, ...] = ()
+    model: str = ""
+    use: ModelUse = field(default_factory=ModelUse)
+
+
+ANALYZER = "amem analyzer"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Who did one step of the process, and at what cost."""
+
+    model: str = ANALYZER
+    prompt: str = ""
+    use: ModelUse = field(default_factory=ModelUse)
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """Metadata for the note."""
+
+    metadata: Metadata = field(default_factory=Metadata)
+    step: Step = field(default_factory=Step)
+    reason: str = ""
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Linking:
+    """Links from the note, and changes of the older notes that they lead to.
+
+    Attributes:
+        link_changes: changes of links that the machine made earlier, from this note or from one
+            that it is linked with.
+    """
+
+    links: tuple[MemoryLink, ...] = ()
+    evolutions: tuple[Evolution, ...] = ()
+    step: Step = field(default_factory=Step)
+    problems: tuple[str, ...] = ()
+    link_changes: tuple[LinkChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """All that the machine has to say about one version of a note.
+
+    Attributes:
+        rejudged: changes of the note's own links that its new text calls for, by the analyzer.
+    """
+
+    construction: Construction
+    linking: Linking
+    model: str
+    rejudged: tuple[LinkChange, ...] = ()
+
+    @property
+    def use(self) -> ModelUse:
+        """Cost of all steps."""
+        return self.construction.step.use + self.linking.step.use
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong or was replaced, one line each."""
+        return self.construction.problems + self.linking.problems

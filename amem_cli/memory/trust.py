@@ -1,0 +1,333 @@
+"""What a language model is asked for, and how much evidence its word on a link needs.
+
+A model that says yes to notes that only look alike is believed where the analyzer's evidence agrees
+more. Both follow from a trial with pairs of notes whose answer is known.
+
+Whether a language model is fit for the memory process, by how it did in a few small cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from amem_cli.journal.link_decisions import USUAL_MINIMUM
+
+AskedFor = Literal["all", "context", "nothing"]
+
+# Least strength by the evidence at which a model is asked about an older note at all.
+PLAUSIBLE = 0.06
+# A trial has few pairs, so it begins with what is held of a model that was never tried: one related
+# pair found, and of so many others the share wrongly linked at which `PLAUSIBLE` is right.
+_USUAL_MISTAKES = PLAUSIBLE / (1 - PLAUSIBLE)
+_OTHERS_BEFORE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrust:
+    """How far a model is trusted.
+
+    Attributes:
+        asked_for: metadata, links and changes at once, the context alone, or nothing.
+        plausible: strength by the evidence, 0..1, from which on its word on a link counts.
+    """
+
+    asked_for: AskedFor
+    plausible: float = PLAUSIBLE
+
+
+def reliability(found: int, related: int, mistaken: int, others: int) -> float:
+    """How often a model's yes to a pair is right, where as many pairs are related as are not.
+
+    Args:
+        found: related pairs that it linked, of `related` ones.
+        mistaken: pairs that do not belong together that it linked, of `others`.
+
+    Returns:
+        0..1; where nothing was asked, what is held of a model that was never tried.
+    """
+    hits = (found + 1) / (related + 1)
+    mistakes = (mistaken + _USUAL_MISTAKES * _OTHERS_BEFORE) / (others + _OTHERS_BEFORE)
+    return hits / (hits + mistakes)
+
+
+def least_plausible(reliability: float) -> float:
+    """The strength by the evidence from which on a model's yes makes a link likelier than not.
+
+    The evidence's strength is a probability; a yes multiplies its odds by how much oftener the
+    model says so of related pairs than of others. It is never below `PLAUSIBLE`, for such notes are
+    not shown, nor above `USUAL_MINIMUM`, where the evidence carries a link by itself.
+    """
+    return min(USUAL_MINIMUM, max(PLAUSIBLE, 1 - reliability))
+
+
+VerdictKind = Literal["fit", "usable", "unfit"]
+
+# A model is asked for all at once only where it reaches all of these. What it says of links is held
+# against the evidence besides (`model_trust`), so that one look-alike in five may slip through.
+LEAST_VALID = 0.85
+LEAST_CONTEXTS = 0.75
+LEAST_KEYWORDS = 0.75
+LEAST_FOUND = 0.75
+LEAST_REFUSED = 0.8
+LEAST_CHANGES = 0.5
+LEAST_KEPT = 0.9
+# Below this the analyzer would do nearly all of the work anyway.
+LEAST_VALID_OF_ALL = 0.5
+# Cases that must have been asked before a model can be called fit, or usable.
+FEWEST_NOTES = 5
+FEWEST_CONTEXTS = 2
+FEWEST_BEFORE_UNFIT = 3
+# After so many in a row without any answer no more is asked.
+FAILURES_IN_A_ROW = 3
+_ADVICE_FOR_THE_WEAK = (
+    "What it says is believed where the analyzer agrees. A larger model may do more: amem model"
+    " list."
+)
+_ADVICE_FOR_THE_USELESS = (
+    "The analyzer does the work; amem model use none saves the time. A larger model may do more:"
+    " amem model list."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """How a model did in one case; None where the case does not ask for it, or no answer was valid.
+
+    Attributes:
+        alone: it was asked for all at once, as a model that judges by itself; otherwise for the
+            context alone, as a weak one is.
+        fault: why an answer was not valid, or could not be had.
+        about: what it wrote holds words of the note, whether it is believed or not.
+        context: it wrote a context that is believed.
+        keywords: its believed keywords are about the note's matter.
+        found: of the notes that belong with the new one, how many it linked; `related`: of how
+            many. Both are 0 where no answer was valid, as are the next two.
+        refused: of the others, how many it did not link; `others`: of how many.
+        change_found: it told what the new note changes in the older one.
+        kept: it changed nothing where nothing changed.
+        seconds: of the answer, without loading the model.
+    """
+
+    title: str
+    valid: bool
+    alone: bool = True
+    fault: str = ""
+    about: bool | None = None
+    context: bool | None = None
+    keywords: bool | None = None
+    found: int = 0
+    related: int = 0
+    refused: int = 0
+    others: int = 0
+    change_found: bool | None = None
+    kept: bool | None = None
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def was_answered(self) -> bool:
+        """False where the model could not be asked at all."""
+        return self.valid or self.prompt_tokens > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many of so many."""
+
+    hits: int
+    asked: int
+
+    @property
+    def value(self) -> float:
+        """The share, 0..1; 0 where nothing was asked."""
+        return self.hits / self.asked if self.asked else 0.0
+
+    def __str__(self) -> str:
+        return f"{self.hits} of {self.asked}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the cases add up to.
+
+    Attributes:
+        asked: cases that are counted.
+        reliability, plausible: as `model_trust` has them.
+        tokens_per_second: of the answers, reading the prompts included in the time.
+        seconds_per_note, tokens_per_note: of one question.
+    """
+
+    asked: int
+    valid: Share
+    about: Share
+    contexts: Share
+    keywords: Share
+    found: Share
+    refused: Share
+    changes_found: Share
+    kept: Share
+    reliability: float
+    plausible: float
+    tokens_per_second: float
+    seconds_per_note: float
+    tokens_per_note: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be thought of a model.
+
+    Attributes:
+        decided: enough cases were asked; otherwise another run may say something else.
+        line: the verdict and its reason on one line.
+        advice: what to do.
+    """
+
+    kind: VerdictKind
+    decided: bool
+    line: str
+    advice: str
+
+    @property
+    def asked_for(self) -> AskedFor:
+        """The way of asking that it is fit for."""
+        return asked_for(self.kind)
+
+
+def asked_for(kind: str) -> AskedFor:
+    """What a model of a verdict is asked for."""
+    by_kind: dict[str, AskedFor] = {"fit": "all", "unfit": "nothing"}
+    return by_kind.get(kind, "context")
+
+
+def is_lost(results: Sequence[CaseResult]) -> bool:
+    """True where the model could not be asked the last few times."""
+    last = results[-FAILURES_IN_A_ROW:]
+    return len(last) == FAILURES_IN_A_ROW and not any(one.was_answered for one in last)
+
+
+def is_hopeless(results: Sequence[CaseResult]) -> bool:
+    """True where not one answer was right in the main, so that the model need not be asked for all
+    at once."""
+    return not any(map(_right_in_the_main, results))
+
+
+def _right_in_the_main(one: CaseResult) -> bool:
+    links = 2 * one.found >= one.related and 2 * one.refused >= one.others
+    return one.valid and bool(one.context) and links
+
+
+def figures_of(results: Sequence[CaseResult]) -> Figures:
+    """Add up the cases that were asked; as a weak model, where it was asked so in the end."""
+    weak = [one for one in results if not one.alone]
+    results = weak or results
+    seconds = sum(one.seconds for one in results)
+    answered = sum(one.answer_tokens for one in results)
+    found = Share(sum(one.found for one in results), sum(one.related for one in results))
+    refused = Share(sum(one.refused for one in results), sum(one.others for one in results))
+    reliable = reliability(found.hits, found.asked, refused.asked - refused.hits, refused.asked)
+    return Figures(
+        asked=len(results),
+        valid=Share(sum(one.valid for one in results), len(results)),
+        about=_share(one.about for one in results),
+        contexts=_share(one.context for one in results),
+        keywords=_share(one.keywords for one in results),
+        found=found,
+        refused=refused,
+        changes_found=_share(one.change_found for one in results),
+        kept=_share(one.kept for one in results),
+        reliability=round(reliable, 3),
+        plausible=round(least_plausible(reliable), 3),
+        tokens_per_second=answered / seconds if seconds > 0 else 0.0,
+        seconds_per_note=_mean(results, "seconds"),
+        tokens_per_note=_mean(results, "prompt_tokens") + _mean(results, "answer_tokens"),
+    )
+
+
+def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> Verdict:
+    """Judge a model.
+
+    Args:
+        results: the questions that were asked, in order.
+        cases: how many there would be in all.
+        seconds: time that was given.
+    """
+    if is_lost(results) and any(one.was_answered for one in results):
+        return _undecided(
+            f"only {len(results) - FAILURES_IN_A_ROW} of {cases} questions, for then it could not"
+            f" be asked any more: {results[-1].fault}",
+            "Try again when it can be asked: amem model test",
+        )
+    figures = figures_of(results)
+    useless = _uselessness(results, figures)
+    if useless:
+        return Verdict(
+            "unfit",
+            True,
+            f"unfit: {useless}",
+            "Choose another model (amem model list), or none: the analyzer does the work alone.",
+        )
+    alone = all(one.alone for one in results)
+    enough = figures.asked >= (FEWEST_NOTES if alone else FEWEST_CONTEXTS)
+    short = _shortcomings(figures, alone=alone)
+    if enough and not short:
+        return Verdict(
+            "fit",
+            True,
+            "fit for all: metadata, links and changes are asked for at once",
+            f"It is trusted from now on. Its word on a link counts where the evidence gives it"
+            f" {figures.plausible:.2f} or more.",
+        )
+    if enough:
+        return Verdict(
+            "usable",
+            True,
+            f"usable for contexts alone: {'; '.join(short)}",
+            _ADVICE_FOR_THE_USELESS if not figures.contexts.hits else _ADVICE_FOR_THE_WEAK,
+        )
+    return _undecided(
+        f"only {len(results)} of {cases} questions in {seconds:.0f} s, which decides nothing more",
+        f"Give it more time: amem model test --seconds {max(300, round(seconds * 5))}",
+    )
+
+
+def _undecided(why: str, advice: str) -> Verdict:
+    return Verdict("usable", False, f"usable for contexts alone: {why}", advice)
+
+
+def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
+    faults = [one.fault for one in results if one.fault]
+    if figures.valid.asked < FEWEST_BEFORE_UNFIT:
+        # Few answers decide only where none could be had at all.
+        return faults[0] if faults and not any(one.was_answered for one in results) else ""
+    if figures.valid.value < LEAST_VALID_OF_ALL:
+        return f"only {figures.valid} answers had the asked form ({faults[-1]})"
+    spoke = figures.about.hits or figures.found.hits
+    return "" if spoke else "nothing that it said was about the notes"
+
+
+def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
+    if not alone:
+        return [f"nothing right when asked for all; of contexts alone, {figures.contexts} hold"]
+    wanted = (
+        ("answers of the asked form", figures.valid, LEAST_VALID),
+        ("contexts that the note bears out", figures.contexts, LEAST_CONTEXTS),
+        ("keywords about the text", figures.keywords, LEAST_KEYWORDS),
+        ("related notes found", figures.found, LEAST_FOUND),
+        ("look-alikes refused", figures.refused, LEAST_REFUSED),
+        ("changes found", figures.changes_found, LEAST_CHANGES),
+        ("notes left alone where nothing changed", figures.kept, LEAST_KEPT),
+    )
+    return [f"{share} {name}" for name, share, least in wanted if share.value < least]
+
+
+def _share(values: Iterable[bool | None]) -> Share:
+    asked = [value for value in values if value is not None]
+    return Share(sum(asked), len(asked))
+
+
+def _mean(results: Sequence[CaseResult], name: str) -> float:
+    return sum(getattr(one, name) for one in results) / len(results) if results else 0.0

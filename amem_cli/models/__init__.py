@@ -1,0 +1,1 @@
+"""Encoders, rerankers and language models: run, fetch, choose."""

@@ -1,0 +1,373 @@
+"""Fetches one GGUF file over HTTP, and resumes what an earlier attempt left unfinished.
+
+The bytes lie in a `.part` file; a JSON file beside it holds the address and the version (ETag), so
+that parts of two versions never mix.
+
+Asks a model hub for a repository's files, through `huggingface_hub` and as it is configured.
+HF_ENDPOINT, HF_TOKEN, the token of `hf auth login` and HF_HUB_OFFLINE are heeded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
+from amem_cli.models.gguf import MAGIC
+from amem_cli.models.http import check_fetchable, host_of, is_loopback
+from amem_cli.models.sources import HubFile
+
+if TYPE_CHECKING:
+    import anyio
+    import httpx
+
+Progress = Callable[[int, int], None]
+
+MOST_BYTES = 200 * 10**9
+SPARE_BYTES = 256 * 2**20
+REDIRECTS = 5
+_BUSY = frozenset({408, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for a server.
+
+    Attributes:
+        silence_seconds: for the next bytes.
+        slow_seconds, slow_bytes: so many bytes must arrive in so many seconds.
+        total_seconds: for the whole file.
+        attempts: in a row that bring fewer than `slow_bytes`.
+        wait_seconds: the longest pause that a server may ask for.
+        pause_seconds: before the second attempt; doubled with each further one.
+    """
+
+    silence_seconds: float = 30.0
+    slow_seconds: float = 60.0
+    slow_bytes: int = 64 * 1024
+    total_seconds: float = 24 * 3600.0
+    attempts: int = 4
+    wait_seconds: float = 120.0
+    pause_seconds: float = 1.0
+
+
+USUAL_PATIENCE = Patience()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A file to fetch; the headers go to the address's own host only. `size` 0: unknown."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    size: int = 0
+
+
+class _Cut(Exception):
+    """The transfer ended early and may be resumed, after as many seconds as the server asks."""
+
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
+def download(wanted: Wanted, part: Path, progress: Progress, patience: Patience) -> None:
+    """Fetch a file into a part file, or what is missing of it.
+
+    Raises:
+        ModelError: the download failed; what has come is kept.
+        NotFoundError: there is no such file.
+        SettingsError: access is denied, or the disk is full.
+        UsageError: the address is not encrypted.
+    """
+    import anyio
+
+    check_fetchable(wanted.url)
+    until = time.monotonic() + patience.total_seconds
+    failures = 0
+    while True:
+        before = _size_of(part)
+        try:
+            anyio.run(_Transfer(wanted, part, progress, patience, until).run)
+            return
+        except _Cut as cut:
+            progressed = _size_of(part) - before >= patience.slow_bytes
+            failures = 1 if progressed else failures + 1
+            wait = max(cut.wait, patience.pause_seconds * 2.0 ** (failures - 1))
+            late = time.monotonic() + wait >= until
+            if failures >= patience.attempts or wait > patience.wait_seconds or late:
+                hint = "Is the address right, and this machine online?"
+                if _size_of(part):
+                    hint = "What has come is kept: the same command goes on from there."
+                raise ModelError(f"{host_of(wanted.url)}: {cut}", hint=hint) from None
+        time.sleep(wait)
+
+
+def forget(part: Path) -> None:
+    """Delete a part file and its state."""
+    for path in (part, _state_file(part)):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """Raise SettingsError if a disk has no room for so many bytes and some to spare."""
+    free = shutil.disk_usage(folder).free
+    if needed + SPARE_BYTES > free:
+        raise SettingsError(
+            f"the model needs {needed / 1e9:.1f} GB of disk, and {free / 1e9:.1f} GB are free in"
+            f" {folder}",
+            hint="Make room, or set AMEM_DATA_DIR to a folder on another disk.",
+        )
+
+
+class _Transfer:
+    """One attempt.
+
+    A deadline covers name look-up, headers and content alike, which the client's own timeouts,
+    being for single reads, do not; it moves on with every `slow_bytes` that arrive.
+    """
+
+    def __init__(
+        self, wanted: Wanted, part: Path, progress: Progress, patience: Patience, until: float
+    ) -> None:
+        self._wanted = wanted
+        self._host = host_of(wanted.url)
+        self._part = part
+        self._progress = progress
+        self._patience = patience
+        self._until = until
+        self._etag = _read_etag(part, wanted.url)
+        self._start = _size_of(part) if self._etag else 0
+
+    async def run(self) -> None:
+        import anyio
+        import httpx
+
+        try:
+            timeout, proxies = self._patience.silence_seconds, not is_loopback(self._host)
+            async with httpx.AsyncClient(trust_env=proxies, timeout=timeout) as client:
+                with anyio.fail_after(None) as scope:
+                    scope.deadline = self._deadline()
+                    response = await self._ask(client)
+                    try:
+                        await self._receive(response, scope)
+                    finally:
+                        await response.aclose()
+        except (AmemError, _Cut):
+            raise
+        except TimeoutError:
+            late = time.monotonic() >= self._until
+            why = "it takes too long" if late else "the server sends next to nothing"
+            raise _Cut(why) from None
+        except OSError as error:
+            raise SettingsError(
+                f"the model cannot be written: {error.strerror}", hint="Is the disk full?"
+            ) from None
+        except httpx.TimeoutException:
+            raise _Cut("the server does not answer") from None
+        except httpx.ConnectError as error:
+            secure = "[SSL" in str(error)
+            raise _Cut("no trusted encrypted connection" if secure else "no connection") from None
+        except Exception as error:
+            raise _Cut(f"the connection was cut ({type(error).__name__})") from None
+
+    def _deadline(self) -> float:
+        return min(time.monotonic() + self._patience.slow_seconds, self._until)
+
+    async def _ask(self, client: httpx.AsyncClient) -> httpx.Response:
+        headers = {"accept-encoding": "identity", "user-agent": "amem", **self._wanted.headers}
+        if self._start:
+            headers |= {"range": f"bytes={self._start}-", "if-range": self._etag}
+        request = client.build_request("GET", self._wanted.url, headers=headers)
+        for _ in range(REDIRECTS + 1):
+            response = await client.send(request, stream=True)
+            if response.next_request is None:
+                return response
+            await response.aclose()
+            # The client itself leaves the key out of requests to another host.
+            request = response.next_request
+            self._check_redirect(str(request.url))
+        raise ModelError(f"{self._host} leads from one address to another without end")
+
+    def _check_redirect(self, url: str) -> None:
+        try:
+            check_fetchable(url)
+        except UsageError as error:
+            raise ModelError(f"{self._host} leads elsewhere: {error.message}") from None
+        if is_loopback(host_of(url)) and not is_loopback(self._host):
+            raise ModelError(f"{self._host} leads back to this machine, which is refused")
+
+    async def _receive(self, response: httpx.Response, scope: anyio.CancelScope) -> None:
+        status, headers = response.status_code, response.headers
+        span = headers.get("content-range", "")
+        if status == 416:
+            if self._start and span == f"bytes */{self._start}":
+                # All of it came before, and was not checked yet.
+                self._check_size(self._start)
+                return
+            forget(self._part)
+            raise _Cut("the server has less of the file than came before")
+        if status not in (200, 206):
+            raise _refusal(self._host, status, headers.get("retry-after", ""))
+        if headers.get("content-encoding", "identity") != "identity":
+            raise ModelError(f"{self._host} sends the file compressed, which was not asked for")
+        etag = headers.get("etag", "")
+        etag = "" if etag.startswith("W/") or len(etag) >= 300 else etag
+        if status == 200:
+            self._start = 0
+            # Emptied first: an ETag must never stand beside bytes of another version.
+            self._part.write_bytes(b"")
+            state = json.dumps({"url": self._wanted.url, "etag": etag})
+            _state_file(self._part).write_text(state, encoding="utf-8")
+        elif not span.startswith(f"bytes {self._start}-") or (etag and etag != self._etag):
+            forget(self._part)
+            raise _Cut("the file changed on the server, and is fetched anew")
+        size = span.rpartition("/")[2] if status == 206 else headers.get("content-length", "")
+        total = int(size) if size.isdecimal() else self._wanted.size
+        self._check_size(total)
+        await self._store(response, total, scope)
+
+    def _check_size(self, total: int) -> None:
+        if self._wanted.size and total != self._wanted.size:
+            forget(self._part)
+            raise ModelError(
+                f"{self._host} sends {total} bytes of a file that has {self._wanted.size}",
+                hint="Try again later, or take the file from elsewhere.",
+            )
+        if total > MOST_BYTES:
+            raise ModelError(f"{self._host} sends more than {MOST_BYTES // 10**9} GB")
+        check_room(self._part.parent, total - self._start)
+
+    async def _store(self, response: httpx.Response, total: int, scope: anyio.CancelScope) -> None:
+        done = mark = self._start
+        with self._part.open("ab") as file:
+            async for chunk in response.aiter_raw():
+                if done == 0 and not chunk.startswith(MAGIC[: len(chunk)]):
+                    raise ModelError(
+                        f"what {self._host} sends is no GGUF model",
+                        hint="Is the address that of the file, and not of a page about it?",
+                    )
+                if done + len(chunk) > (total or MOST_BYTES):
+                    raise ModelError(f"{self._host} sends more than it announced")
+                file.write(chunk)
+                # On disk at once, for the process may be killed at any time.
+                file.flush()
+                done += len(chunk)
+                if done - mark >= self._patience.slow_bytes:
+                    mark, scope.deadline = done, self._deadline()
+                self._progress(done, total or done)
+            os.fsync(file.fileno())
+        if done < total:
+            raise _Cut(f"the connection was cut after {done} of {total} bytes")
+
+
+def _refusal(host: str, status: int, retry_after: str) -> Exception:
+    if status in (401, 403):
+        return SettingsError(
+            f"{host} denies access to the file (status {status})",
+            hint="Accept the model's terms on the hub if it has any, and set HF_TOKEN.",
+        )
+    if status in (404, 410):
+        return NotFoundError(f"{host} has no such file", hint="Check the name and the address.")
+    if status in _BUSY:
+        wait = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 8 else 0.0
+        return _Cut(f"the server is busy (status {status})", wait)
+    return ModelError(f"{host} refused with status {status}")
+
+
+def _state_file(part: Path) -> Path:
+    return part.with_name(part.name + ".json")
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _read_etag(part: Path, url: str) -> str:
+    """The version of what a part file holds; empty if it must be fetched from the beginning."""
+    try:
+        state = json.loads(_state_file(part).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    known = isinstance(state, dict) and state.get("url") == url
+    return str(state.get("etag") or "") if known else ""
+
+
+USUAL_HUB = "https://huggingface.co"
+ANSWER_SECONDS = 20.0
+
+
+def hub_files(repository: str) -> list[HubFile]:
+    """The files of a repository with their sizes and digests.
+
+    Raises:
+        NotFoundError: there is no such repository, or it is private.
+        SettingsError: HF_HUB_OFFLINE is set.
+        UsageError: HF_ENDPOINT is no encrypted address.
+        ModelError: the hub does not answer, or refuses.
+    """
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    address = _address()
+    check_fetchable(address)
+    try:
+        hub = HfApi(endpoint=address)
+        told = hub.model_info(repository, files_metadata=True, timeout=ANSWER_SECONDS)
+    except OfflineModeIsEnabled:
+        raise SettingsError(
+            "HF_HUB_OFFLINE is set, so the hub is not asked", hint="Name a file or an address."
+        ) from None
+    # Errors of its own, of its HTTP client and of the system: all mean that there is no list.
+    except Exception as error:
+        raise _hub_refusal(host_of(address), repository, error) from None
+    return [
+        HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else "")
+        for one in told.siblings or ()
+    ]
+
+
+def hub_download(repository: str, file: HubFile) -> Wanted:
+    """The address of a repository's file, with the user's key for the hub."""
+    from huggingface_hub import get_token, hf_hub_url
+
+    token = get_token()
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    return Wanted(hf_hub_url(repository, file.name, endpoint=_address()), headers, file.size)
+
+
+def _address() -> str:
+    return (os.environ.get("HF_ENDPOINT") or USUAL_HUB).rstrip("/")
+
+
+def _hub_refusal(host: str, repository: str, error: Exception) -> Exception:
+    response = getattr(error, "response", None)
+    if response is None:
+        return ModelError(
+            f"the hub {host} cannot be asked ({type(error).__name__})",
+            hint="Are you online? A file from elsewhere does as well: amem model pull FILE",
+        )
+    status = response.status_code
+    if status in (401, 403, 404):
+        # The hub answers the same for a private repository and for none.
+        return NotFoundError(
+            f"{host} shows no repository {repository} (status {status})",
+            hint="Check the name. For a private or gated one set HF_TOKEN.",
+        )
+    if status == 429:
+        wait = response.headers.get("retry-after", "")
+        wait = f" for {wait} s" if wait.isdecimal() else ""
+        return ModelError(f"{host} asks to wait{wait}", hint="Try again later, or set HF_TOKEN.")
+    return ModelError(f"{host} refused with status {status}", hint="Try again later.")

@@ -1,0 +1,430 @@
+"""Runs encoders: by a graph that was exported once, without torch, or else by their own library."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from amem_cli.errors import EncoderError
+from amem_cli.models.encoder_files import check_encoder_folder, first_line
+from amem_cli.models.exports import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    BrokenExport,
+    Manifest,
+    read_manifest,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from amem_cli.models.ports import Vectors
+
+if TYPE_CHECKING:
+    Tokens = npt.NDArray[np.int64]
+
+# Small batches of texts of one length stay in the processor's cache; larger ones cost up to a
+# fifth more and several times the memory.
+_BATCH_TOKENS = 512
+_BATCH_TEXTS = 64
+# Texts are cut into tokens by the window, so that the tokens of a large vault never lie in memory.
+_WINDOW_TEXTS = 2048
+_LIBRARY_TEXTS = 512
+# So many texts are encoded before the layout of weights for many would have paid.
+_FEW_TEXTS = 4
+# Of vectors with a cosine of 0.999.
+_PROBE_DISTANCE = 0.0447
+_PROBE_SCORE_DISTANCE = 0.01
+_NORM_TOLERANCE = 1e-3
+# Attention over a text needs memory by the square of its length: 50 MB here, 3 GB for the 8,192
+# tokens of some models. Notes are embedded in shorter passages anyway.
+_MOST_TOKENS = 1024
+
+
+class Session(Protocol):
+    """A loaded graph."""
+
+    def run(self, outputs: None, feeds: dict[str, Tokens]) -> Sequence[Any]:
+        """Give what the graph makes of a batch: (batch, tokens) inputs to [(batch, ...)]."""
+
+
+class _ExportedEncoder(ABC):
+    """What the manifest of a folder says of its encoder.
+
+    Args:
+        folder: an exported encoder.
+
+    Raises:
+        BrokenExport: the manifest or a file beside it is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._manifest = read_manifest(folder)
+
+    @property
+    def model_id(self) -> str:
+        return self._manifest.model_id
+
+    @property
+    def dimension(self) -> int:
+        return self._manifest.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self._manifest.max_tokens
+
+    def encode(
+        self,
+        texts: Sequence[str],
+        *,
+        query: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Vectors:
+        """Encode texts, as the port says.
+
+        Args:
+            query: the texts are questions; some models put another prompt before those.
+            progress: is told how many more texts are done.
+        """
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        prompt = self._manifest.prompt(query=query)
+        # Texts of one length waste nothing on padding, and characters tell the length well enough
+        # to choose what goes into one window.
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]), reverse=True)
+        for start in range(0, len(order), _WINDOW_TEXTS):
+            places = order[start : start + _WINDOW_TEXTS]
+            window = [clean_text(texts[place]) for place in places]
+            for batch, rows in self._batches(window, prompt, many=len(texts) > _FEW_TEXTS):
+                vectors[[places[position] for position in batch]] = rows
+                if progress is not None:
+                    progress(len(batch))
+        return vectors
+
+    @abstractmethod
+    def _batches(
+        self, window: list[str], prompt: str, *, many: bool
+    ) -> Iterator[tuple[Sequence[int], Vectors]]:
+        """Positions in the window with their vectors, batch by batch."""
+
+
+class OnnxEncoder(_ExportedEncoder):
+    """The encoder port over an exported graph: little memory, a fast start.
+
+    Args:
+        folder: an exported encoder.
+        threads: batches encoded at the same time; by default one for each core.
+        open_session: loads the graph of a file.
+
+    Raises:
+        BrokenExport: the folder's files are damaged; also from the first `encode`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        threads: int | None = None,
+        open_session: Callable[[Path], Session] | None = None,
+    ) -> None:
+        super().__init__(folder)
+        self._threads = threads or _core_count()
+        self._open_session = open_session or open_graph
+        self._open_at_once = open_session or partial(open_graph, at_once=True)
+        self._graph: Graph | None = None
+        self._for_many = False
+        self._loading = Lock()
+
+    def readable(self, text: str) -> float:
+        """Share of a text's tokens that the vocabulary holds, as the port says."""
+        return self._loaded().known_share(clean_text(text))
+
+    def load(self) -> None:
+        """Load what the first `encode` would load.
+
+        Raises:
+            BrokenExport: the folder's files are damaged.
+        """
+        self._loaded()
+
+    def _batches(
+        self, window: list[str], prompt: str, *, many: bool
+    ) -> Iterator[tuple[Sequence[int], Vectors]]:
+        graph = self._loaded(many=many)
+        tokens = graph.tokens([prompt + text for text in window])
+        batches = _equal_batches(tokens)
+
+        def run(batch: list[int]) -> Vectors:
+            vectors = graph.run([tokens[position] for position in batch])
+            return _checked_vectors(vectors, (len(batch), self.dimension))
+
+        if self._threads == 1 or len(batches) == 1:
+            yield from ((batch, run(batch)) for batch in batches)
+            return
+        # One thread for each batch keeps every core busy with less waiting than to share the
+        # work inside of a batch: half of the processor time for short texts.
+        workers = ThreadPoolExecutor(self._threads)
+        try:
+            yield from zip(batches, workers.map(run, batches), strict=True)
+        finally:
+            workers.shutdown(cancel_futures=True)
+
+    def _loaded(self, *, many: bool = False) -> Graph:
+        with self._loading:
+            if self._graph is None or (many and not self._for_many):
+                opening = self._open_session if many else self._open_at_once
+                self._graph = Graph(self._folder, self._manifest, opening)
+                self._for_many = opening is self._open_session
+            return self._graph
+
+
+class Graph:
+    """A loaded export with its tokenizer; may be used by many threads at a time.
+
+    Raises:
+        BrokenExport: its files are damaged, or give other numbers than they should.
+    """
+
+    def __init__(
+        self, folder: Path, manifest: Manifest, open_session: Callable[[Path], Session]
+    ) -> None:
+        from tokenizers import Tokenizer
+
+        self._manifest = manifest
+        # Both libraries raise plain `Exception` for a damaged file.
+        try:
+            self.tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+            self.tokenizer.enable_truncation(manifest.max_tokens)
+            self.tokenizer.no_padding()
+            self._session = open_session(folder / GRAPH_FILE)
+            first, *second = map(self._cased, manifest.probe)
+            probe = self.tokenizer.encode(first, second[0] if second else None)
+            (given,) = self.run([probe.ids], [probe.type_ids])
+            distance = np.linalg.norm(given - np.asarray(manifest.expected, np.float32))
+        except Exception as error:
+            raise BrokenExport(
+                f"the prepared model in {folder} cannot be loaded: {first_line(error)}",
+                hint="Delete that folder; it is made again.",
+            ) from error
+        # A damaged weight or a runtime that computes wrongly shows here, not in what is found.
+        if not distance < (_PROBE_DISTANCE if manifest.dimension > 1 else _PROBE_SCORE_DISTANCE):
+            raise BrokenExport(
+                f"the prepared model in {folder} gives wrong numbers",
+                hint="Delete that folder; it is made again.",
+            )
+
+    def tokens(self, texts: list[str]) -> list[list[int]]:
+        """Token ids of each text, cut at what the model reads."""
+        texts = [self._cased(text) for text in texts]
+        return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
+
+    def known_share(self, text: str) -> float:
+        """Share of a text's tokens that are in the vocabulary, 0..1; 1 without an unknown token."""
+        mark = getattr(self.tokenizer.model, "unk_token", None)
+        unknown = self.tokenizer.token_to_id(mark) if mark else None
+        ids = self.tokenizer.encode(self._cased(text), add_special_tokens=False).ids
+        if unknown is None or not ids:
+            return 1.0
+        known: int = len(ids) - ids.count(unknown)
+        return known / len(ids)
+
+    def run(self, batch: list[list[int]], types: list[list[int]] | None = None) -> Vectors:
+        """What the graph makes of a batch of token ids and their types: (batch, ...).
+
+        Raises:
+            EncoderError: the runtime failed.
+        """
+        # A tokenizer without special tokens gives none for an empty text.
+        ids = np.full((len(batch), max(1, *map(len, batch), 1)), self._manifest.pad_id, np.int64)
+        mask = np.zeros_like(ids)
+        for row, tokens in enumerate(batch):
+            ids[row, : len(tokens)] = tokens
+            mask[row, : max(1, len(tokens))] = 1
+        feeds = {"input_ids": ids, "attention_mask": mask}
+        if self._manifest.with_types and types is not None:
+            feeds["token_type_ids"] = kinds = np.zeros_like(ids)
+            for row, tokens in enumerate(types):
+                kinds[row, : len(tokens)] = tokens
+        try:
+            return np.asarray(self._session.run(None, feeds)[0], dtype=np.float32)
+        # The runtime has no exception class of its own that is part of its interface.
+        except Exception as error:
+            raise EncoderError(f"the model failed: {first_line(error)}") from error
+
+    def _cased(self, text: str) -> str:
+        return text.lower() if self._manifest.lowercase else text
+
+
+class SentenceTransformersEncoder(_ExportedEncoder):
+    """The encoder port over the model's own files and library, for a model that is no graph."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._model: Any = None
+        self._running = Lock()
+
+    def readable(self, text: str) -> float:
+        """1: these models differ too much in how they mark what they do not know."""
+        return 1.0
+
+    def _batches(
+        self, window: list[str], prompt: str, *, many: bool
+    ) -> Iterator[tuple[Sequence[int], Vectors]]:
+        for start in range(0, len(window), _LIBRARY_TEXTS):
+            places = range(start, min(start + _LIBRARY_TEXTS, len(window)))
+            yield places, self._run([window[place] for place in places], prompt)
+
+    def _run(self, texts: list[str], prompt: str) -> Vectors:
+        # The library's models are not meant for several threads at a time.
+        with self._running:
+            if self._model is None:
+                self._model = load_model(Path(self._manifest.source))
+            try:
+                vectors = self._model.encode(
+                    texts, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
+                )
+            except (RuntimeError, ValueError, IndexError, TypeError) as error:
+                raise EncoderError(f"the model failed: {first_line(error)}") from error
+        return _checked_vectors(vectors, (len(texts), self.dimension))
+
+
+def load_model(folder: Path, *, exportable: bool = False, reranker: bool = False) -> Any:
+    """A model by its own library, from safetensors, that runs no code of the model's own.
+
+    Args:
+        exportable: on the processor, with attention written in plain operations.
+        reranker: a `CrossEncoder` instead of a `SentenceTransformer` in float32.
+
+    Raises:
+        EncoderError: the folder is gone, not safe to load, or not a model.
+    """
+    check_encoder_folder(folder)
+    import sentence_transformers
+
+    # The function has no types.
+    messages: Any = import_module("transformers.utils.logging")
+    messages.disable_progress_bar()
+    kind = "CrossEncoder" if reranker else "SentenceTransformer"
+    options: dict[str, Any] = {"use_safetensors": True}
+    if exportable:
+        options["attn_implementation"] = "eager"
+    try:
+        model = getattr(sentence_transformers, kind)(
+            str(folder),
+            device="cpu" if exportable else None,
+            trust_remote_code=False,
+            local_files_only=True,
+            model_kwargs=options,
+        )
+    # What a model's files can be wrong in shows as errors of every kind.
+    except Exception as error:
+        what = "reranker" if reranker else "encoder"
+        hint = f"Is it a {kind} of sentence-transformers, and complete?"
+        pieces = any(folder.rglob("*.model")) and not any(folder.rglob("tokenizer.json"))
+        if pieces and find_spec("sentencepiece") is None:
+            hint = "Its tokenizer needs one more package: pip install sentencepiece"
+        raise EncoderError(
+            f"the {what} in {folder} cannot be loaded: {first_line(error)}", hint=hint
+        ) from error
+    if reranker:
+        return model
+    model.max_seq_length = min(model.max_seq_length or _MOST_TOKENS, _MOST_TOKENS)
+    return model.float().eval()
+
+
+def clean_text(text: str) -> str:
+    """The text with `?` for lone surrogates, which no tokenizer takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _equal_batches(window: list[list[int]]) -> list[list[int]]:
+    """Positions of the window's texts, the longest first, in batches of about equal work."""
+    batches: list[list[int]] = []
+    width = 1
+    for position in sorted(range(len(window)), key=lambda place: len(window[place]), reverse=True):
+        last = batches[-1] if batches else None
+        if last and len(last) < _BATCH_TEXTS and width * (len(last) + 1) <= _BATCH_TOKENS:
+            last.append(position)
+        else:
+            batches.append([position])
+            width = max(1, len(window[position]))
+    return batches
+
+
+def _checked_vectors(vectors: Any, shape: tuple[int, int]) -> Vectors:
+    """The vectors as float32 of that shape.
+
+    Raises:
+        EncoderError: another shape, a value that is not finite, or a length that is not 1.
+    """
+    rows: Vectors = np.asarray(vectors, dtype=np.float32)
+    if rows.shape != shape:
+        raise EncoderError(f"the encoder gave {rows.shape} numbers instead of {shape}")
+    if not np.isfinite(rows).all():
+        raise EncoderError(
+            "the encoder gave numbers that are not finite",
+            hint="The model's files may be damaged; install or download them again.",
+        )
+    # Computed in float64 so that huge values do not overflow into a length of infinity.
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=1)
+    if (abs(lengths - 1) > _NORM_TOLERANCE).any():
+        raise EncoderError("the encoder gave vectors that are not of unit length")
+    return rows
+
+
+def open_graph(path: Path, *, at_once: bool = False) -> Session:
+    """Load a graph for one thread a run.
+
+    Args:
+        at_once: in half of the time, for a few texts that then take twice as long.
+    """
+    try:
+        onnxruntime = load_onnxruntime()
+    except ImportError as error:
+        # Its native code makes this of an interruption, which says nothing against the file.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
+    options = onnxruntime.SessionOptions()
+    if at_once:
+        # Weights are not laid out for many texts.
+        options.add_session_config_entry("session.disable_prepacking", "1")
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    # Patterns are kept for each shape of a batch, and there are hundreds of those.
+    options.enable_mem_pattern = False
+    options.log_severity_level = 4
+    session: Session = onnxruntime.InferenceSession(
+        str(path), options, providers=["CPUExecutionProvider"]
+    )
+    return session
+
+
+def load_onnxruntime() -> Any:
+    """The only way to the module: with its telemetry off, it reports to nobody what it runs.
+
+    From 1.29 on the published builds send names, sizes and times of models to Microsoft and keep
+    an identifier of the machine, unless this variable is there before they are loaded; on Windows
+    they ask the system to, unless the call forbids it.
+    """
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime
+
+
+def _core_count() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

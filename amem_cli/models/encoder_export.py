@@ -1,0 +1,374 @@
+"""Exports an encoder or a reranker to a graph, once, and proves that it gives the same numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import secrets
+import shutil
+import sys
+import tempfile
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from amem_cli.errors import AmemError, EncoderError
+from amem_cli.models.encoder import OnnxEncoder, load_model, load_onnxruntime
+from amem_cli.models.encoder_files import fetch_encoder, first_line, model_fingerprint
+from amem_cli.models.exports import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    WEIGHTS_FILE,
+    BrokenExport,
+    Manifest,
+    present_versions,
+    read_manifest,
+    write_manifest,
+)
+from amem_cli.models.reranker import RerankerGraph
+
+_PROBE = "She moved the seedlings to the north window because the light there is softer."
+_TRIALS = (
+    _PROBE,
+    "",
+    "ok",
+    "  Tabs\tand  spaces \n\n around ÜBER-long Straßennamen, naïve café.  ",
+    "今天我们讨论了记忆网络。Обновить заметку завтра. ملاحظة قصيرة 🙂👩‍👩‍👧",
+    "def area(radius: float) -> float:\n    return 3.14159 * radius ** 2  # see https://example.org/a?b=1",
+    "- [ ] call Ana\n- [x] **buy** oat milk, 3 × 1.5 l (€ 4,47)\n\n> “Slow is smooth.”",
+    "A note that is longer than the model reads goes on and on about the harbour. " * 700,
+)
+_LEAST_COSINE = 0.9999
+_PROBE_PAIR = ("Where did she put the seedlings?", "She moved them to the north window.")
+_PAIR_TRIALS = (
+    _PROBE_PAIR,
+    ("", ""),
+    ("ok", "  Tabs\tand  spaces \n\n around ÜBER-long Straßennamen, naïve café.  "),
+    ("记忆网络", "今天我们讨论了记忆网络。Обновить заметку завтра. 🙂"),
+    ("What goes on?", "A note that is longer than the model reads goes on and on. " * 700),
+    ("A question that is longer than the model reads? " * 300, "short"),
+)
+_SCORE_TOLERANCE = 1e-3
+_MOST_PAIR_TOKENS = 512
+_E5 = re.compile(r"(?:multilingual-)?e5-(?:small|base|large)(?:-v2)?")
+_E5_PROMPTS = {"query": "query: ", "passage": "passage: "}
+_OPSET = 17
+# Bytes of a table of weights that goes into the file beside the graph.
+_SMALLEST_APART = 1024
+# What a fault of a program raises, whatever the model is.
+_FAULTS = (AssertionError, AttributeError, ImportError, LookupError, NameError, TypeError)
+
+
+class NotExportable(Exception):
+    """The model runs, but no graph of it gives its numbers."""
+
+
+class EncoderExporter:
+    """Exports texts to unit vectors.
+
+    Raises:
+        EncoderError: the model is not safe to load, or none.
+    """
+
+    def __init__(self, model: str, source: Path) -> None:
+        loaded = self._loaded = load_model(source, exportable=True)
+        prompts = {name: prompt for name, prompt in (loaded.prompts or {}).items() if prompt}
+        if not prompts and _E5.fullmatch(Path(model).name):
+            # These were trained with prompts that only their description names.
+            prompts = _E5_PROMPTS
+        default = prompts.get(loaded.default_prompt_name or "", "")
+        kinds = ("document", "passage", "corpus")
+        document_prompt = next((prompts[name] for name in kinds if name in prompts), default)
+        vector = self._vectors([_PROBE], document_prompt)[0]
+        self.manifest = Manifest(
+            stamp=secrets.token_hex(8),
+            model=model,
+            fingerprint=model_fingerprint(source),
+            source=str(source),
+            dimension=len(vector),
+            max_tokens=loaded.max_seq_length,
+            lowercase=bool(getattr(loaded[0], "do_lower_case", False)),
+            pad_id=getattr(loaded.tokenizer, "pad_token_id", None) or 0,
+            document_prompt=document_prompt,
+            query_prompt=prompts.get("query") or default,
+            probe=[document_prompt + _PROBE],
+            expected=[round(float(value), 6) for value in vector],
+            versions=present_versions(),
+        )
+
+    def export(self, folder: Path) -> Manifest:
+        """Write graph and tokenizer; raises anything if the model cannot be a graph."""
+        if any(getattr(part, "include_prompt", True) is False for part in self._loaded):
+            raise NotExportable("its pooling leaves the prompt out")
+        _save_tokenizer(self._loaded, folder)
+        # Version 6 of the library renamed the step.
+        read = getattr(self._loaded, "preprocess", None) or self._loaded.tokenize
+        # Two lengths, so that the traced graph honours the mask.
+        example = read([_PROBE, "ok"])
+        inputs = {name: example[name] for name in ("input_ids", "attention_mask")}
+        graph = _pipeline(self._loaded, with_types="token_type_ids" in example)
+        _write_graph(graph, inputs, "vectors", folder)
+        return self.manifest
+
+    def prove(self, folder: Path, manifest: Manifest) -> None:
+        """Compare with the model's own library; raises `NotExportable` if the vectors differ."""
+        encoder = OnnxEncoder(folder)
+        kinds = {manifest.prompt(query=query): query for query in (False, True)}
+        for prompt, query in kinds.items():
+            expected = self._vectors(list(_TRIALS), prompt)
+            cosines = (encoder.encode(_TRIALS, query=query) * expected).sum(axis=1)
+            if not cosines.min() > _LEAST_COSINE:
+                raise NotExportable(f"the exported graph gives other vectors ({cosines.min():.4f})")
+
+    def _vectors(self, texts: list[str], prompt: str) -> Any:
+        return self._loaded.encode(
+            texts, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
+        )
+
+
+class RerankerExporter:
+    """Exports pairs of a question and a text to scores; see `EncoderExporter`."""
+
+    def __init__(self, model: str, source: Path) -> None:
+        loaded = self._loaded = load_model(source, exportable=True, reranker=True)
+        # The text is cut where the model's own library cuts it; version 6 renamed the attribute.
+        own = getattr(loaded, "max_seq_length", None) or loaded.max_length
+        limits = (own, loaded.tokenizer.model_max_length, _MOST_PAIR_TOKENS)
+        self.manifest = Manifest(
+            stamp=secrets.token_hex(8),
+            model=model,
+            fingerprint=model_fingerprint(source),
+            source=str(source),
+            dimension=loaded.num_labels,
+            max_tokens=min(limit for limit in limits if limit),
+            pad_id=loaded.tokenizer.pad_token_id or 0,
+            probe=list(_PROBE_PAIR),
+            expected=[],
+            versions=present_versions(),
+        )
+
+    def export(self, folder: Path) -> Manifest:
+        if self.manifest.dimension != 1:
+            raise NotExportable(
+                f"it gives {self.manifest.dimension} numbers for a pair instead of one score"
+            )
+        _save_tokenizer(self._loaded, folder)
+        question, text = _PROBE_PAIR
+        example = self._loaded.tokenizer(
+            [question, "ok"], [text, "so"], padding=True, return_tensors="pt"
+        )
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        inputs = {name: example[name] for name in names if name in example}
+        _write_graph(_scorer(self._loaded.model, list(inputs)), inputs, "scores", folder)
+        expected = self._scores([_PROBE_PAIR])
+        return replace(self.manifest, with_types="token_type_ids" in inputs, expected=expected)
+
+    def prove(self, folder: Path, manifest: Manifest) -> None:
+        graph = RerankerGraph(folder, manifest)
+        expected = self._scores(list(_PAIR_TRIALS))
+        scores = [graph.scores(query, [text])[0] for query, text in _PAIR_TRIALS]
+        worst = max(abs(one - other) for one, other in zip(scores, expected, strict=True))
+        if not worst < _SCORE_TOLERANCE:
+            raise NotExportable(f"the exported graph gives other scores (by {worst:.4f})")
+
+    def _scores(self, pairs: list[tuple[str, str]]) -> list[float]:
+        import torch
+
+        scores = self._loaded.predict(
+            pairs, activation_fn=torch.nn.Sigmoid(), show_progress_bar=False
+        )
+        return [float(score) for score in scores]
+
+
+_EXPORTERS: dict[str, type[EncoderExporter | RerankerExporter]] = {
+    "encoder": EncoderExporter,
+    "reranker": RerankerExporter,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Export a model into a folder unless that was done meanwhile; the body of the process.
+
+    Args:
+        arguments: `encoder` or `reranker`, the model, the folder, and the stamp of an export to
+            replace, or an empty text.
+
+    Returns:
+        The process's exit status; if it is not 0, the last line on standard output is JSON with
+        `error` and `hint`, unless there was no time to write it.
+    """
+    kind, model, folder, broken = arguments
+    answer: AmemError
+    # The libraries write to standard output, which belongs to the answer.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            prepare(model, Path(folder), broken=broken, exporter=_EXPORTERS[kind])
+            return 0
+        except AmemError as error:
+            answer = error
+        except (OSError, MemoryError) as error:
+            message = f"the {kind} {model} could not be prepared: {error or 'out of memory'}"
+            hint = f"Is there enough space in {Path(folder).parent}, and may amem write there?"
+            answer = EncoderError(message, hint=hint)
+    sys.stdout.write(f"\n{json.dumps({'error': answer.message, 'hint': answer.hint})}\n")
+    return answer.exit_code
+
+
+def prepare(
+    model: str,
+    folder: Path,
+    *,
+    broken: str = "",
+    exporter: type[EncoderExporter | RerankerExporter] = EncoderExporter,
+) -> None:
+    """Export a model into a folder that appears whole; a second process waits for the first.
+
+    A model that cannot be exported leaves a manifest that says why, so that it is not tried again
+    before amem or a library is another version.
+
+    Args:
+        broken: stamp of an export to replace.
+        exporter: loads, exports and proves models of that kind.
+
+    Raises:
+        EncoderError: the model is missing or cannot be loaded.
+        OSError: the folder cannot be written.
+    """
+    from filelock import FileLock
+
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        with contextlib.suppress(BrokenExport):
+            manifest = read_manifest(folder)
+            if manifest.stamp != broken and manifest.is_current:
+                return
+        for left in folder.parent.glob(f".{folder.name}.*"):
+            shutil.rmtree(left, ignore_errors=True)
+        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        try:
+            _fill(made, model, exporter)
+            shutil.rmtree(folder, ignore_errors=True)
+            made.rename(folder)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def _fill(folder: Path, model: str, exporter: type[EncoderExporter | RerankerExporter]) -> None:
+    loaded = exporter(model, fetch_encoder(model))
+    try:
+        manifest = loaded.export(folder)
+        sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+        manifest = replace(manifest, sizes=sizes)
+        write_manifest(folder, manifest)
+        loaded.prove(folder, manifest)
+    except (OSError, MemoryError):
+        raise
+    # Whatever the export stumbles over, the model itself still works.
+    except Exception as error:
+        reason, versions = _verdict(error)
+        for path in folder.iterdir():
+            path.unlink()
+        write_manifest(folder, replace(loaded.manifest, reason=reason, versions=versions))
+
+
+def _verdict(error: Exception) -> tuple[str, dict[str, str]]:
+    """Why a model was not exported, and by which versions that was found.
+
+    No version is named for a fault of a program, so that it is tried again each time; what was
+    found of the model holds until one of the versions is another.
+    """
+    reason = first_line(error)
+    if isinstance(error, _FAULTS):
+        return f"{type(error).__name__}: {reason}"[:500], {}
+    return reason[:500], present_versions()
+
+
+def _save_tokenizer(loaded: Any, folder: Path) -> None:
+    tokenizer = getattr(loaded.tokenizer, "backend_tokenizer", None)
+    if tokenizer is None:
+        raise NotExportable("its tokenizer has no fast form")
+    tokenizer.save(str(folder / TOKENIZER_FILE))
+
+
+def _write_graph(module: Any, inputs: dict[str, Any], output: str, folder: Path) -> None:
+    import torch
+
+    names = list(inputs)
+    sequence = {0: "batch", 1: "tokens"}
+    with (
+        tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as raw,
+        torch.no_grad(),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            module,
+            tuple(inputs.values()),
+            str(Path(raw) / GRAPH_FILE),
+            input_names=names,
+            output_names=[output],
+            dynamic_axes={**dict.fromkeys(names, sequence), output: {0: "batch"}},
+            opset_version=_OPSET,
+            # The newer exporter needs another package and minutes instead of seconds.
+            dynamo=False,
+        )
+        _optimise(Path(raw) / GRAPH_FILE, folder)
+
+
+def _optimise(graph: Path, folder: Path) -> None:
+    """Write a graph so that it is opened fast: steps joined once, weights in a file of their own.
+
+    Such weights are mapped into memory, and only what a text needs of them is read from the disk.
+    """
+    onnxruntime = load_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    # What goes beyond this level depends on the processor.
+    level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.graph_optimization_level = level
+    options.optimized_model_filepath = str(folder / GRAPH_FILE)
+    weights = "session.optimized_model_external_initializers_"
+    options.add_session_config_entry(f"{weights}file_name", WEIGHTS_FILE)
+    options.add_session_config_entry(f"{weights}min_size_in_bytes", str(_SMALLEST_APART))
+    onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+
+
+def _pipeline(loaded: Any, *, with_types: bool) -> Any:
+    """All modules of the model in one, from token ids and mask to unit vectors."""
+    import torch
+
+    class Pipeline(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = torch.nn.ModuleList(loaded)
+
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            features = {"input_ids": input_ids, "attention_mask": attention_mask}
+            if with_types:
+                features["token_type_ids"] = torch.zeros_like(input_ids)
+            for part in self.parts:
+                features = part(features)
+            return torch.nn.functional.normalize(features["sentence_embedding"], p=2, dim=-1)
+
+    return Pipeline().eval()
+
+
+def _scorer(model: Any, names: list[str]) -> Any:
+    """The model from the named inputs to one score of 0..1 for each pair."""
+    import torch
+
+    class Scorer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+            logits = self.model(**dict(zip(names, inputs, strict=True))).logits
+            return torch.sigmoid(logits[:, 0])
+
+    return Scorer().eval()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

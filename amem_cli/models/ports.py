@@ -1,0 +1,126 @@
+"""What the use cases need from the outside world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+if TYPE_CHECKING:
+    Vectors = npt.NDArray[np.float32]
+
+
+class Encoder(Protocol):
+    """Turns texts into unit vectors."""
+
+    @property
+    def model_id(self) -> str:
+        """Name and content hash of the model; vectors of two ids are never mixed."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a text that the model reads; the rest is cut."""
+
+    def readable(self, text: str) -> float:
+        """Share of a text's tokens that the model knows, 0..1; 1 where that cannot be told.
+
+        Raises:
+            EncoderError: the model cannot be loaded.
+        """
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        """Encode texts.
+
+        Args:
+            query: the texts are questions; some models read those differently.
+
+        Returns:
+            float32 of shape (len(texts), dimension), in the order of the texts, each row of unit
+            length (a zero row is impossible; an empty text has a vector too).
+
+        Raises:
+            EncoderError: the model cannot be loaded or gave vectors that are not finite.
+        """
+
+
+class Reranker(Protocol):
+    """Reads a question together with a text."""
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
+        """How well each text answers the question, 0..1, in the order of the texts.
+
+        Returns:
+            None where the model cannot be used, which was told to the user then.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One question to a language model.
+
+    Attributes:
+        instructions: the fixed part (role and examples), the same for every request of a step, so
+            that a model can reuse what it computed of it.
+        text: the variable part; untrusted data.
+        schema: JSON schema of the answer, in the subset of `core.answer_schema`.
+        max_tokens: bound of the answer's length.
+        deadline: seconds in all.
+    """
+
+    instructions: str
+    text: str
+    schema: Mapping[str, Any]
+    max_tokens: int
+    deadline: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What a language model said.
+
+    Attributes:
+        text: the raw answer, meant to be JSON; not yet checked.
+        complete: False where the answer was cut by length, deadline or a filter.
+        prompt_tokens, answer_tokens: as counted by the model, 0 where it does not say.
+        seconds: wall time.
+        truncated: the model was shown only a part of the text.
+        refused: the model declined to answer.
+    """
+
+    text: str
+    complete: bool
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
+    truncated: bool = False
+    refused: bool = False
+
+
+class LanguageModel(Protocol):
+    """Answers a request with JSON of the asked shape."""
+
+    @property
+    def name(self) -> str:
+        """Name for the journal, such as `SmolLM2-135M-Instruct.Q4_1.gguf`."""
+
+    @property
+    def is_remote(self) -> bool:
+        """True where the text leaves this machine."""
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Ask the model once.
+
+        Raises:
+            ModelError: no answer could be had (crash, deadline, network).
+        """
+
+    def close(self) -> None:
+        """Free the model; may be called twice."""

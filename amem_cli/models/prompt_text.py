@@ -1,0 +1,174 @@
+"""Text on its way into a language model, and out of one: bounded, harmless, on one line.
+
+About how many tokens a text takes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from amem_cli.language.words import (
+    TOKEN,
+    cjk_bigrams,
+    detect_language,
+    fold,
+    is_stopword,
+    is_unspaced,
+    stem,
+    words,
+)
+
+# Marks that mean something to Obsidian, to YAML, to templates or to a page.
+_MARKUP = ("[[", "]]", "{{", "}}", "---", "%%", "<", ">", "://")
+_BLANK_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc"})
+_INVISIBLE_CATEGORIES = frozenset({"Cf", "Cs", "Co", "Cn"})
+# Letters and marks that show nothing, though Unicode does not call them format characters.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_EMPHASIS = re.compile(r"[*`]+")
+_ANGLE = re.compile(r"<(?![\s=-])")
+_BAR_ANGLE = re.compile(r"([|｜])>")
+_BRACKETED_TOKEN = re.compile(r"\[(?=/?(?:[A-Z_]{2,32}|gMASK)\])")
+_FENCE = re.compile(r'"{3,}')
+_BLANK_LINES = re.compile(r"\n{2,}")
+_LOOP = re.compile(r"([^\W\d]{1,8}?)\1{4}")
+_NUMBER = re.compile(r"\d+")
+FENCE = '"""'
+MOST_READ = 20
+
+
+def clean_line(text: str, limit: int) -> str | None:
+    """What a model wrote, as one line that can stand in a property.
+
+    Control characters and line breaks become blanks, invisible characters and emphasis marks go,
+    blanks are single. Nothing is cut.
+
+    Args:
+        limit: most characters.
+
+    Returns:
+        None where nothing is left, the line is too long, or it holds `[[`, `]]`, `{{`, `}}`,
+        `---`, `%%`, `<`, `>` or `://`.
+    """
+    if len(text) > 10 * limit:
+        return None
+    composed = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
+    line = " ".join(_EMPHASIS.sub("", "".join(map(_visible, composed))).split())
+    if not line or len(line) > limit or any(mark in line for mark in _MARKUP):
+        return None
+    return line
+
+
+def _visible(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in _BLANK_CATEGORIES:
+        return " "
+    return "" if category in _INVISIBLE_CATEGORIES else character
+
+
+def quote_as_data(text: str, limit: int) -> str:
+    """A note's text as it is shown to a model: data that can neither end its fence nor command.
+
+    Invisible and control characters go, what looks like a control token of any chat format is
+    broken up by a blank, `\"\"\"` becomes `'''`. A long text keeps its beginning and its end, with
+    a line `…` between them.
+
+    Args:
+        limit: most UTF-8 bytes, which also bounds the tokens of every script.
+    """
+    kept = _middle_cut(text, limit)
+    lines = (_data_line(line) for line in kept.replace("\r\n", "\n").split("\n"))
+    return _cut(_BLANK_LINES.sub("\n", "\n".join(lines)).strip(), limit)
+
+
+def quote_line(text: str, limit: int) -> str:
+    """The same for text that is shown on one line."""
+    return " ".join(quote_as_data(text, limit).split())
+
+
+def _data_line(line: str) -> str:
+    line = _INVISIBLE.sub("", "".join(map(_visible, line))).rstrip()
+    line = _BRACKETED_TOKEN.sub("[ ", _BAR_ANGLE.sub(r"\1 >", _ANGLE.sub("< ", line)))
+    return _FENCE.sub("'''", line)
+
+
+def _middle_cut(text: str, limit: int) -> str:
+    data = text.encode("utf-8", "ignore")
+    if len(data) <= limit:
+        return data.decode("utf-8")
+    tail = limit // 4
+    head = data[: limit - tail - len("\n…\n".encode())]
+    return f"{head.decode('utf-8', 'ignore')}\n…\n{data[-tail:].decode('utf-8', 'ignore')}"
+
+
+def _cut(text: str, limit: int) -> str:
+    return text.encode("utf-8")[:limit].decode("utf-8", "ignore")
+
+
+def subject_stems(text: str) -> frozenset[str]:
+    """Stems of the words that carry a subject; pairs of characters for unspaced scripts."""
+    language = detect_language(text)
+    stems: set[str] = set()
+    for token in TOKEN.findall(fold(text)):
+        if is_unspaced(token):
+            stems.update(cjk_bigrams(token))
+            continue
+        for word in words(token):
+            parts = [part for part in re.split(r"[-_'.]", word) if part]
+            stems.update(stem(one) for one in (word, *parts) if not is_stopword(one, language))
+    return frozenset(stems)
+
+
+def numbers_in(text: str) -> frozenset[str]:
+    """Runs of digits, without leading zeros."""
+    return frozenset(number.lstrip("0") or "0" for number in _NUMBER.findall(text))
+
+
+def repeats_itself(text: str) -> bool:
+    """Whether a text goes round in a loop, as weak models do: the same three words again and again,
+    few different words, or the same few letters five times in a row."""
+    spoken = words(text)
+    triples = list(zip(spoken, spoken[1:], spoken[2:], strict=False))
+    if len(triples) - len(set(triples)) >= 2:
+        return True
+    if len(spoken) >= 8 and len(set(spoken)) < 0.6 * len(spoken):
+        return True
+    return _LOOP.search(text[:2_000]) is not None
+
+
+def texts_of(value: object) -> list[str]:
+    """The texts among the first 20 items of a list, or nothing."""
+    items = value[:MOST_READ] if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, str)]
+
+
+_ASCII_WORD = re.compile(r"[A-Za-z]+")
+
+
+_ASCII_SIGN = re.compile(r"[!-@\[-`{-~\n]")
+
+
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+_LETTERS_A_TOKEN = 4
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text takes, rather too many than too few.
+
+    Models of small vocabularies spend one on four letters of German, up to two on one Chinese
+    character.
+    """
+    latin = sum(-(-len(word) // _LETTERS_A_TOKEN) for word in _ASCII_WORD.findall(text))
+    signs = len(_ASCII_SIGN.findall(text))
+    return round(latin + signs + sum(map(_tokens_beyond_ascii, _BEYOND_ASCII.findall(text))))
+
+
+def _tokens_beyond_ascii(character: str) -> float:
+    point = ord(character)
+    if point < 0x250:
+        return 1.0
+    return 1.3 if point < 0x900 else 2.2

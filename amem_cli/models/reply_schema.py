@@ -1,0 +1,427 @@
+"""A schema of `core.answer_schema` read into shapes, or refused.
+
+The closed subset of JSON schema in which models are asked, as a grammar and as a check. The
+subset, where `description` may be added anywhere: - `object`: `properties`, all of them present
+and in order, nothing else. `required` and `additionalProperties` may be written but must say
+the same. - `array`: `items`, `maxItems` and optional `minItems`. - `string`: either `enum` of
+ASCII words, or `maxLength` with optional `minLength` and `x-sentence`. A string whose
+`minLength` is above 0 neither begins nor ends with a blank. With `x-sentence` the grammar
+writes one sentence, which begins with a letter or digit and ends at its first full stop; the
+check asks for such a beginning only. - `number`: 0..1 with one decimal. - `boolean`. No string
+holds a control character, a line break, or a character that is invisible or turns the direction
+of text; the grammar also writes no quote and no backslash. llama.cpp's own schema conversion is
+not used: it ignores bounds, allows raw control characters and falls back to no schema at all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+MAX_TEXT_LENGTH = 2_000
+MAX_ITEMS = 1_000
+MAX_DEPTH = 6
+
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fraction:
+    """A number of 0..1 with one decimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of some ASCII words."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string on one line of `shortest` to `longest` characters."""
+
+    shortest: int
+    longest: int
+    sentence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of `fewest` to `most` items of one shape."""
+
+    item: Shape
+    fewest: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Named values, all present, in order."""
+
+    fields: tuple[tuple[str, Shape], ...]
+
+
+Shape: TypeAlias = "Flag | Fraction | Choice | Text | Items | Record"
+
+
+def shape_of(schema: object, depth: int = 0) -> Shape:
+    """Read a schema.
+
+    Raises:
+        ValueError: the schema is not of the subset.
+    """
+    if not isinstance(schema, Mapping):
+        raise ValueError("a schema is a mapping")
+    if depth > MAX_DEPTH:
+        raise ValueError("the schema is nested too deeply")
+    match schema.get("type"):
+        case "object":
+            return _record(schema, depth)
+        case "array":
+            _only(schema, {"items", "minItems", "maxItems"})
+            fewest, most = _bounds(schema, "minItems", "maxItems", MAX_ITEMS)
+            return Items(shape_of(schema.get("items"), depth + 1), fewest, most)
+        case "string" if "enum" in schema:
+            _only(schema, {"enum"})
+            return Choice(_words(schema["enum"]))
+        case "string":
+            return _text(schema)
+        case "number":
+            _only(schema, set())
+            return Fraction()
+        case "boolean":
+            _only(schema, set())
+            return Flag()
+        case other:
+            raise ValueError(f"the type {other!r} is not of the subset")
+
+
+def _record(schema: Mapping[str, Any], depth: int) -> Record:
+    _only(schema, {"properties", "required", "additionalProperties"})
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        raise ValueError("an object needs properties")
+    names = _words(properties)
+    if set(schema.get("required", names)) != set(names):
+        raise ValueError("every property is required")
+    if schema.get("additionalProperties", False) is not False:
+        raise ValueError("additional properties are not of the subset")
+    return Record(tuple((name, shape_of(properties[name], depth + 1)) for name in names))
+
+
+def _text(schema: Mapping[str, Any]) -> Text:
+    _only(schema, {"minLength", "maxLength", "x-sentence"})
+    shortest, longest = _bounds(schema, "minLength", "maxLength", MAX_TEXT_LENGTH)
+    sentence = schema.get("x-sentence", False)
+    if not isinstance(sentence, bool):
+        raise ValueError("x-sentence is true or false")
+    if sentence and not 2 <= shortest < longest:
+        raise ValueError("a sentence needs a minLength of 2 or more, below its maxLength")
+    return Text(shortest, longest, sentence)
+
+
+def _only(schema: Mapping[str, Any], allowed: set[str]) -> None:
+    unknown = sorted(str(key) for key in set(schema) - allowed - {"type", "description"})
+    if unknown:
+        raise ValueError(f"not of the subset: {', '.join(unknown)}")
+
+
+def _bounds(schema: Mapping[str, Any], lower: str, upper: str, limit: int) -> tuple[int, int]:
+    fewest, most = schema.get(lower, 0), schema.get(upper)
+    if not isinstance(fewest, int) or not isinstance(most, int):
+        raise ValueError(f"{lower} and {upper} must bound the value")
+    if not 0 <= fewest <= most <= limit or most == 0:
+        raise ValueError(f"{lower} and {upper} must bound the value, {upper} between 1 and {limit}")
+    return fewest, most
+
+
+def _words(words: object) -> tuple[str, ...]:
+    # An empty or unusual word ends llama.cpp's process while it reads the grammar.
+    found = list(words) if isinstance(words, Iterable) else []
+    if not found or len(found) > MAX_ITEMS:
+        raise ValueError(f"an enum or object needs 1 to {MAX_ITEMS} words")
+    for word in found:
+        if not isinstance(word, str) or not _WORD.fullmatch(word):
+            raise ValueError("words are 1 to 32 ASCII letters, digits, '_' or '-'")
+    if len(set(found)) != len(found):
+        raise ValueError("a word is written twice")
+    return tuple(found)
+
+
+MAX_ANSWER_CHARACTERS = 65_536
+
+Ranges: TypeAlias = "tuple[tuple[int, int], ...]"
+
+# Controls, soft hyphen, direction marks, line separators, zero-width and other invisible
+# characters, surrogates, non-characters, tags and the private planes.
+REFUSED: Ranges = (
+    (0x00, 0x1F),
+    (0x7F, 0x9F),
+    (0xAD, 0xAD),
+    (0x61C, 0x61C),
+    (0x180E, 0x180E),
+    (0x200B, 0x200F),
+    (0x2028, 0x202E),
+    (0x2060, 0x206F),
+    (0xD800, 0xDFFF),
+    (0xFEFF, 0xFEFF),
+    (0xFFF0, 0xFFFF),
+    (0xE0000, 0x10FFFF),
+)
+# Quote, backslash and variation selectors: a server may write them escaped, a grammar need not.
+_UNWRITTEN: Ranges = (*REFUSED, (0x22, 0x22), (0x5C, 0x5C), (0xFE00, 0xFE0F))
+_BLANKS: Ranges = (
+    (0x20, 0x20),
+    (0xA0, 0xA0),
+    (0x1680, 0x1680),
+    (0x2000, 0x200A),
+    (0x202F, 0x202F),
+    (0x205F, 0x205F),
+    (0x3000, 0x3000),
+)
+_PUNCTUATION: Ranges = ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E))
+_STOPS: Ranges = ((0x21, 0x21), (0x2E, 0x2E), (0x3F, 0x3F))
+# Marks of code and markup: # < > [ ] _ { | }. A weak model slips into them and never comes back.
+_MARKS: Ranges = (
+    (0x23, 0x23),
+    (0x3C, 0x3C),
+    (0x3E, 0x3E),
+    (0x5B, 0x5B),
+    (0x5D, 0x5D),
+    (0x5F, 0x5F),
+    (0x7B, 0x7D),
+)
+
+
+class AnswerRejected(ValueError):
+    """An answer is not of the asked shape; the text says why, shortly, without quoting it."""
+
+
+def to_gbnf(schema: Mapping[str, Any]) -> str:
+    """Write a schema as a grammar for llama.cpp, whose root rule is `root`.
+
+    The JSON is on one line with one space after each comma and colon.
+
+    Raises:
+        ValueError: the schema is not of the subset.
+    """
+    grammar = _Grammar()
+    root = grammar.rule_of(shape_of(schema))
+    return f"root ::= {root}\n" + "".join(f"{line}\n" for line in grammar.lines)
+
+
+def to_json_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str, Any]:
+    """Write a schema for a server in strict mode: all properties required, no others.
+
+    Args:
+        schema: a schema of the subset.
+        bounds: False leaves lengths and ranges to the descriptions, for servers that refuse them.
+
+    Raises:
+        ValueError: the schema is not of the subset.
+    """
+    return _published(shape_of(schema), schema, bounds)
+
+
+def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Read an answer that must be JSON of exactly the schema's shape.
+
+    Strings come back without the blanks around them, numbers as floats rounded to one decimal,
+    properties in the schema's order.
+
+    Raises:
+        AnswerRejected: the text is too long, not strict JSON, or not of the shape.
+        ValueError: the schema is not of the subset.
+    """
+    shape = shape_of(schema)
+    if len(text) > MAX_ANSWER_CHARACTERS:
+        raise AnswerRejected("the answer is too long")
+    try:
+        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+    except AnswerRejected:
+        raise
+    except (ValueError, RecursionError):
+        raise AnswerRejected("the answer is not JSON") from None
+    answer = _checked(value, shape, "answer")
+    if not isinstance(answer, dict):
+        raise AnswerRejected("the answer is not an object")
+    return answer
+
+
+class _Grammar:
+    """Collects one rule a shape; equal shapes share a rule."""
+
+    def __init__(self) -> None:
+        self.lines = [
+            f"char ::= {_none_of(_UNWRITTEN)}",
+            f"ink ::= {_none_of(_UNWRITTEN, _BLANKS)}",
+        ]
+        self._names: dict[Shape, str] = {}
+
+    def rule_of(self, shape: Shape) -> str:
+        if shape not in self._names:
+            body = self._body(shape)
+            name = f"r{len(self._names)}"
+            self._names[shape] = name
+            self.lines.append(f"{name} ::= {body}")
+        return self._names[shape]
+
+    def _body(self, shape: Shape) -> str:
+        match shape:
+            case Flag():
+                return '"true" | "false"'
+            case Fraction():
+                return '"0." [0-9] | "1.0"'
+            case Choice(words):
+                return " | ".join(f'"\\"{word}\\""' for word in words)
+            case Text(shortest, longest, True):
+                return rf'"\"" {self._sentence(shortest, longest)} "\""'
+            case Text(shortest, longest, _):
+                return rf'"\"" {_text_body(shortest, longest)} "\""'
+            case Items(item, fewest, most):
+                return _list_body(self.rule_of(item), fewest, most)
+            case Record(fields):
+                parts = [rf'"\"{name}\": " {self.rule_of(of)}' for name, of in fields]
+                return '"{" ' + ' ", " '.join(parts) + ' "}"'
+
+    def _sentence(self, shortest: int, longest: int) -> str:
+        """Write two rules a position: after a letter, and after a stop, where no blank may come."""
+        name = f"s{shortest}-{longest}"
+        self.lines += [
+            f"{name}-head ::= {_none_of(_UNWRITTEN, _BLANKS, _PUNCTUATION)}",
+            f"{name}-plain ::= {_none_of(_UNWRITTEN, _STOPS, _MARKS)}",
+            f"{name}-tight ::= {_none_of(_UNWRITTEN, _STOPS, _MARKS, _BLANKS)}",
+        ]
+        for used in range(1, longest):
+            on = used + 1
+            more = f"{name}-plain {name}-a{on} | " if on < longest else ""
+            self.lines.append(f"{name}-a{used} ::= {more}[.!?] {name}-z{on}")
+            end = '"" | ' if used >= shortest else ""
+            tight = f"{name}-tight {name}-a{on} | " if on < longest else ""
+            self.lines.append(f"{name}-z{used} ::= {end}{tight}[.!?] {name}-z{on}")
+        self.lines.append(f'{name}-z{longest} ::= ""')
+        return f"{name}-head {name}-a1"
+
+
+def _text_body(shortest: int, longest: int) -> str:
+    if longest == 1:
+        return "ink" if shortest else "ink?"
+    middle = f"char{{{max(shortest - 2, 0)},{longest - 2}}} " if longest > 2 else ""
+    if shortest >= 2:
+        return f"ink {middle}ink"
+    nonblank = f"ink ({middle}ink)?"
+    return nonblank if shortest else f"({nonblank})?"
+
+
+def _list_body(item: str, fewest: int, most: int) -> str:
+    more = f' (", " {item}){{{max(fewest - 1, 0)},{most - 1}}}' if most > 1 else ""
+    filled = f"{item}{more}"
+    return f'"[" {filled} "]"' if fewest else f'"[" ({filled})? "]"'
+
+
+def _none_of(*groups: Ranges) -> str:
+    ranges = sorted(pair for group in groups for pair in group)
+    return "[^" + "".join(f"\\U{low:08X}-\\U{high:08X}" for low, high in ranges) + "]"
+
+
+def _published(shape: Shape, schema: Mapping[str, Any], bounds: bool) -> dict[str, Any]:
+    body: dict[str, Any]
+    notes = [schema["description"]] if "description" in schema else []
+    match shape:
+        case Flag():
+            body = {"type": "boolean"}
+        case Fraction():
+            body = {"type": "number"} | ({"minimum": 0, "maximum": 1} if bounds else {})
+            notes.append("0.0 to 1.0, one decimal")
+        case Choice(words):
+            body = {"type": "string", "enum": list(words)}
+        case Text(shortest, longest, sentence):
+            limits = {"minLength": shortest, "maxLength": longest}
+            body = {"type": "string"} | (limits if bounds else {})
+            notes.append(f"{shortest} to {longest} characters on one line")
+            notes += ["one sentence that ends with a full stop"] if sentence else []
+        case Items(item, fewest, most):
+            body = {"type": "array", "items": _published(item, schema["items"], bounds)}
+            body |= {"minItems": fewest, "maxItems": most} if bounds else {}
+            notes.append(f"{fewest} to {most} items")
+        case Record(fields):
+            of = schema["properties"]
+            body = {
+                "type": "object",
+                "properties": {name: _published(one, of[name], bounds) for name, one in fields},
+                "required": [name for name, _ in fields],
+                "additionalProperties": False,
+            }
+    return body | ({"description": "; ".join(notes)} if notes else {})
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise AnswerRejected("a property is written twice")
+    return record
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise AnswerRejected(f"{name} is not a number")
+
+
+def _checked(value: Any, shape: Shape, place: str) -> Any:
+    match shape:
+        case Flag():
+            return value if isinstance(value, bool) else _reject(place, "is not true or false")
+        case Fraction():
+            return _checked_fraction(value, place)
+        case Choice(words):
+            known = isinstance(value, str) and value in words
+            return value if known else _reject(place, "is not one of the words")
+        case Text():
+            return _checked_text(value, shape, place)
+        case Items(item, fewest, most):
+            if not isinstance(value, list):
+                return _reject(place, "is not a list")
+            if not fewest <= len(value) <= most:
+                return _reject(place, f"has {len(value)} items, not {fewest} to {most}")
+            return [_checked(one, item, f"{place}[{at}]") for at, one in enumerate(value)]
+        case Record(fields):
+            if not isinstance(value, dict) or set(value) != {name for name, _ in fields}:
+                return _reject(place, "does not have exactly the asked properties")
+            return {name: _checked(value[name], of, f"{place}.{name}") for name, of in fields}
+
+
+def _checked_fraction(value: Any, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        _reject(place, "is not a number")
+    if not 0 <= value <= 1:
+        _reject(place, "is not between 0 and 1")
+    return round(float(value), 1)
+
+
+def _checked_text(value: Any, shape: Text, place: str) -> str:
+    if not isinstance(value, str):
+        _reject(place, "is not a string")
+    if any(_within(ord(character), REFUSED) for character in value):
+        _reject(place, "holds a character that is not allowed")
+    text = str(value).strip()
+    if not shape.shortest <= len(text) <= shape.longest:
+        _reject(place, f"has {len(text)} characters, not {shape.shortest} to {shape.longest}")
+    if shape.sentence and _within(ord(text[0]), _PUNCTUATION):
+        _reject(place, "does not begin like a sentence")
+    return text
+
+
+def _within(code: int, ranges: Ranges) -> bool:
+    return any(low <= code <= high for low, high in ranges)
+
+
+def _reject(place: str, reason: str) -> NoReturn:
+    raise AnswerRejected(f"{place} {reason}")

@@ -1,0 +1,312 @@
+"""The language models that the user pulled, in the user's data folder, for all vaults.
+
+Which models lie ready on this machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from amem_cli.errors import ModelError, NotFoundError, SettingsError, UsageError
+from amem_cli.locations import user_data_folder
+from amem_cli.models.download import USUAL_PATIENCE, Patience, Wanted, check_room, download, forget
+from amem_cli.models.gguf import NotGguf, read_header, sha256_of
+from amem_cli.models.sources import GGUF_ENDING, kept_name
+from amem_cli.settings import Settings
+
+Progress = Callable[[str, int, int], None]
+
+FOLDER = "models"
+PART_ENDING = ".part"
+COPY_BYTES = 2**20
+
+
+def _silent(label: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class PulledModel:
+    """A model in the store.
+
+    Attributes:
+        name: by which it is chosen: the file's name without its ending.
+        sha256, source: as recorded when it was pulled; empty if the record is lost.
+    """
+
+    name: str
+    path: Path
+    size: int
+    sha256: str
+    source: str
+
+
+class ModelStore:
+    """A folder of GGUF files, each with a JSON record beside it.
+
+    `fetch` and `copy` return a model that is in the store already as it is. They raise:
+        ModelError: the file cannot be had, is no GGUF model, or has another digest.
+        NotFoundError, SettingsError: see `download`; the folder cannot be written.
+        UsageError: another model has this name.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """Name the folder; it is made with the first model."""
+        self._folder = user_data_folder(environment) / FOLDER
+
+    def models(self) -> list[PulledModel]:
+        """All models, by name."""
+        try:
+            paths = sorted(self._folder.glob(f"*{GGUF_ENDING}"))
+        except OSError:
+            return []
+        return [_pulled(path) for path in paths if path.is_file()]
+
+    def find(self, name: str) -> PulledModel | None:
+        """The model of a name, with or without its ending."""
+        wanted = name.lower().removesuffix(GGUF_ENDING)
+        return next((one for one in self.models() if one.name.lower() == wanted), None)
+
+    def fetch(
+        self,
+        wanted: Wanted,
+        name: str,
+        *,
+        source: str,
+        sha256: str = "",
+        progress: Progress = _silent,
+        patience: Patience = USUAL_PATIENCE,
+    ) -> PulledModel:
+        """Fetch a model over HTTP, to keep under a file name; `sha256` empty: any digest."""
+
+        def bring(part: Path) -> None:
+            download(wanted, part, partial(progress, "fetching"), patience)
+
+        return self._add(name, source, sha256, bring, progress)
+
+    def copy(
+        self, path: Path, name: str, *, sha256: str = "", progress: Progress = _silent
+    ) -> PulledModel:
+        """Copy a model's file into the store, under a file name; `sha256` empty: any digest."""
+
+        def bring(part: Path) -> None:
+            _check_gguf(path, path.name)
+            try:
+                _copy(path, part, partial(progress, "copying"))
+            except BaseException as error:
+                # A copy is begun anew, not resumed.
+                forget(part)
+                if not isinstance(error, OSError):
+                    raise
+                raise SettingsError(
+                    f"{path.name} cannot be copied: {error.strerror}",
+                    hint="Is there room, and may the file be read?",
+                ) from None
+
+        return self._add(name, str(path.resolve()), sha256, bring, progress)
+
+    def remove(self, name: str) -> PulledModel:
+        """Delete a model and what is left of fetching it.
+
+        Raises:
+            NotFoundError: there is none of that name.
+            SettingsError: it cannot be deleted.
+        """
+        model = self.find(name)
+        if model is None:
+            raise NotFoundError(
+                f"no fetched model {name}", hint="amem model list shows what was fetched."
+            )
+        try:
+            model.path.unlink()
+            _record(model.path).unlink(missing_ok=True)
+        except OSError as error:
+            raise SettingsError(f"{model.path} cannot be deleted: {error.strerror}") from None
+        forget(self._part(model.path.name))
+        return model
+
+    def _part(self, name: str) -> Path:
+        return self._folder / (name + PART_ENDING)
+
+    @contextlib.contextmanager
+    def _locked(self, name: str) -> Iterator[None]:
+        from filelock import FileLock, Timeout
+
+        if name != kept_name(name):
+            raise UsageError(f"{name!r} is no file name for a model")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(self._folder / f".{name}.lock", timeout=0):
+                yield
+        except Timeout:
+            raise SettingsError(
+                f"another amem is fetching {name}", hint="Wait for it to finish."
+            ) from None
+        except OSError as error:
+            raise SettingsError(
+                f"{self._folder} cannot be written: {error.strerror}",
+                hint="Is the disk full? AMEM_DATA_DIR names another folder.",
+            ) from None
+
+    def _add(
+        self,
+        name: str,
+        source: str,
+        sha256: str,
+        bring: Callable[[Path], None],
+        progress: Progress,
+    ) -> PulledModel:
+        with self._locked(name):
+            here = self.find(name)
+            if here is not None:
+                if (here.sha256 == sha256) if sha256 else (here.source == source):
+                    return here
+                raise UsageError(
+                    f"a model named {here.name} is here already, from {here.source or 'elsewhere'}",
+                    hint="Give this one another name (--name), or delete that one: amem model rm.",
+                )
+            path, part = self._folder / name, self._part(name)
+            bring(part)
+            try:
+                digest = _checked(part, name, sha256, progress)
+            except ModelError:
+                forget(part)
+                raise
+            record = {"source": source, "sha256": digest, "size": part.stat().st_size}
+            # The record first: a model never stands there without the digest to check it by.
+            new = _record(path).with_suffix(".new")
+            new.write_text(json.dumps(record, indent=1), encoding="utf-8")
+            new.replace(_record(path))
+            part.replace(path)
+            forget(part)
+            return _pulled(path)
+
+
+def _checked(path: Path, name: str, sha256: str, progress: Progress) -> str:
+    """The digest of a GGUF file, which must be the given one unless that is empty."""
+    _check_gguf(path, name)
+    digest = sha256_of(path, partial(progress, "checking"))
+    if sha256 and digest != sha256:
+        raise ModelError(
+            f"{name} is not the model with the expected digest: it has {digest}",
+            hint="It was not kept. Was the digest copied whole, and for this very file?",
+        )
+    return digest
+
+
+def _pulled(path: Path) -> PulledModel:
+    try:
+        record = json.loads(_record(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        record = {}
+    record = record if isinstance(record, dict) else {}
+    sha256, source = str(record.get("sha256", "")), str(record.get("source", ""))
+    return PulledModel(path.stem, path, path.stat().st_size, sha256, source)
+
+
+def _record(path: Path) -> Path:
+    return path.with_name(path.name + ".json")
+
+
+def _check_gguf(path: Path, name: str) -> None:
+    try:
+        read_header(path)
+    except NotGguf as error:
+        raise ModelError(
+            f"{name} is no GGUF model: {error}", hint="Is the source whole, and the right one?"
+        ) from None
+    except OSError as error:
+        raise ModelError(f"{name} cannot be read: {error.strerror}") from None
+
+
+def _copy(path: Path, part: Path, copying: Callable[[int, int], None]) -> None:
+    size, done = path.stat().st_size, 0
+    check_room(part.parent, size)
+    with path.open("rb") as source, part.open("wb") as target:
+        while block := source.read(COPY_BYTES):
+            target.write(block)
+            done += len(block)
+            copying(done, size)
+        target.flush()
+        os.fsync(target.fileno())
+
+
+@dataclass(frozen=True, slots=True)
+class ShelvedModel:
+    """A model that can be used without a download.
+
+    Attributes:
+        role: `encoder` or `language model`.
+        origin: `bundled`, `pulled`, or `file` for what lies elsewhere.
+        size: bytes, 0 where unknown.
+        memory: bytes that it takes at work, 0 where unknown.
+        sha256: as remembered from fetching it, hexadecimal; empty where it was not fetched.
+    """
+
+    role: str
+    name: str
+    origin: str
+    size: int
+    in_use: bool
+    memory: int = 0
+    sha256: str = ""
+
+
+def models_at_hand(settings: Settings, environment: Mapping[str, str]) -> list[ShelvedModel]:
+    """The bundled models, the pulled ones, and the one that the settings name."""
+    return [*_encoders(settings), *_language_models(settings, environment)]
+
+
+def _encoders(settings: Settings) -> list[ShelvedModel]:
+    from amem_cli.errors import AmemError
+    from amem_cli.models.encoder_files import DEFAULT_ENCODER, bundled_encoder, find_encoder
+
+    shelf = []
+    for name in dict.fromkeys((DEFAULT_ENCODER, settings.encoder_model)):
+        try:
+            folder = find_encoder(name)
+            size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        except (AmemError, OSError):
+            continue
+        origin = "bundled" if bundled_encoder(name) else "file"
+        shelf.append(ShelvedModel("encoder", name, origin, size, name == settings.encoder_model))
+    return shelf
+
+
+def _language_models(settings: Settings, environment: Mapping[str, str]) -> list[ShelvedModel]:
+    from amem_cli.errors import AmemError
+    from amem_cli.models.llama_cpp import bundled_model
+
+    local = settings.llm_backend == "llama.cpp"
+    used = Path(settings.llm_model).expanduser() if local and settings.llm_model else None
+    shelf = []
+    with suppress(AmemError):
+        path = bundled_model()
+        shelf.append(_shelved(path, path.name, "bundled", local and used is None, settings))
+    pulled = ModelStore(environment).models()
+    for one in pulled:
+        in_use = used == one.path
+        shelf.append(_shelved(one.path, one.name, "pulled", in_use, settings, one.sha256))
+    if used is not None and used.is_file() and all(one.path != used for one in pulled):
+        shelf.append(_shelved(used, str(used), "file", True, settings))
+    return shelf
+
+
+def _shelved(
+    path: Path, name: str, origin: str, in_use: bool, settings: Settings, sha256: str = ""
+) -> ShelvedModel:
+    from amem_cli.models.gguf import NotGguf, memory_needed
+
+    try:
+        size = path.stat().st_size
+        memory = memory_needed(path, settings.llm_context_tokens)
+    except (NotGguf, OSError):
+        size = memory = 0
+    return ShelvedModel("language model", name, origin, size, in_use, memory, sha256)

@@ -1,0 +1,1 @@
+"""A note as bytes and as values: pure rules."""

@@ -1,0 +1,405 @@
+"""Finds the note that a link means, as Obsidian does, and writes links to notes.
+
+Makes file names of titles and titles of texts, and knows files that are no notes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from amem_cli.markdown.links import is_attachment
+
+_NOTE_ENDING = ".md"
+_UNLINKABLE = re.compile(r"[#^\[\]|\n\r`]|%%|<!--")
+
+
+class NoteNames(Protocol):
+    """The names by which the notes of a vault are found."""
+
+    def candidates(self, key: str) -> Sequence[str]:
+        """Vault-relative paths of the notes for whose path `name_key` gives `key`."""
+
+    def alias_candidates(self, key: str) -> Sequence[str]:
+        """Paths of the notes with an alias or title for which `alias_key` gives `key`.
+
+        The notes whose file has that name too may be left out.
+        """
+
+
+class NameTable:
+    """The names of notes in memory."""
+
+    def __init__(self, notes: Iterable[tuple[str, Sequence[str], str]]) -> None:
+        """Args: notes: (vault-relative path, aliases, title) of each note; a title may be empty."""
+        self._paths: dict[str, list[str]] = {}
+        self._aliased: dict[str, list[str]] = {}
+        for path, aliases, title in notes:
+            self._paths.setdefault(name_key(path), []).append(path)
+            keys = {alias_key(alias) for alias in (*aliases, title)} - {"", name_key(path)}
+            for key in keys:
+                self._aliased.setdefault(key, []).append(path)
+
+    def candidates(self, key: str) -> Sequence[str]:
+        return self._paths.get(key, ())
+
+    def alias_candidates(self, key: str) -> Sequence[str]:
+        return self._aliased.get(key, ())
+
+
+class RememberedNames:
+    """Other names, each key looked up once; for resolving many links at a time.
+
+    Args:
+        candidates: what is known already of keys.
+    """
+
+    def __init__(self, names: NoteNames, candidates: Mapping[str, Sequence[str]]) -> None:
+        self._names = names
+        self._candidates = dict(candidates)
+        self._aliased: dict[str, Sequence[str]] = {}
+
+    def candidates(self, key: str) -> Sequence[str]:
+        if key not in self._candidates:
+            self._candidates[key] = self._names.candidates(key)
+        return self._candidates[key]
+
+    def alias_candidates(self, key: str) -> Sequence[str]:
+        if key not in self._aliased:
+            self._aliased[key] = self._names.alias_candidates(key)
+        return self._aliased[key]
+
+
+def name_key(text: str) -> str:
+    """The base name of a path or link target in the form in which names are compared.
+
+    Without folders and `.md`, Unicode-normalised, without case. Only for comparing: a file is
+    opened by its path as it is.
+    """
+    return _folded(_without_ending(text.rpartition("/")[2]))
+
+
+def alias_key(text: str) -> str:
+    """The `name_key` of an alias or title; empty where a link could only mean a folder by it."""
+    return "" if "/" in text else name_key(text.strip())
+
+
+def is_linkable(path: str) -> bool:
+    """Whether a wikilink can name the note: some characters in a file name break every link."""
+    return not _UNLINKABLE.search(path) and all(
+        part == part.strip() for part in _without_ending(path).split("/")
+    )
+
+
+def resolve(target: str, source: str, names: NoteNames) -> str | None:
+    """Find the note that a link means.
+
+    A target that is a whole path from the root comes first; then, among the notes whose path ends
+    with the target, those in or below the folder of the source, then the shortest path. Case only
+    decides between equals. `./` and `../` start from the folder of the source, `/` from the root.
+    Where no file has the name, the one note with that alias or title.
+
+    Args:
+        target: the part of a link before `|`, with or without `#heading` and `.md`.
+        source: path of the note that holds the link, or empty.
+
+    Returns:
+        The path of the note; the source where the target is only a heading; None where no note or
+        more than one alias fits, or the target is an attachment.
+    """
+    wanted = target.strip()
+    if not wanted or wanted.startswith("#"):
+        return source or None
+    if is_attachment(wanted):
+        return None
+    found = _by_path(wanted, source, names) or _by_alias(wanted, names)
+    if found is None and "#" in wanted:
+        return resolve(wanted.partition("#")[0], source, names)
+    return found
+
+
+def shortest_target(path: str, names: NoteNames) -> str:
+    """How to write a link to a note so that it means that note in every other note.
+
+    Args:
+        path: a note that `names` knows.
+
+    Returns:
+        The file name without `.md` where no other note has it; else the path from the root without
+        `.md`, with a leading `/` for a note in the root folder; with `.md` only where the name
+        would otherwise read as another kind of file.
+    """
+    is_unique = len(names.candidates(name_key(path))) == 1
+    whole = path.rpartition("/")[2] if is_unique else (path if "/" in path else f"/{path}")
+    short = _without_ending(whole)
+    return short if resolve(short, "", names) == path else whole
+
+
+def _by_path(wanted: str, source: str, names: NoteNames) -> str | None:
+    location = _location(wanted, source)
+    if location is None:
+        return None
+    key = _path_key(location)
+    is_anchored = wanted.startswith(("/", "./", "../"))
+    folder = _folded(source.rpartition("/")[0])
+    best: tuple[int, int, int, str] | None = None
+    for path in names.candidates(name_key(location)):
+        path_key = _path_key(path)
+        if path_key == key:
+            nearness = 0
+        elif is_anchored or not path_key.endswith(f"/{key}"):
+            continue
+        else:
+            nearness = 1 if not folder or path_key.startswith(f"{folder}/") else 2
+        rank = (nearness, _spelling(location, path), len(path), path)
+        best = rank if best is None else min(best, rank)
+    return best[3] if best else None
+
+
+def _by_alias(wanted: str, names: NoteNames) -> str | None:
+    key = alias_key(wanted)
+    paths = set(names.alias_candidates(key)) if key else set()
+    return paths.pop() if len(paths) == 1 else None
+
+
+def _location(wanted: str, source: str) -> str | None:
+    """The target as a path without `.` and `..`, or None where it is no path inside the vault."""
+    is_relative = wanted.startswith(("./", "../"))
+    parts = source.split("/")[:-1] if is_relative else []
+    if wanted.endswith("/"):
+        return None
+    for part in wanted.split("/"):
+        if part == "..":
+            if not parts:
+                return None
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts) or None
+
+
+def _spelling(location: str, path: str) -> int:
+    """How far the written name differs from the file's: 0 not, 1 in normalisation, 2 in case."""
+    written, actual = location, path
+    for distance in (0, 1):
+        for ending in (actual, _without_ending(actual)):
+            if f"/{ending}".endswith(f"/{written}"):
+                return distance
+        written, actual = _normalised(written), _normalised(actual)
+    return 2
+
+
+def _path_key(path: str) -> str:
+    return _folded(_without_ending(path))
+
+
+def _without_ending(path: str) -> str:
+    return path[: -len(_NOTE_ENDING)] if path.lower().endswith(_NOTE_ENDING) else path
+
+
+def _normalised(text: str) -> str:
+    return unicodedata.normalize("NFC", text).replace("\u00a0", " ").replace("\u202f", " ")
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", _normalised(text).casefold())
+
+
+UNTITLED = "Untitled"
+MAX_NAME_BYTES = 200
+
+_OPENING = 10_000  # characters of a text in which a title is looked for
+_ENDING = ".md"
+_EDGES = " .-~"
+_INVISIBLE = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+_ZERO_WIDTH_JOINER = "\u200d"
+_COLON = re.compile(r":+(?=\s|\Z)")
+_SEPARATOR = re.compile(r"[/\\|:]+")
+_FORBIDDEN = re.compile(r"[?*\"<>#^\[\]`]+")
+_PERCENTS = re.compile(r"%{2,}")
+_RESERVED = re.compile(
+    r"\A(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?= *(?:\.|\Z))", re.IGNORECASE
+)
+_CONFLICT = re.compile(
+    r"\.sync-conflict-[0-9]{8}-[0-9]{6}"
+    r"|\([^()]{0,100}\b(?:conflicted copy|sfconflict)\b[^()]{0,100}\)"
+    r"|\(case conflict(?: [0-9]{1,3})?\)"
+    r"|_conflict-[0-9]{8}-[0-9]{6}"
+    r"|-(?:DESKTOP|LAPTOP)-[A-Z0-9]{7}(?:-[0-9]{1,3})?(?=\.[a-z]{1,5}\Z)",
+    re.IGNORECASE,
+)
+# Syncthing also names the device.
+_CONFLICT_PART = re.compile(rf"(?:{_CONFLICT.pattern})(?:-[A-Z0-9]{{7}}(?=\.))?", re.IGNORECASE)
+_LEFTOVER = re.compile(r".*~|[0-9]{4,5}|#.*#|~\$.*|\.~lock\..*|.*\.(?:tmp|sw[a-z]|part|crdownload)")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*$", re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?<=\w{4})\.(?=\s)|[!?…](?=\s)|[。！？]")
+_LOOSE_END = " \t,;:.。、，；：-–—|"
+
+
+def file_name(title: str) -> str:
+    """The file name of a note with this title, `.md` included.
+
+    A single path component that Windows, macOS, Linux, git and Obsidian's links can all hold, NFC,
+    at most 200 bytes of UTF-8; a name that is made stays as it is when it is made again. A title of
+    which nothing is left gives `Untitled.md`.
+    """
+    visible = "".join(map(_visible, unicodedata.normalize("NFC", title)))
+    spoken = _COLON.sub(" - ", _without_full_stop(visible.strip()))
+    allowed = _PERCENTS.sub("%", _FORBIDDEN.sub("", _SEPARATOR.sub("-", spoken)))
+    return _settle(unicodedata.normalize("NFC", allowed)) + _ENDING
+
+
+def with_suffix(name: str, number: int) -> str:
+    """The name with a number before its `.md`, such as `Name 2.md`, within 200 bytes."""
+    suffix = f" {number}"
+    stem = _cut_bytes(_without_full_stop(name), MAX_NAME_BYTES - len(_ENDING) - len(suffix))
+    return (stem.strip(_EDGES) or UNTITLED) + suffix + _ENDING
+
+
+def title_of(content: str, limit: int = 60) -> str:
+    """A title for a text without one: its heading, else its first sentence or line.
+
+    The heading is the one that opens the text, or the first of level 1. Without markup, cut between
+    words to at most `limit` characters; `Untitled` where the text has no words.
+    """
+    from amem_cli.markdown.links import plain_text
+
+    opening = content[:_OPENING]
+    prose = plain_text(_without_code_blocks(opening))
+    for text in (_heading(opening), prose, plain_text(opening)):
+        line = next((line for line in text.split("\n") if _has_word(line)), "")
+        title = _cut(_first_sentence(line), limit).strip(_LOOSE_END)
+        if _has_word(title):
+            return title
+    return UNTITLED
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a component of the path begins with a dot."""
+    return any(part.startswith(".") for part in re.split(r"[/\\]", path))
+
+
+def conflict_copy(name: str) -> bool:
+    """Whether a file name is that of a sync conflict or of an editor's or a writer's leftover.
+
+    Knows Syncthing, Dropbox, Nextcloud, ownCloud, Seafile, Obsidian Sync, and OneDrive where the
+    computer has its factory name. iCloud's `Name 2.md` cannot be told from a note's own name.
+    """
+    lowered = name.lower()
+    # Most names can be told by these alone, in a tenth of the time.
+    suspect = "conflict" in lowered or "-desktop-" in lowered or "-laptop-" in lowered
+    return bool((suspect and _CONFLICT.search(name)) or _LEFTOVER.fullmatch(name))
+
+
+def without_conflict_mark(name: str) -> str:
+    """The name of the file of which a synchronising program made a conflict copy."""
+    stem = _CONFLICT_PART.sub("", name)
+    return " ".join(_without_full_stop(stem).split()) + _ENDING
+
+
+def _settle(stem: str) -> str:
+    """Apply, until nothing changes, the rules of which one can bring another into play."""
+    settled = _settle_once(stem)
+    while settled != stem:
+        stem, settled = settled, _settle_once(settled)
+    return settled if _has_word(settled) else UNTITLED
+
+
+def _settle_once(stem: str) -> str:
+    limit = MAX_NAME_BYTES - len(_ENDING)
+    stem = _cut_bytes(_without_full_stop(" ".join(stem.split()).strip(_EDGES)), limit).strip(_EDGES)
+    # Windows takes the part before the first dot for the device.
+    stem = _RESERVED.sub(r"\1_", stem)
+    harmless = _CONFLICT.sub(lambda match: " " + match.group().strip("()._-"), stem + _ENDING)
+    return harmless[: -len(_ENDING)]
+
+
+def _visible(letter: str) -> str:
+    """The letter, a blank for one that moves the cursor, nothing for one that cannot be seen."""
+    if letter.isascii():
+        return letter if letter.isprintable() else " "
+    category = unicodedata.category(letter)
+    if category[0] == "Z":
+        return " "
+    return "" if category[0] == "C" or letter in _INVISIBLE else letter
+
+
+def _has_word(text: str) -> bool:
+    """Whether there is a letter, a digit or a picture, and not only punctuation."""
+    return any(
+        letter.isalnum() or (not letter.isascii() and unicodedata.category(letter)[0] == "S")
+        for letter in text
+    )
+
+
+def _heading(content: str) -> str:
+    """The words of the heading that opens the text, or of its first of level 1, or nothing."""
+    from amem_cli.markdown.links import plain_text
+    from amem_cli.markdown.regions import blank_out, find_regions
+
+    visible = blank_out(content, ((region.start, region.end) for region in find_regions(content)))
+    for match in _HEADING.finditer(visible):
+        opens_text = not visible[: match.start()].strip("\0 \t\r\n")
+        if opens_text or match[1] == "#":
+            return plain_text(content[match.start() : match.end()])
+    return ""
+
+
+def _without_code_blocks(content: str) -> str:
+    from amem_cli.markdown.regions import blank_out, find_regions
+
+    blocks = (region for region in find_regions(content) if region.kind in ("fence", "indented"))
+    return blank_out(content, ((block.start, block.end) for block in blocks)).replace("\0", "")
+
+
+def _first_sentence(line: str) -> str:
+    end = _SENTENCE_END.search(line)
+    return line[: end.end()] if end else line
+
+
+def _without_full_stop(name: str) -> str:
+    end = len(name)
+    while name[max(0, end - len(_ENDING)) : end].lower() == _ENDING:
+        end -= len(_ENDING)
+    return name[:end]
+
+
+def _cut_bytes(text: str, limit: int) -> str:
+    encoded = text.encode("utf-8", "replace")
+    return _cut(text, len(encoded[:limit].decode("utf-8", "ignore")))
+
+
+def _cut(text: str, limit: int) -> str:
+    """At most `limit` characters, cut between words if that keeps most, else between graphemes."""
+    if len(text) <= limit:
+        return text
+    end = limit
+    while end > 0 and not _is_boundary(text, end):
+        end -= 1
+    blank = text.rfind(" ", 0, end + 1)
+    return text[: blank if blank > end // 2 else end]
+
+
+def _is_boundary(text: str, position: int) -> bool:
+    """Whether a reader sees the letters before and after the position as two."""
+    before, after = text[position - 1], text[position]
+    if unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff":
+        return False
+    if _ZERO_WIDTH_JOINER in (before, after) or "\u1160" <= after <= "\u11ff":
+        return False
+    if unicodedata.combining(before) == 9 and after.isalpha():
+        return False
+    if _is_flag_half(after):
+        start = position
+        while start and _is_flag_half(text[start - 1]):
+            start -= 1
+        return (position - start) % 2 == 0
+    return True
+
+
+def _is_flag_half(letter: str) -> bool:
+    return "\U0001f1e6" <= letter <= "\U0001f1ff"

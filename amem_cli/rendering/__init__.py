@@ -1,1 +1,0 @@
-"""Results and errors as text or JSON: the only place that formats."""

@@ -1,0 +1,1 @@
+"""Find, list and show notes."""

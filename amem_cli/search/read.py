@@ -1,0 +1,239 @@
+"""Finds the note that the user named.
+
+Reads one note with its links in both directions.
+Lists notes by what is known of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.errors import NotFoundError
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.names import NameTable, resolve
+from amem_cli.search.supersession import Standing, standings
+
+if TYPE_CHECKING:
+    from amem_cli.index.draft import VaultPorts
+    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.journal.events import LinkRecord
+    from amem_cli.notes.note import Note
+    from amem_cli.search.search import Filters
+
+
+def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSummary:
+    """A note by id, path, file name, title, alias, or a unique prefix of its id.
+
+    Args:
+        private: private notes have names, too.
+
+    Raises:
+        NotFoundError: no note, or more than one, has this name.
+    """
+    wanted = name.strip().removeprefix("[[").removesuffix("]]").replace("\\", "/")
+    named = index.notes.find(wanted.removeprefix("./"))
+    found = [each for each in named if private or not each.private]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        paths = ", ".join(summary.path for summary in found[:4])
+        raise NotFoundError(f"{name!r} names {len(found)} notes", hint=f"Say which: {paths}.")
+    shown = (summary for summary in index.notes.summaries() if private or not summary.private)
+    titles = {summary.title.casefold(): summary.title for summary in shown}
+    close = get_close_matches(wanted.casefold(), titles, n=3, cutoff=0.5)
+    hint = "; ".join(f"“{titles[title]}”" for title in close)
+    raise NotFoundError(
+        f"no note {name!r}", hint=f"Did you mean {hint}?" if hint else "`amem list` shows all."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LinkView:
+    """A link from or to the note that is read.
+
+    Attributes:
+        outgoing: False for a link of the other note to this one.
+        kind: `wikilink` or `property`.
+        record: the explanation, where the link was made by the machine or by a command.
+    """
+
+    id: str | None
+    path: str
+    title: str
+    outgoing: bool
+    kind: str
+    record: LinkRecord | None
+
+    def document(self) -> dict[str, Any]:
+        """The link as JSON."""
+        record = self.record
+        return {
+            "id": self.id,
+            "path": self.path,
+            "title": self.title,
+            "direction": "out" if self.outgoing else "in",
+            "kind": self.kind,
+            "by": record.by if record else "person",
+            "relation": record.relation if record else None,
+            "strength": record.strength if record and record.by == "machine" else None,
+            "reason": (record.reason or None) if record else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NoteView:
+    """A note as it is read.
+
+    Attributes:
+        raw: the file's bytes.
+        standing: which notes supersede or contradict it.
+        usage: how often amem showed or found it, and when last.
+    """
+
+    summary: NoteSummary
+    note: Note
+    raw: bytes
+    links: tuple[LinkView, ...]
+    standing: Standing
+    usage: tuple[int, str] = (0, "")
+
+
+def read_note(ports: VaultPorts, name: str) -> NoteView:
+    """The note that the user named.
+
+    Raises:
+        NotFoundError: there is no such note, or more than one.
+    """
+    summary = note_named(ports.index, name)
+    raw = ports.vault.read(summary.path).raw
+    note = parse_note(summary.path, raw, ports.names)
+    standing = standings(ports.index, [summary.path]).get(summary.path, Standing())
+    return NoteView(summary, note, raw, tuple(_links(ports, summary)), standing)
+
+
+def _links(ports: VaultPorts, note: NoteSummary) -> list[LinkView]:
+    index = ports.index
+    own = index.link_history.records(note.path)
+    found: dict[tuple[str, bool], LinkView] = {}
+    for link in index.links.written(note.path):
+        target = resolve(link.target, note.path, index.names)
+        other = index.notes.summary(target) if target is not None else None
+        if other is not None and other.path != note.path:
+            record = own.get((note.path, other.key)) or own.get((note.path, other.path))
+            view = _view(other, True, link.kind, record)
+            found.setdefault((other.path, True), view)
+    for source, link in index.links.incoming(note.path):
+        other = index.notes.summary(source)
+        if other is not None:
+            records = index.link_history.records(source)
+            record = records.get((source, note.key)) or records.get((source, note.path))
+            found.setdefault((source, False), _view(other, False, link.kind, record))
+    return list(found.values())
+
+
+def _view(other: NoteSummary, outgoing: bool, kind: str, record: LinkRecord | None) -> LinkView:
+    explained = record if kind == "property" else None
+    return LinkView(other.id, other.path, other.title, outgoing, kind, explained)
+
+
+if TYPE_CHECKING:
+    Usage = Mapping[str, tuple[int, str]]
+
+SORTS: dict[str, tuple[Callable[[NoteSummary, Usage], str], bool]] = {
+    "created": (lambda note, _: note.created or note.modified, True),
+    "modified": (lambda note, _: note.modified, True),
+    "read": (lambda note, usage: usage.get(note.key, (0, ""))[1], True),
+    "title": (lambda note, _: note.title.casefold(), False),
+    "path": (lambda note, _: note.path, False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a note must be to be listed; every condition that is set has to hold.
+
+    Attributes:
+        orphans: without links in either direction.
+        pending: waiting for the memory process.
+        never_read: neither found nor read by amem as long as its counters go back.
+        untouched_since: neither edited by a person nor read since this day, ISO 8601; empty: any.
+    """
+
+    orphans: bool = False
+    pending: bool = False
+    never_read: bool = False
+    untouched_since: str = ""
+
+
+def listed(
+    index: MemoryIndex,
+    *,
+    filters: Filters,
+    wanted: Wanted,
+    sort: str,
+    reverse: bool,
+    limit: int | None,
+) -> list[NoteSummary]:
+    """Notes that meet all conditions; dates sort newest first, names from A to Z."""
+    notes = [note for note in index.notes.summaries() if not filters or filters.admit(note)]
+    if wanted.pending:
+        waiting = {note.path for note in index.queue.pending()}
+        notes = [note for note in notes if note.path in waiting]
+    if wanted.orphans:
+        linked = _linked_paths(index)
+        notes = [note for note in notes if note.path not in linked]
+    usage: Usage = {}
+    if wanted.never_read or wanted.untouched_since or sort == "read":
+        usage = index.usage.all()
+    if wanted.never_read:
+        notes = [note for note in notes if note.key not in usage]
+    if wanted.untouched_since:
+        day = wanted.untouched_since
+        notes = [note for note in notes if _is_untouched(index, note, usage, day)]
+    key, newest_first = SORTS[sort]
+    notes.sort(key=lambda note: key(note, usage), reverse=newest_first != reverse)
+    return notes[: max(0, limit)] if limit is not None else notes
+
+
+def _linked_paths(index: MemoryIndex) -> set[str]:
+    """Notes with a link in either direction."""
+    # All names in memory: a query for each link would take far longer.
+    names = NameTable((note.path, note.aliases, note.title) for note in index.notes.summaries())
+    linked: set[str] = set()
+    for source, link in index.links.all():
+        target = resolve(link.target, source, names)
+        if target is not None and target != source:
+            linked |= {source, target}
+    return linked
+
+
+def _is_untouched(index: MemoryIndex, note: NoteSummary, usage: Usage, day: str) -> bool:
+    """Whether a note was last created, read and edited by a person before a day."""
+    known = (_day(note.created), _day(usage.get(note.key, (0, ""))[1]))
+    if max(known) >= day:
+        return False
+    # The journal is asked only about files that changed since.
+    return _day(note.modified) < day or _last_edit(index, note) < day
+
+
+def _last_edit(index: MemoryIndex, note: NoteSummary) -> str:
+    """The day a person last edited a note, as far as it is known; empty where it is not.
+
+    The time of a file that is as the machine left it says nothing of a person.
+    """
+    events = index.events.read(note.key)
+    left = next(
+        (each for each in events if each.splice and each.splice.sha_after == note.sha), None
+    )
+    if left is None or left.by != "machine":
+        return _day(note.modified)
+    return max((_day(each.time) for each in events if each.by == "person"), default="")
+
+
+def _day(moment: str) -> str:
+    """The day of a moment; empty for what is none."""
+    return moment[:10] if moment[:4].isdigit() else ""

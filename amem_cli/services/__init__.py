@@ -1,1 +1,0 @@
-"""The use cases, one module a verb of the user's."""

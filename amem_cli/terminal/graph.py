@@ -1,0 +1,286 @@
+"""The network of notes as a person reads it on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from amem_cli.language.safe_text import on_one_line
+from amem_cli.terminal.output import PlainConsole, Styled
+
+if TYPE_CHECKING:
+    from rich.console import Console as RichConsole
+    from rich.console import ConsoleOptions, RenderResult
+    from rich.tree import Tree
+
+    from amem_cli.graph.graph import Branch, Edge, Graph
+    from amem_cli.graph.overview import Growth, MissingNote, Overview
+    from amem_cli.terminal.output import Console
+
+if TYPE_CHECKING:
+    Part = str | tuple[str, str]
+    Row = tuple[Part, ...]
+
+SHOWN = 5
+_SHOWN_CLUSTERS = 8
+_SHOWN_BRIDGES = 3
+_SHOWN_OF_A_KIND = 3
+_MEMBERS_NAMED = 6
+_PLACES_NAMED = 2
+
+
+class _Cut:
+    """A line that ends in an ellipsis where the terminal is too narrow for it."""
+
+    def __init__(self, text: Styled) -> None:
+        self._text = text
+
+    def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
+        text = self._text.as_text()
+        text.no_wrap, text.overflow = True, "ellipsis"
+        yield text
+
+
+def show_overview(console: Console, seen: Overview, *, everything: bool = False) -> None:
+    """A summary of the network.
+
+    Args:
+        everything: each list in full, instead of its first few entries.
+    """
+    graph = seen.graph
+    _line(console, *_counts(seen))
+    if not graph.nodes:
+        console.print(Styled('`amem add "…"` writes the first note'))
+        return
+    titles = {path: on_one_line(note.title) for path, note in graph.nodes.items()}
+    degrees = graph.degrees()
+    show = _Sections(console, everything)
+    recent = _growth_section(seen.growth, titles, degrees)
+    show.section(*recent, 2 * _SHOWN_OF_A_KIND)
+    hubs = seen.hubs if everything else seen.hubs[:SHOWN]
+    show.section("hubs", "linked with the most notes", _counted(hubs, titles), len(hubs))
+    rows = [
+        _cluster_row(cluster.name, cluster.paths, titles, everything=everything)
+        for cluster in seen.clusters
+    ]
+    show.section("clusters", "closely linked among themselves", rows, _SHOWN_CLUSTERS)
+    known = {path for path, _ in hubs}
+    bridges = [item for item in seen.bridges if item[0] not in known]
+    bridges = bridges if everything else bridges[:_SHOWN_BRIDGES]
+    told = "linked with so many other clusters"
+    show.section("bridges", told, _counted(bridges, titles), len(bridges))
+    show.section("disputes", "which note goes against which", _disputes(seen, titles))
+    lacks = "has" if len(seen.orphans) == 1 else "have"
+    share = f"{len(seen.orphans)} of {_plural(len(graph.nodes), 'note')} {lacks} no link"
+    orphans: list[Row] = [
+        (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in seen.orphans
+    ]
+    show.section("orphans", share, orphans)
+    missing = _plural(len(seen.missing), "note")
+    broken = f"{_plural(len(graph.broken), 'link')} to {missing} that there is not"
+    broken = broken.replace("notes that there is", "notes that there are")
+    show.section("broken links", broken, [_missing_row(each) for each in seen.missing])
+    if not graph.edges and len(graph.nodes) > 1:
+        console.print(Styled("\n`amem evolve --all` looks for links among all notes"))
+    elif show.left_out:
+        console.print(Styled(("\n--verbose shows all of each list", "dim")))
+
+
+class _Sections:
+    """Prints lists under headings, each cut to its first few rows."""
+
+    def __init__(self, console: Console, everything: bool) -> None:
+        self._console = console
+        self._everything = everything
+        self.left_out = False
+
+    def section(self, name: str, told: str, rows: Sequence[Row], limit: int = SHOWN) -> None:
+        """A heading and its rows; nothing where there are none."""
+        if not rows:
+            return
+        self._console.print()
+        _line(self._console, (name, "bold cyan"), (f"  {told}", "dim"))
+        shown = rows if self._everything else rows[:limit]
+        for row in shown:
+            _line(self._console, *row)
+        if len(shown) < len(rows):
+            self.left_out = True
+            _line(self._console, (f"  … and {len(rows) - len(shown)} more", "dim"))
+
+
+def _counts(seen: Overview) -> Row:
+    edges = seen.graph.edges
+    machine = sum(edge.by == "machine" for edge in edges)
+    notes = len(seen.graph.nodes)
+    return (
+        (_plural(notes, "note"), "bold"),
+        ", ",
+        (_plural(len(edges), "link"), "bold"),
+        f" ({machine} by amem, {len(edges) - machine} by you)",
+    )
+
+
+def _growth_section(
+    growth: Growth, titles: dict[str, str], degrees: Mapping[str, int]
+) -> tuple[str, str, list[Row]]:
+    links = growth.links or {}
+    made = sum(links.values())
+    told = f"{_plural(len(growth.notes), 'new note')}"
+    if made:
+        told += f" and {_plural(made, 'new link')} ({links['machine']} by amem)"
+    told += f" in {growth.days} days"
+    new: list[Row] = [
+        (
+            (f"  {day}  ", "green"),
+            titles[path],
+            (f"  {_plural(degrees[path], 'linked note')}", "dim"),
+        )
+        for path, day in growth.notes
+    ]
+    gaining: list[Row] = [
+        ((f"  {'+' + _plural(count, 'link'):<10}  ", "green"), titles[path])
+        for path, count in growth.gaining
+    ]
+    few = _SHOWN_OF_A_KIND
+    return "lately", told, [*new[:few], *gaining[:few], *new[few:], *gaining[few:]]
+
+
+def _counted(rows: Sequence[tuple[str, int]], titles: dict[str, str]) -> list[Row]:
+    width = max((len(str(count)) for _, count in rows), default=1)
+    return [((f"  {count:>{width}}  ", "green"), titles[path]) for path, count in rows]
+
+
+def _cluster_row(
+    name: str, paths: Sequence[str], titles: dict[str, str], *, everything: bool
+) -> Row:
+    named = [titles[path] for path in paths if titles[path] != name]
+    limit = len(named) if everything else _MEMBERS_NAMED
+    more = " …" if len(named) > limit else ""
+    members = ", ".join(named[:limit])
+    return (
+        (f"  {len(paths):>3}  ", "green"),
+        (on_one_line(name), "bold"),
+        (f"  {members}{more}", "dim"),
+    )
+
+
+def _disputes(seen: Overview, titles: dict[str, str]) -> list[Row]:
+    return [
+        (
+            "  ",
+            titles[edge.source],
+            (f"  {on_one_line(edge.relation)}  ", "yellow"),
+            titles[edge.target],
+            (f"  {on_one_line(edge.reason)}", "dim"),
+        )
+        for edge in seen.disputes
+    ]
+
+
+def _missing_row(missing: MissingNote) -> Row:
+    places = ", ".join(map(on_one_line, missing.sources[:_PLACES_NAMED]))
+    more = len(missing.sources) - _PLACES_NAMED
+    others = f" and {more} more" if more > 0 else ""
+    return (
+        (f"  {len(missing.sources):>3}  ", "green"),
+        (f"[[{on_one_line(missing.target)}]]", "red"),
+        (f"  in {places}{others}", "dim"),
+    )
+
+
+def show_neighbourhood(console: Console, graph: Graph, branch: Branch, limit: int = 0) -> None:
+    """A note's neighbourhood as a tree with what is known of each link.
+
+    Args:
+        limit: at most so many links of one note; 0 for all.
+    """
+    note = graph.nodes[branch.path]
+    head = (on_one_line(note.title), "bold"), (f"  {on_one_line(branch.path)}", "dim")
+    if not branch.children:
+        _line(console, *head)
+        console.print(Styled("no note links to it, and it links to none"))
+        return
+    if isinstance(console, PlainConsole):
+        console.print(Styled(*head))
+        for line in _plain_tree(graph, branch, limit, ""):
+            console.print(Styled(line))
+    else:
+        from rich.tree import Tree
+
+        tree = Tree(_Cut(Styled(*head)), guide_style="dim")
+        _grow(tree, graph, branch, limit)
+        console.print(tree, soft_wrap=False)
+    _line(console, (f"→ links to   ← is linked from   ↔ both   {_count_below(branch)}", "dim"))
+
+
+def _count_below(branch: Branch) -> str:
+    levels: list[int] = []
+    row = list(branch.children)
+    while row:
+        levels.append(len(row))
+        row = [child for each in row for child in each.children]
+    first, *further = levels
+    told = f"{_plural(first, 'note')} one link away"
+    return told + "".join(f", {count} at {away}" for away, count in enumerate(further, 2))
+
+
+def _plain_tree(graph: Graph, branch: Branch, limit: int, guides: str) -> Iterator[str]:
+    shown = branch.children[:limit] if limit else branch.children
+    left = len(branch.children) - len(shown)
+    for place, child in enumerate(shown, 1):
+        last = place == len(shown) and not left
+        reason = _reason(child)
+        label = "".join(part if isinstance(part, str) else part[0] for part in _label(graph, child))
+        yield f"{guides}{'└── ' if last else '├── '}{label}{': ' if reason else ''}{reason}"
+        yield from _plain_tree(graph, child, limit, f"{guides}{'    ' if last else '│   '}")
+    if left:
+        yield f"{guides}└── … {left} more (--limit 0 shows all)"
+
+
+def _grow(tree: Tree, graph: Graph, branch: Branch, limit: int) -> None:
+    from rich.console import Group
+
+    shown = branch.children[:limit] if limit else branch.children
+    for child in shown:
+        label = _Cut(Styled(*_label(graph, child)))
+        reason = _reason(child)
+        told = Group(label, Styled((f"  {reason}", "italic"))) if reason else label
+        _grow(tree.add(told), graph, child, limit)
+    left = len(branch.children) - len(shown)
+    if left:
+        tree.add(Styled((f"… {left} more (--limit 0 shows all)", "dim")).as_text())
+
+
+def _label(graph: Graph, child: Branch) -> Row:
+    edge = child.edge
+    assert edge is not None
+    arrow = "↔" if child.mutual else "→" if edge.target == child.path else "←"
+    return (
+        (f"{arrow} ", "cyan"),
+        (on_one_line(graph.nodes[child.path].title), "bold"),
+        (f"  {_who(edge)}", "magenta" if edge.relation else "dim"),
+    )
+
+
+def _reason(child: Branch) -> str:
+    return on_one_line(child.edge.reason) if child.edge is not None else ""
+
+
+def _who(edge: Edge) -> str:
+    relation = on_one_line(edge.relation).replace("_", " ")
+    strength = "" if edge.strength is None else f"{edge.strength:.1f}"
+    by = "amem" if edge.by == "machine" else "you"
+    return ", ".join(part for part in (relation, strength, by) if part)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _line(console: Console, *parts: Part) -> None:
+    """Print a line, cut to a terminal's width."""
+    text = Styled(*parts)
+    if isinstance(console, PlainConsole) or getattr(console, "soft_wrap", False):
+        console.print(text)
+    else:
+        console.print(_Cut(text))

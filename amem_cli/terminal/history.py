@@ -1,0 +1,280 @@
+"""The journal as a story with diffs.
+
+Waiting proposals and decisions, as text and as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.editing.history import Entry
+from amem_cli.editing.review import Decisions, Waiting
+from amem_cli.journal.events import Event, to_record
+from amem_cli.language.safe_text import on_one_line
+from amem_cli.terminal.notes import change_lines, link_words
+from amem_cli.terminal.output import Styled
+
+if TYPE_CHECKING:
+    from amem_cli.journal.events import LinkRecord
+    from amem_cli.terminal.output import Console
+
+_MOST_LINES = 6
+_LINE_LENGTH = 160
+_IDENTITY = ("id", "created")
+
+
+def entry_document(entry: Entry) -> dict[str, Any]:
+    """An event as it stands in the journal, with what explains it."""
+    document = {**to_record(entry.event), "title": entry.title}
+    if entry.because:
+        document["because"] = entry.because
+    if entry.undone_by:
+        document["undone_by"] = entry.undone_by
+    return document
+
+
+def show_history(
+    console: Console, entries: Sequence[Entry], *, one_note: bool, verbose: bool = False
+) -> None:
+    """What happened, oldest first, each change with who, why, at what cost, before and after.
+
+    Args:
+        one_note: all entries are about one note, whose title need not be said each time.
+        verbose: also runs of the memory process that changed nothing.
+    """
+    shown = [entry for entry in entries if verbose or _tells_something(entry.event)]
+    if not shown:
+        console.print("nothing recorded")
+    for entry in shown:
+        event = entry.event
+        undone = (f"  (taken back by {entry.undone_by})", "yellow")
+        console.print(
+            Styled(
+                (event.time[:16].replace("T", " "), "dim"),
+                "  ",
+                (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold"),
+                *([undone] if entry.undone_by else []),
+                (f"  {event.id}", "dim"),
+            )
+        )
+        for text, style in _details(event):
+            console.print(Styled("    ", (text, style)))
+
+
+def _tells_something(event: Event) -> bool:
+    return event.kind != "process" or bool(event.problems)
+
+
+def _sentence(entry: Entry, one_note: bool) -> str:
+    event = entry.event
+    note = "it" if one_note and not entry.elsewhere else f"“{entry.title}”"
+    who = _author(event)
+    sentence = f"{who} {_deed(event, note)}"
+    if event.kind == "merge" and entry.because:
+        return f"{sentence} into “{entry.because}”"
+    if entry.elsewhere:
+        return f"because of it, {sentence}"
+    return f"because of “{entry.because}”, {sentence}" if entry.because else sentence
+
+
+def _author(event: Event) -> str:
+    if event.by != "person":
+        return "amem"
+    client = event.extra.get("client")
+    return f"the agent {on_one_line(client)}" if isinstance(client, str) and client else "you"
+
+
+def _deed(event: Event, note: str) -> str:
+    what = _what(event)
+    of_note, links = (
+        (f"its {what}", "its links") if note == "it" else (f"{what} of {note}", f"links of {note}")
+    )
+    deeds = {
+        "add": f"added {note}",
+        "process": f"read {note}",
+        "construct": f"wrote {of_note}",
+        "link": f"changed {links}" if _is_no_new_link(event) else f"linked {note}",
+        "evolve": f"changed {of_note}",
+        "edit": f"changed {of_note}",
+        "remove": f"removed {note}",
+        "merge": f"merged {note}",
+        "undo": f"took back a change of {of_note}",
+        "reject": f"turned down a change of {note}",
+        "release": f"edited {of_note} by hand",
+        "baseline": f"made a vault of {len(event.known)} known texts",
+    }
+    return deeds.get(event.kind, f"{event.kind} {note}")
+
+
+def _what(event: Event) -> str:
+    fields = [each.field for each in event.changes if each.field not in _IDENTITY]
+    return _listing(fields) or ("links" if event.links_before else "text")
+
+
+def taken_back(event: Event) -> str:
+    """What `undo` says of a change that it took back."""
+    whole = {"remove": "removal", "merge": "merge", "process": "whole change", "undo": "undo"}
+    written = _what(event) if event.kind in ("construct", "link") else f"change of {_what(event)}"
+    return f"took back the {whole.get(event.kind, written)} of {event.path}  {event.id}"
+
+
+def _is_no_new_link(event: Event) -> bool:
+    return bool(event.links_before) or not event.links
+
+
+def _details(event: Event) -> Iterator[tuple[str, str]]:
+    if event.reason:
+        yield event.reason, "italic"
+    cost = _cost(event)
+    if cost:
+        yield cost, "dim"
+    for change in event.changes:
+        if change.field not in _IDENTITY and change.field != "links":
+            for text, style in change_lines(change):
+                yield f"{change.field:<9}{text}", style
+    yield from _links(event)
+    if not event.changes and event.splice is not None:
+        yield from _text_diff(event.splice.removed, event.splice.inserted)
+    for change in event.proposed:
+        for text, _ in change_lines(change):
+            yield f"{change.field:<9}{text}", "dim"
+    for problem in event.problems:
+        yield f"! {problem}", "yellow"
+
+
+def _links(event: Event) -> Iterator[tuple[str, str]]:
+    reasons = {link.text: link for link in (*event.links_before, *event.links)}
+    for change in event.changes:
+        for text, style in change_lines(change) if change.field == "links" else []:
+            link = reasons.get(text[2:])
+            yield f"{'links':<9}{text}{link_words(link) if link else ''}", style
+    if not event.changes and event.kind != "reject":
+        after = {link.target: link for link in event.links}
+        for link in event.links_before:
+            yield f"{'links':<9}- {link.text}{link_words(link)}", "red"
+            if link.target in after:
+                yield f"{'links':<9}+ {link.text}{link_words(after[link.target])}", "green"
+
+
+def _cost(event: Event) -> str:
+    parts = [event.model, event.prompt]
+    if event.calls:
+        parts.append(f"{event.calls} call{'s' if event.calls != 1 else ''}")
+        parts.append(f"{event.prompt_tokens} + {event.answer_tokens} tokens")
+        parts.append(f"{event.seconds:.1f} s")
+    if event.review:
+        parts.append(f"{event.review} by you")
+    return ", ".join(part for part in parts if part)
+
+
+def _text_diff(removed: str, inserted: str) -> Iterator[tuple[str, str]]:
+    for text, mark, style in ((removed, "-", "red"), (inserted, "+", "green")):
+        lines = text.splitlines()
+        for line in lines[:_MOST_LINES]:
+            cut = line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…"
+            yield f"{mark} {cut}", style
+        if len(lines) > _MOST_LINES:
+            yield f"{mark} … and {len(lines) - _MOST_LINES} more lines", style
+
+
+def _listing(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def waiting_document(waiting: Waiting) -> dict[str, Any]:
+    """One proposal; `before` and `after` are what accepting it would do today."""
+    proposal = waiting.proposal
+    change = waiting.change or proposal.change
+    return {
+        "proposal": proposal.id,
+        "time": proposal.time,
+        "id": proposal.note or None,
+        "path": waiting.path,
+        "title": waiting.title,
+        "field": change.field,
+        "before": change.before,
+        "after": change.after,
+        **_link(waiting.link_before, waiting.link_after),
+        "reason": proposal.reason,
+        "because": {"note": proposal.trigger, "title": waiting.because},
+        "model": proposal.model,
+        "outdated": waiting.outdated or None,
+        "blocked": waiting.blocked or None,
+    }
+
+
+def _link(before: LinkRecord | None, after: LinkRecord | None) -> dict[str, Any]:
+    """What a proposal about a link would do to it."""
+    if before is None:
+        return {}
+    was = {"relation": before.relation, "strength": before.strength}
+    new = None if after is None else {"relation": after.relation, "strength": after.strength}
+    return {"link": {"path": before.path, "before": was, "after": new}}
+
+
+def review_document(left: Sequence[Waiting], decisions: Decisions) -> dict[str, Any]:
+    """What waits, and what has just been decided."""
+    return {
+        "waiting": [waiting_document(each) for each in left],
+        "accepted": [waiting_document(each) for each in decisions.accepted],
+        "rejected": [waiting_document(each) for each in decisions.rejected],
+        "outdated": [waiting_document(each) for each in decisions.outdated],
+        "problems": [f"{problem.path}: {problem.message}" for problem in decisions.problems],
+    }
+
+
+def show_waiting(console: Console, waiting: Waiting) -> None:
+    """One proposal with its reason and a diff."""
+    proposal = waiting.proposal
+    console.print(
+        Styled(
+            (waiting.title, "bold"),
+            (f"  {waiting.path}", "dim"),
+            (f"  {proposal.id}", "dim"),
+        )
+    )
+    console.print(Styled("  because of ", (f"“{waiting.because}”", "cyan")))
+    if proposal.reason:
+        console.print(Styled("  ", (proposal.reason, "italic")))
+    if waiting.change is None:
+        why = "cannot be done now: " if waiting.blocked else "no longer fits: "
+        console.print(Styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
+        return
+    if waiting.link_before is not None:
+        _show_link(console, waiting.link_before, waiting.link_after)
+        return
+    for text, style in change_lines(waiting.change):
+        console.print(Styled(f"  {waiting.change.field:<9}", (text, style)))
+
+
+def _show_link(console: Console, before: LinkRecord, after: LinkRecord | None) -> None:
+    gone = f"- {before.text}{link_words(before)}"
+    console.print(Styled(f"  {'links':<9}", (gone, "red")))
+    if after is not None:
+        new = f"+ {after.text}{link_words(after)}"
+        console.print(Styled(f"  {'links':<9}", (new, "green")))
+
+
+def show_all_waiting(console: Console, waiting: Sequence[Waiting]) -> None:
+    """Every proposal, by note."""
+    if not waiting:
+        console.print("nothing waits for review")
+    for each in waiting:
+        show_waiting(console, each)
+
+
+def show_decisions(console: Console, decisions: Decisions) -> None:
+    """What became of the proposals, in one line a kind."""
+    for name, group in (
+        ("accepted", decisions.accepted),
+        ("turned down", decisions.rejected),
+        ("dropped, no longer fitting", decisions.outdated),
+    ):
+        if group:
+            titles = ", ".join(dict.fromkeys(each.title for each in group))
+            console.print(Styled(f"{name}: {len(group)}", (f"  ({titles})", "dim")))
+    for problem in decisions.problems:
+        console.print(Styled(("! ", "yellow"), f"{problem.path}: {problem.message}"))

@@ -1,0 +1,260 @@
+"""Results as a person reads them on a terminal.
+
+One note as a person reads it on a terminal.
+An answer with its sources, as text and as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.ask.ask import NEAREST, Answer
+from amem_cli.language.safe_text import on_one_line
+from amem_cli.terminal.output import Styled
+
+if TYPE_CHECKING:
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.journal.events import Change, LinkRecord
+    from amem_cli.journal.link_decisions import LinkChange
+    from amem_cli.memory.outcome import ChangedLink, Outcome
+    from amem_cli.search.read import NoteView
+    from amem_cli.search.search import Hit
+    from amem_cli.terminal.output import Console
+
+
+def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
+    """Hits, best first, then the notes that links brought in."""
+    if not hits:
+        console.print(Styled("nothing found for ", (query, "bold")))
+        return
+    titles = {hit.note.key: hit.note.title for hit in hits}
+    for hit in hits:
+        score = f"{hit.score:.2f}  "
+        if hit.via is None:
+            console.print(Styled((score, "green"), (hit.note.title, "bold"), *_place(hit)))
+        else:
+            console.print(
+                Styled(
+                    (score, "green"),
+                    ("↳ ", "cyan"),
+                    (hit.note.title, "bold"),
+                    *_place(hit),
+                )
+            )
+            console.print(
+                Styled(f"      {_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"),
+                style="cyan",
+            )
+        show_standing(console, hit.superseded_by, hit.contradicted_by, indent="      ")
+        if hit.snippet:
+            console.print(Styled("      ", *_marked(hit)))
+        if hit.note.tags:
+            console.print(
+                Styled("      ", " ".join(f"#{tag}" for tag in hit.note.tags)), style="dim"
+            )
+
+
+def _why_shown(hit: Hit, hits: Sequence[Hit]) -> str:
+    older = next((each for each in hits if each.note.key == hit.via), None)
+    newer = () if older is None else older.superseded_by
+    return "supersedes" if any(each.path == hit.note.path for each in newer) else "linked with"
+
+
+def show_standing(
+    console: Console,
+    superseded_by: Sequence[NoteSummary],
+    contradicted_by: Sequence[NoteSummary],
+    *,
+    indent: str = "",
+) -> None:
+    """By which notes another one is superseded and contradicted, a line each."""
+    for note in superseded_by:
+        since = f" since {note.created[:10]}" if note.created else ""
+        name = f"“{note.title}”"
+        console.print(Styled((f"{indent}superseded by ", "yellow"), name, (since, "yellow")))
+    for note in contradicted_by:
+        console.print(Styled((f"{indent}contradicted by ", "yellow"), f"“{note.title}”"))
+
+
+def _marked(hit: Hit) -> list[str | tuple[str, str]]:
+    """The snippet with the words of the query set off."""
+    parts: list[str | tuple[str, str]] = []
+    end = 0
+    for start, stop in hit.marks:
+        parts += [hit.snippet[end:start], (hit.snippet[start:stop], "bold yellow")]
+        end = stop
+    return [*parts, hit.snippet[end:]]
+
+
+def _place(hit: Hit) -> tuple[str | tuple[str, str], ...]:
+    return ((f"  {hit.note.path}", "dim"),)
+
+
+def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -> None:
+    """What the memory process wrote, linked and evolved, and why."""
+    console.print(Styled((outcome.title, "bold"), (f"  {outcome.path}", "dim")))
+    meta = outcome.metadata
+    rows = (
+        ("keywords", ", ".join(meta.keywords)),
+        ("tags", " ".join(f"#{tag}" for tag in meta.tags)),
+        ("context", meta.context),
+    )
+    for name, value in rows:
+        if value:
+            mark = " (written by amem)" if name in outcome.written else ""
+            console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim")))
+    for link in outcome.links:
+        relation = link.relation.replace("_", " ")
+        console.print(
+            Styled(
+                ("  link     ", "cyan"),
+                (link.title, "bold"),
+                (f"  {relation}, {link.strength:.1f}", "magenta"),
+            )
+        )
+        console.print(Styled("           ", link.reason))
+    for changed in outcome.changed_links:
+        _show_changed_link(console, changed)
+    for note in outcome.evolved:
+        console.print(Styled(("  evolved  ", "cyan"), (note.title, "bold"), f"  {note.reason}"))
+        for change in note.changes:
+            if change.field in note.fields:
+                for text, style in change_lines(change):
+                    console.print(Styled(f"           {change.field}: ", (text, style)))
+    for proposal in outcome.proposed:
+        console.print(
+            Styled(("  proposed ", "cyan"), (proposal.path, "bold"), f"  {proposal.reason}")
+        )
+        for text, style in change_lines(proposal.change):
+            console.print(Styled(f"           {proposal.change.field}: ", (text, style)))
+        if proposal.link_change is not None and not proposal.link_change.removed:
+            told = f"{proposal.change.after[0]}  {_aim(proposal.link_change)}"
+            console.print(Styled(f"           links: {told}"))
+    if outcome.proposed:
+        console.print(
+            Styled(("  waiting  ", "yellow"), "`amem review` decides on what is proposed")
+        )
+    for problem in outcome.problems if verbose else _condensed(outcome.problems):
+        console.print(Styled(("  note     ", "yellow"), problem))
+    if outcome.pending:
+        console.print(Styled(("  pending  ", "yellow"), "`amem evolve` does the model's part"))
+
+
+def _show_changed_link(console: Console, changed: ChangedLink) -> None:
+    was = f"  {changed.before.relation.replace('_', ' ')}, {changed.before.strength:.2g}"
+    after = changed.after
+    new = "" if after is None else f" → {after.relation.replace('_', ' ')}, {after.strength:.2g}"
+    what = "unlinked " if after is None else "reweighed"
+    name = (f"  {what}", "cyan"), " ", (changed.title, "bold")
+    console.print(Styled(*name, (f"{was}{new}", "magenta")))
+    console.print(Styled("           ", changed.reason))
+
+
+def _aim(change: LinkChange) -> str:
+    parts = [change.relation or "", "" if change.strength is None else f"{change.strength:.2g}"]
+    return ", ".join(part for part in parts if part)
+
+
+def _condensed(problems: Sequence[str]) -> list[str]:
+    """Refused parts of a model's answers in one line; other problems as they are."""
+    parts = ("keywords", "tags", "context", "links", "changes")
+    refused = [part for part in parts if any(each.startswith(f"{part}: ") for each in problems)]
+    others = [each for each in problems if each.split(": ", 1)[0] not in parts]
+    if refused:
+        what = refused[0] if len(refused) == 1 else f"{', '.join(refused[:-1])} and {refused[-1]}"
+        others.append(
+            f"what the model said of {what} did not stand the checks; amem's analyzer filled in"
+        )
+    return others
+
+
+def change_lines(change: Change) -> list[tuple[str, str]]:
+    """A change as lines of a diff with their styles."""
+    if isinstance(change.after, list) or isinstance(change.before, list):
+        before, after = list(change.before or ()), list(change.after or ())
+        gone = [(f"- {item}", "red") for item in before if item not in after]
+        return gone + [(f"+ {item}", "green") for item in after if item not in before]
+    lines = [(f"- {change.before}", "red")] if change.before else []
+    return lines + ([(f"+ {change.after}", "green")] if change.after else [])
+
+
+def link_words(link: LinkRecord) -> str:
+    """What is recorded of a link, behind its text."""
+    reason = f": {link.reason}" if link.reason else ""
+    return f"  {link.relation} {link.strength:.2g}{reason}"
+
+
+def show_note(console: Console, view: NoteView) -> None:
+    """Metadata, text, and links in both directions with their reasons."""
+    summary = view.summary
+    console.print(Styled((summary.title, "bold")))
+    place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
+    console.print(Styled((place, "dim")))
+    show_standing(console, view.standing.superseded_by, view.standing.contradicted_by)
+    if summary.context:
+        console.print(Styled((summary.context, "italic")))
+    if summary.keywords:
+        console.print(Styled(("keywords  ", "cyan"), ", ".join(summary.keywords)))
+    if summary.tags:
+        console.print(Styled(("tags      ", "cyan"), " ".join(f"#{tag}" for tag in summary.tags)))
+    if summary.refused:
+        console.print(Styled(("problem   ", "yellow"), summary.refused))
+    console.print()
+    console.print(Styled(view.note.body.strip("\n")))
+    if view.links:
+        console.print()
+    for link in view.links:
+        arrow = "→" if link.outgoing else "←"
+        parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), (link.title, "bold")]
+        if link.record is not None:
+            by = " by amem" if link.record.by == "machine" else ""
+            parts.append((f"  {link.record.relation.replace('_', ' ')}{by}", "magenta"))
+            if link.record.reason:
+                parts.append(f"  {link.record.reason}")
+        console.print(Styled(*parts))
+
+
+_MOST_LOOKED_AT = 3
+
+
+def answer_document(answer: Answer) -> dict[str, Any]:
+    """One answer; `sources` are empty where the notes do not hold it."""
+    return {
+        "question": answer.question,
+        "answer": answer.text,
+        "held": answer.held,
+        "how": answer.how,
+        "sources": [asdict(each) for each in answer.citations],
+        "shown": [asdict(each) for each in answer.shown],
+        "model": answer.model or None,
+        "calls": answer.use.calls,
+        "tokens": answer.use.prompt_tokens + answer.use.answer_tokens,
+        "seconds": round(answer.use.seconds, 3),
+        "problems": list(answer.problems),
+    }
+
+
+def show_answer(console: Console, answer: Answer) -> None:
+    """The answer, then the numbered notes that it rests on with their words."""
+    # The words of an extract stand below, each with its note.
+    console.print(Styled(NEAREST if answer.how == "extract" else answer.text))
+    if not answer.held:
+        for note in answer.shown[:_MOST_LOOKED_AT]:
+            place = f"  {on_one_line(note.path)}"
+            console.print(Styled(("looked at ", "cyan"), on_one_line(note.title), (place, "dim")))
+    for number, citation in enumerate(answer.citations, 1):
+        line = f":{citation.line}" if citation.line else ""
+        day = f"  {citation.created[:10]}" if citation.created else ""
+        linked = "  ↳ linked" if citation.via else ""
+        console.print(
+            Styled(
+                (f"\n[{number}] ", "green"),
+                (on_one_line(citation.title), "bold"),
+                (f"  {on_one_line(citation.path)}{line}{day}", "dim"),
+                (linked, "cyan"),
+            )
+        )
+        if citation.quote:
+            console.print(Styled(f"    “{citation.quote}”"))

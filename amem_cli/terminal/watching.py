@@ -1,0 +1,441 @@
+"""What happens while a vault is watched, as lines for a person or as JSON for a program.
+
+A watched vault at a glance: a calm picture that fits any terminal.
+Draws a watcher's board on a terminal's second screen, and leaves the first as it was.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.index.sync import SyncReport
+from amem_cli.language.safe_text import on_one_line, printable
+from amem_cli.memory.outcome import Outcome
+from amem_cli.terminal.documents import outcome_document
+from amem_cli.terminal.output import rich_console
+from amem_cli.watch.port import News
+from amem_cli.workspace.watch_lock import WatchStatus
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.live import Live
+    from rich.text import Text
+
+# Paths that are named where many notes changed at once.
+NAMED = 3
+# What only a program wants to follow step by step.
+_QUIET = frozenset({"embedding", "searchable", "thinking"})
+
+
+def news_document(news: News, moment: datetime) -> dict[str, Any]:
+    """One JSON line."""
+    document: dict[str, Any] = {
+        "time": moment.isoformat(timespec="milliseconds"),
+        "event": news.kind,
+        "text": news.text,
+        **news.detail,
+    }
+    if isinstance(news.result, Outcome):
+        document["note"] = outcome_document(news.result)
+    return document
+
+
+def news_lines(news: News) -> list[tuple[str, str]]:
+    """What a person reads of it, as (line, style); nothing for mere steps."""
+    if news.kind in _QUIET:
+        return []
+    if isinstance(news.result, Outcome):
+        return _outcome_lines(news.result)
+    if isinstance(news.result, SyncReport):
+        return [(line, "dim") for line in _changes(news.result)]
+    return [(news.text, _STYLES.get(news.kind, "dim"))]
+
+
+_STYLES = {"asking": "bold red", "trouble": "yellow", "waiting": "yellow", "well": "green"}
+
+
+def named(paths: Sequence[str]) -> str:
+    """The first paths by name, and how many more there are."""
+    shown = ", ".join(paths[:NAMED])
+    more = len(paths) - NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _changes(report: SyncReport) -> list[str]:
+    moved = [f"{before} → {after}" for before, after in report.moved]
+    groups = {
+        "new": report.added,
+        "changed": report.changed,
+        "moved": moved,
+        "gone": report.removed,
+    }
+    return [f"{what}: {named(paths)}" for what, paths in groups.items() if paths]
+
+
+def _outcome_lines(outcome: Outcome) -> list[tuple[str, str]]:
+    """What was learned of a note."""
+    if outcome.pending:
+        why = outcome.problems[0] if outcome.problems else "it waits"
+        return [(f"{outcome.title}: {why}", "yellow")]
+    lines = [(outcome.title, "bold")]
+    lines += [(f"  {text}", "") for text in _written(outcome)]
+    lines += [
+        (f"  → {link.title}  {link.relation.replace('_', ' ')}: {link.reason}", "cyan")
+        for link in outcome.links
+    ]
+    lines += [
+        (f"  ↻ {note.title}  {', '.join(note.fields)}: {note.reason}", "magenta")
+        for note in outcome.evolved
+    ]
+    lines += [
+        (f"  ? {each.path}: a proposal waits (amem review)", "yellow") for each in outcome.proposed
+    ]
+    return lines
+
+
+def _written(outcome: Outcome) -> list[str]:
+    """The metadata that amem wrote itself."""
+    meta, written = outcome.metadata, outcome.written
+    tags = [f"#{tag}" for tag in meta.tags] if "tags" in written else []
+    keywords = ", ".join(meta.keywords) if "keywords" in written else ""
+    labels = " · ".join(filter(None, (" ".join(tags), keywords)))
+    context = meta.context if "context" in written else ""
+    return [text for text in (labels, context) if text]
+
+
+def status_lines(status: WatchStatus, now: datetime) -> list[str]:
+    """What a watcher does, for whoever asks from another terminal."""
+    started = datetime.fromisoformat(status.started)
+    doing = f": {status.doing}" if status.doing else ""
+    reason = f": {status.reason}" if status.reason else ""
+    tokens = f", {status.tokens:,} tokens" if status.tokens else ""
+    lines = [
+        f"{status.state}{doing}{reason}",
+        f"{counted(status.notes, 'note')}, {status.pending:,} pending",
+        f"learned {status.learned} ({counted(status.links, 'link')}, {status.evolved} evolved)"
+        f"{tokens}",
+        f"process {status.pid} on {status.machine}, since {started.astimezone():%Y-%m-%d %H:%M}"
+        f" ({span(now - started)})",
+    ]
+    if status.trouble:
+        lines.insert(1, f"! {status.trouble}")
+    return lines
+
+
+def counted(count: int, what: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def span(duration: timedelta) -> str:
+    """A duration in hours and minutes."""
+    minutes = max(0, int(duration.total_seconds() // 60))
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
+
+
+# Lines of news that are kept, for a terminal that grows.
+KEPT = 400
+# Lines that one piece of news takes at most.
+LONGEST = 4
+_CLOCK_WIDTH = 7
+# Below so many lines rules and figures make room for news.
+_ROOMY, _CRAMPED = 14, 7
+
+_SIGNS = {"asking": ("?", "bold red"), "failing": ("!", "yellow"), "resting": ("‖", "yellow")}
+
+
+@dataclass
+class WatchBoard:
+    """What a person wants to see of a watcher.
+
+    Attributes:
+        vault: the vault's folder, as the user knows it.
+        status: what the watcher does.
+        model: the language model, or that there is none.
+        settle: seconds for which a note rests before it is thought about.
+        queue: paths of the notes that wait, the next one first.
+        stopping: the user wants it to end.
+    """
+
+    vault: str
+    status: WatchStatus
+    model: str = ""
+    settle: float = 0.0
+    queue: Sequence[str] = ()
+    stopping: bool = False
+    _news: deque[tuple[str, str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+    def take(self, news: News, moment: datetime) -> None:
+        """Keep what is worth showing."""
+        for number, (text, style) in enumerate(news_lines(news)):
+            self._news.append((f"{moment:%H:%M}" if number == 0 else "", text, style))
+
+    def hear(self, text: str, moment: datetime) -> None:
+        """Keep a notice that would else have gone to the terminal."""
+        self._news.append((f"{moment:%H:%M}", text, "yellow"))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width, height = console.size
+        head, foot = self._head(width, height), self._foot(console, width, height)
+        room = max(0, height - len(head) - len(foot))
+        news = self._lines(console, width, room)[-room:] if room else []
+        blank = [_line(width)] * (room - len(news))
+        # The end of what does not fit counts most.
+        yield from [*head, *news, *blank, *foot][-height:]
+
+    def _head(self, width: int, height: int) -> list[Text]:
+        status = self.status
+        vault = _line(width, ("amem watch  ", "bold"), (self.vault, "cyan"))
+        if height < _CRAMPED:
+            return []
+        learned = f"learned {status.learned}"
+        if status.links or status.evolved:
+            learned += f" ({counted(status.links, 'link')}, {status.evolved} evolved)"
+        figures = [counted(status.notes, "note"), learned]
+        if status.tokens:
+            figures.append(f"{status.tokens:,} tokens")
+        figures += [part for part in (self.model, f"since {_clock(status.started)}") if part]
+        lines = [vault, _line(width, " · ".join(_fitting(figures, width)))]
+        return [*lines, *_rule(width, height)]
+
+    def _foot(self, console: Console, width: int, height: int) -> list[Text]:
+        lines = list(_rule(width, height))
+        if self.status.trouble:
+            lines.append(_line(width, (f"! {self.status.trouble}", "yellow")))
+        if height >= _CRAMPED:
+            lines.append(_line(width, *self._queue()))
+        return [*lines, *self._now(console, width, height)]
+
+    def _now(self, console: Console, width: int, height: int) -> list[Text]:
+        """What it does; a question or a failure is told to its end where there is room."""
+        from rich.cells import cell_len
+
+        sign, style = _SIGNS.get(self.status.state, ("●", "green"))
+        state = f"{sign} {self._state()}"
+        keys = "" if self.stopping else "Ctrl-C ends"
+        gap = width - cell_len(state) - len(keys)
+        if gap > 1:
+            return [_line(width, (state, style), (" " * gap + keys, "dim"))]
+        told = self.status.state in ("asking", "failing") and height >= _CRAMPED
+        lines = list(_wrapped(console, ("", state, style), width, 0))
+        return lines if told else [_line(width, (state, style))]
+
+    def _queue(self) -> tuple[str | tuple[str, str], ...]:
+        count = self.status.pending
+        if not count:
+            return (("nothing pending", "dim"),)
+        rest = f" · notes rest {self.settle:g} s first" if self.settle else ""
+        names = named(self.queue)
+        return (
+            f"{count:,} pending",
+            (f": {names}" if names else "", ""),
+            (rest, "dim"),
+        )
+
+    def _state(self) -> str:
+        status = self.status
+        if self.stopping:
+            return "stopping after the note at hand; Ctrl-C once more ends it at once"
+        if status.state == "thinking":
+            return f"thinking about {status.doing}"
+        if status.state == "starting":
+            return "reading the vault"
+        if status.reason:
+            asked = status.state in ("asking", "embedding")
+            return status.reason if asked else f"{status.state}: {status.reason}"
+        return status.state
+
+    def _lines(self, console: Console, width: int, room: int) -> list[Text]:
+        if not self._news:
+            return [_line(width, ("nothing yet; what is learned appears here", "dim"))]
+        clock = _CLOCK_WIDTH if width >= 5 * _CLOCK_WIDTH else 0
+        return [
+            line
+            for each in list(self._news)[-room:]
+            for line in _wrapped(console, each, width, clock)
+        ]
+
+
+def at_home(folder: Path) -> str:
+    """A path as a person writes it."""
+    with suppress(ValueError, RuntimeError):
+        return str(Path("~") / folder.relative_to(Path.home()))
+    return str(folder)
+
+
+def summary(board: WatchBoard, duration: timedelta) -> str:
+    """What came of it, for the terminal that the user returns to."""
+    status = board.status
+    parts = [
+        f"watched {printable(board.vault)} for {span(duration)}",
+        f"learned {status.learned} ({counted(status.links, 'link')}, {status.evolved} evolved)",
+        f"{status.pending:,} pending",
+    ]
+    if status.tokens:
+        parts.append(f"{status.tokens:,} tokens")
+    more = "\namem history NOTE tells what was written and why" if status.learned else ""
+    return " · ".join(parts) + more
+
+
+def _wrapped(
+    console: Console, entry: tuple[str, str, str], width: int, clock: int
+) -> Iterator[Text]:
+    """One piece of news, broken into lines that stand below one another."""
+    from rich.text import Text
+
+    time, text, style = entry
+    bare = printable(text.replace("\n", " "))
+    indent = clock + len(bare) - len(bare.lstrip())
+    deeper = indent + 2
+    parts = list(Text(bare.strip(), style=style).wrap(console, max(8, width - deeper)))
+    for number, part in enumerate(parts[:LONGEST]):
+        cut = "…" if number == LONGEST - 1 and len(parts) > LONGEST else ""
+        space = indent if number == 0 else deeper
+        start = f"{time:<{space}}" if number == 0 and clock else " " * space
+        yield _line(width, (start, "dim"), (part.plain.rstrip() + cut, style))
+
+
+def _line(width: int, *parts: str | tuple[str, str]) -> Text:
+    """One line that is never wider than the terminal."""
+    from rich.text import Text
+
+    line = Text(no_wrap=True)
+    for part in parts:
+        text, style = (part, "") if isinstance(part, str) else part
+        line.append(on_one_line(text).replace("\t", " "), style=style)
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _rule(width: int, height: int) -> list[Text]:
+    return [_line(width, ("─" * width, "dim"))] if height >= _ROOMY else []
+
+
+def _fitting(parts: Sequence[str], width: int) -> list[str]:
+    """As many parts as a line holds; at least the first."""
+    from rich.cells import cell_len
+
+    shown = list(parts)
+    while len(shown) > 1 and cell_len(" · ".join(shown)) > width:
+        shown.pop()
+    return shown
+
+
+def _clock(started: str) -> str:
+    return f"{datetime.fromisoformat(started).astimezone():%H:%M}"
+
+
+# Nothing is drawn more often; a terminal's size is looked at so often too.
+DRAW_SECONDS = 0.1
+LOOK_SECONDS = 0.5
+_SECOND_SCREEN_LEFT = b"\x1b[?1049l\x1b[?25h"
+_SECOND_SCREEN_ENTERED = b"\x1b[?1049h\x1b[?25l"
+
+
+class WatchScreen:
+    """A board that is drawn when it changed or when the terminal's size did."""
+
+    def __init__(self, board: WatchBoard, color: bool | None) -> None:
+        self.board = board
+        self._color = color
+        self._changed = threading.Event()
+        self._closed = False
+        self._away = False
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Take the terminal, and give it back at the end."""
+        from rich.live import Live
+
+        console = rich_console(sys.stdout, self._color)
+        live = Live(
+            self.board, console=console, auto_refresh=False, screen=True, redirect_stderr=False
+        )
+        drawing = threading.Thread(target=self._draw, args=(live,), daemon=True)
+        if hasattr(signal, "SIGTSTP"):
+            signal.signal(signal.SIGTSTP, self._suspend)
+        with redirect_stderr(_Overheard(self)), suppress(OSError), live:
+            drawing.start()
+            try:
+                yield
+            finally:
+                self._closed = True
+                self.changed()
+                drawing.join()
+
+    def changed(self) -> None:
+        """Have the board drawn soon."""
+        self._changed.set()
+
+    def leave(self) -> None:
+        """Give the terminal back at once; safe in a signal handler that ends the process."""
+        _send(_SECOND_SCREEN_LEFT)
+
+    def _suspend(self, number: int, frame: object) -> None:
+        """Ctrl-Z: the shell gets its screen, until the watcher is in the foreground again."""
+        self._away = True
+        self.leave()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _is_back(self) -> bool:
+        if self._away and _in_foreground():
+            self._away = False
+            _send(_SECOND_SCREEN_ENTERED)
+            return True
+        return False
+
+    def _draw(self, live: Live) -> None:
+        drawn: object = None
+        while not self._closed:
+            told = self._changed.wait(LOOK_SECONDS)
+            self._changed.clear()
+            told = self._is_back() or told
+            if self._away:
+                continue
+            seen = (live.console.size, self.board.stopping)
+            if told or seen != drawn:
+                drawn = seen
+                # A terminal that is gone: the signal that says so ends the watcher.
+                with suppress(OSError):
+                    live.refresh()
+                time.sleep(DRAW_SECONDS)
+
+
+def _send(codes: bytes) -> None:
+    with suppress(OSError):
+        os.write(sys.stdout.fileno(), codes)
+
+
+def _in_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(sys.stdout.fileno()) == os.getpgrp()
+    except OSError:
+        # It is nobody's terminal but this program's.
+        return True
+
+
+class _Overheard(io.TextIOBase):
+    """What is written to stderr meanwhile becomes news on the board."""
+
+    def __init__(self, screen: WatchScreen) -> None:
+        self._screen = screen
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in filter(str.strip, lines):
+            self._screen.board.hear(line, datetime.now())
+            self._screen.changed()
+        return len(text)

@@ -1,0 +1,261 @@
+"""A folder held open, so that what is done in it by name cannot be led astray by a link.
+
+Folders of the program's own in a vault, which may be somebody else's vault.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from amem_cli.errors import SettingsError
+
+_BY_HANDLE = (
+    {os.open, os.stat, os.unlink, os.rename, os.mkdir, os.link} <= os.supports_dir_fd
+    and os.scandir in os.supports_fd
+    and hasattr(os, "O_NOFOLLOW")
+    and hasattr(os, "O_DIRECTORY")
+)
+_PLAIN = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_SECOND_NAME = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EMLINK)
+_RENAME_NOREPLACE = 1
+_RENAME_EXCHANGE = 2
+
+
+class OpenFolder:
+    """A folder that stays the same one even if its path comes to lead elsewhere.
+
+    Where the system knows no handles of folders, names are joined to the path instead.
+
+    Args:
+        path: where the folder is; a link here is followed, links below are not.
+
+    Raises:
+        OSError: it cannot be opened, or is no folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+        if _BY_HANDLE:
+            self._handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        elif not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+
+    def __enter__(self) -> OpenFolder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the folder go."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def enter(self, name: str) -> None:
+        """Go down into a folder in this one.
+
+        Raises:
+            OSError: it is not there, is no folder, or is a link (ELOOP).
+        """
+        if self.is_link(name):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+        if self._handle is None:
+            inner = OpenFolder(self._path / name)
+            self._path = inner._path
+            return
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(name, flags, dir_fd=self._handle)
+        os.close(self._handle)
+        self._handle, self._path = handle, self._path / name
+
+    def is_link(self, name: str) -> bool:
+        """True where the name is a symbolic link's."""
+        try:
+            status = self.lstat(name)
+        except FileNotFoundError:
+            return False
+        return (status.st_mode & 0o170000) == 0o120000
+
+    def is_writable(self) -> bool:
+        """False where the system would not let this user make files here."""
+        place = self._path if self._handle is None else "."
+        return os.access(place, os.W_OK | os.X_OK, dir_fd=self._handle)
+
+    def lstat(self, name: str) -> os.stat_result:
+        """What the system says of a name, of a link itself."""
+        return os.stat(self._place(name), dir_fd=self._handle, follow_symlinks=False)
+
+    def open(self, name: str, flags: int, mode: int = 0o600) -> int:
+        """Open a file of this folder; a link is refused."""
+        return os.open(self._place(name), flags | _PLAIN, mode, dir_fd=self._handle)
+
+    def make(self, name: str) -> None:
+        """Make a folder in this one where there is none."""
+        with suppress(FileExistsError):
+            os.mkdir(self._place(name), dir_fd=self._handle)
+
+    def unlink(self, name: str) -> None:
+        """Remove a file."""
+        os.unlink(self._place(name), dir_fd=self._handle)
+
+    def entries(self) -> Any:
+        """An iterator of `os.DirEntry`, to be used as a context."""
+        return os.scandir(self._path if self._handle is None else self._handle)
+
+    def replace(self, source: str, target: str) -> None:
+        """Give a file another name; a file of that name is gone."""
+        os.replace(
+            self._place(source),
+            self._place(target),
+            src_dir_fd=self._handle,
+            dst_dir_fd=self._handle,
+        )
+
+    def exchange(self, one: str, other: str) -> bool:
+        """Exchange two names in one step; False where the system cannot."""
+        return _rename2(self, one, self, other, _RENAME_EXCHANGE)
+
+    def name_own(self, temporary: str, name: str) -> None:
+        """Give a file that nobody else knows its name; the name must be free.
+
+        Raises:
+            FileExistsError: the name is taken.
+            OSError: the file cannot be named so.
+        """
+        if _rename2(self, temporary, self, name, _RENAME_NOREPLACE):
+            return
+        try:
+            os.link(
+                self._place(temporary),
+                self._place(name),
+                src_dir_fd=self._handle,
+                dst_dir_fd=self._handle,
+                follow_symlinks=False,
+            )
+        except FileExistsError:
+            raise
+        except OSError as error:
+            if error.errno not in _NO_SECOND_NAME:
+                raise
+            self._claim_and_move(temporary, self, name)
+        else:
+            self.unlink(temporary)
+
+    def move(self, source: str, to: OpenFolder, target: str) -> None:
+        """Move a file to a name that is free, in one step where the system can.
+
+        Raises:
+            FileExistsError: the name is taken.
+            OSError: the file cannot be moved.
+        """
+        if not _rename2(self, source, to, target, _RENAME_NOREPLACE):
+            self._claim_and_move(source, to, target)
+
+    def _claim_and_move(self, source: str, to: OpenFolder, target: str) -> None:
+        os.close(to.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        try:
+            os.replace(
+                self._place(source),
+                to._place(target),
+                src_dir_fd=self._handle,
+                dst_dir_fd=to._handle,
+            )
+        except OSError:
+            to.unlink(target)
+            raise
+
+    def sync(self) -> None:
+        """Make renames in this folder durable, where the system can."""
+        if self._handle is not None:
+            with suppress(OSError):
+                os.fsync(self._handle)
+
+    def _place(self, name: str) -> str:
+        return str(self._path / name) if self._handle is None else name
+
+
+@cache
+def _renameat2() -> Callable[..., int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+
+    try:
+        call: Callable[..., int] = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return None
+    return call
+
+
+def _rename2(
+    source: OpenFolder, source_name: str, target: OpenFolder, target_name: str, flags: int
+) -> bool:
+    """Rename with flags; False where the system or file system has no such call."""
+    call = _renameat2()
+    if call is None or source._handle is None or target._handle is None:
+        return False
+    names = os.fsencode(source_name), os.fsencode(target_name)
+    if call(source._handle, names[0], target._handle, names[1], flags) == 0:
+        return True
+    import ctypes
+
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), target_name)
+
+
+def own_files(folder: Path, pattern: str) -> Iterator[Path]:
+    """Regular files of one of the program's own folders, by name; none where it is a link."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for path in sorted(folder.glob(pattern)):
+        if not path.is_symlink() and path.is_file():
+            yield path
+
+
+def make_own_folder(folder: Path) -> None:
+    """Make one of the program's own folders where it is missing.
+
+    Raises:
+        SettingsError: it is a link, and would lead what is written elsewhere.
+        OSError: it cannot be made.
+    """
+    if folder.is_symlink():
+        raise SettingsError(f"{folder.name} in .amem is a link", hint="Replace it by a folder.")
+    # Not its parents: a vault that was moved away is not begun anew in its former place.
+    folder.mkdir(exist_ok=True)
+
+
+def read_own_file(path: Path, limit: int) -> bytes:
+    """Read a file of the program's own, following no link and waiting for no pipe.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no regular file, or is larger than `limit` bytes.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise ValueError("it is no regular file")
+        raw = stream.read(limit + 1)
+    if len(raw) > limit:
+        raise ValueError("the file is too large")
+    return raw

@@ -1,0 +1,61 @@
+"""Changes one value in a settings file and keeps the rest of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+from amem_cli.errors import SettingsError
+from amem_cli.language.safe_text import holds_secret
+from amem_cli.vault.safe_write import create_file, replace_file, sha256
+
+Value = str | int | float | tuple[str, ...]
+
+
+def write_value(path: Path, key: str, value: Value) -> None:
+    """Set one value in a TOML file; as `write_values`."""
+    write_values(path, {key: value})
+
+
+def write_values(path: Path, values: Mapping[str, Value]) -> None:
+    """Set values by dotted key in a TOML file, all at once, keeping the rest of it to the byte.
+
+    Raises:
+        SettingsError: the file cannot be written, or a value looks like a key or a password; the
+            file is as it was.
+    """
+    import tomlkit
+
+    for key, value in values.items():
+        _refuse_secret(key, value)
+    raw = path.read_bytes() if path.exists() else b""
+    try:
+        document = tomlkit.parse(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Mend {path}.") from None
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        table: Any = document.setdefault(section, tomlkit.table()) if section else document
+        if not isinstance(table, MutableMapping):
+            raise SettingsError(f"{section} in {path.name} is no table", hint=f"Mend {path}.")
+        table[name] = list(value) if isinstance(value, tuple) else value
+    content = tomlkit.dumps(document).encode()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"cannot make {path.parent}: {error.strerror}", hint="Check its permissions."
+        ) from None
+    if path.exists():
+        replace_file(path, content, expected=sha256(raw))
+    else:
+        create_file(path, content)
+
+
+def _refuse_secret(key: str, value: Value) -> None:
+    if holds_secret(" ".join(value) if isinstance(value, tuple) else str(value)):
+        raise SettingsError(
+            f"the value for {key} looks like a key, and keys do not belong into settings",
+            hint="Put it into the environment (AMEM_API_KEY) or the keyring: keyring set amem HOST",
+        )

@@ -1,0 +1,1 @@
+"""Keeps index and memory in step while people edit."""

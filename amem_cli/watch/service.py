@@ -1,0 +1,336 @@
+"""Starts `amem watch` with the user's login: a systemd user unit, or a launchd agent on macOS."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from amem_cli.errors import SettingsError
+from amem_cli.vault.dir_handle import read_own_file
+from amem_cli.watch.idle import NICENESS
+
+# No two dashes: it stands in a comment of XML too.
+MARK = "amem watch wrote this file, and removes it when it is uninstalled."
+# A vault that is not there yet, as on a disk that is mounted later, is tried again so often.
+RETRY_SECONDS = 60
+# Where the user's settings, state and models are; nothing else of a shell's, and no keys.
+_KEPT = (
+    "AMEM_CONFIG_DIR",
+    "AMEM_STATE_DIR",
+    "AMEM_CACHE_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+)
+_LARGEST_FILE = 256 * 1024
+_COMMAND_SECONDS = 60
+
+
+_Commands = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What was done.
+
+    Attributes:
+        file: the unit or agent.
+        changed: False if all was so already.
+        done: what was done, one line.
+        to_type: commands that are left to the user, as they could not be run here.
+        reason: why they could not, or empty.
+        log: command that shows what the service tells, or empty if it is gone.
+    """
+
+    file: Path
+    changed: bool
+    done: str
+    to_type: tuple[str, ...] = ()
+    reason: str = ""
+    log: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All of it for a person, line by line."""
+        left = (f"{self.reason}; what is left to type:", *self.to_type) if self.to_type else ()
+        log = (f"what it does: amem watch --status; its log: {self.log}",) if self.log else ()
+        return (self.done, *left, *log)
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    """What a system needs to know; commands are run in their order.
+
+    Attributes:
+        start: run if the service is new, or was there unchanged.
+        restart: run if the file was another one.
+        stop: run before the file goes.
+        log: shows what the service tells.
+        after: run when it is gone.
+        probe: succeeds if the service is known to run, so that `start` must not be repeated.
+        leftover: a link to the file that may be left if `stop` could not be run.
+    """
+
+    file: Path
+    content: bytes
+    start: _Commands
+    restart: _Commands
+    stop: _Commands
+    log: tuple[str, ...]
+    after: _Commands = ()
+    probe: tuple[str, ...] = ()
+    leftover: Path | None = None
+
+
+def install(
+    root: Path, environment: Mapping[str, str], *, python: str = "", system: str = sys.platform
+) -> Installed:
+    """Have the vault watched from now on, and after each login.
+
+    Args:
+        python: the program that runs amem; this one if none is named.
+        system: as `sys.platform` names it.
+
+    Raises:
+        SettingsError: this system has no such service, a path cannot be written into its file, or
+            a file of that name is not amem's.
+    """
+    service = _service(root.resolve(), environment, python or sys.executable, system)
+    before = _content(service.file)
+    if before != service.content:
+        _write(service.file, service.content)
+    changed = before != service.content
+    runs = _runs(service, environment)
+    commands: _Commands = () if runs else service.start
+    if before is not None and changed and runs is not False:
+        commands = service.restart
+    failed, reason = _run(commands, environment)
+    done = f"wrote {service.file}" if changed else f"{service.file} is there already"
+    return Installed(service.file, changed, done, failed, reason, shlex.join(service.log))
+
+
+def uninstall(
+    root: Path, environment: Mapping[str, str], *, python: str = "", system: str = sys.platform
+) -> Installed:
+    """Have the vault watched no more; `changed` is False if it was not.
+
+    Raises: see `install`.
+    """
+    service = _service(root.resolve(), environment, python or sys.executable, system)
+    if _content(service.file) is None:
+        return Installed(service.file, False, f"there is no {service.file}")
+    stops = _runs(service, environment) is not False
+    failed, reason = _run(service.stop if stops else (), environment)
+    try:
+        service.file.unlink()
+    except OSError as error:
+        raise _cannot_write(service.file, error) from None
+    if service.leftover is not None and service.leftover.is_symlink():
+        with suppress(OSError):
+            service.leftover.unlink()
+    late, why = _run(service.after, environment)
+    done = f"removed {service.file}"
+    return Installed(service.file, True, done, (*failed, *late), reason or why)
+
+
+def _runs(service: _Service, environment: Mapping[str, str]) -> bool | None:
+    """Whether the service runs already; None if that makes no difference."""
+    return not _failure(service.probe, environment) if service.probe else None
+
+
+def _service(root: Path, environment: Mapping[str, str], python: str, system: str) -> _Service:
+    command = (os.path.abspath(python), "-m", "amem_cli", "--vault", str(root), "watch")  # noqa: PTH100
+    kept = {
+        name: environment[name] for name in _KEPT if Path(environment.get(name, "")).is_absolute()
+    }
+    for text in (*command, *kept.values(), environment.get("HOME", "")):
+        _refuse_unwritable(text)
+    name = f"amem-watch-{_slug(root.name)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:8]}"
+    home = Path(environment.get("HOME") or Path.home())
+    if system.startswith("linux"):
+        given = Path(environment.get("XDG_CONFIG_HOME", ""))
+        folder = (given if given.is_absolute() else home / ".config") / "systemd/user"
+        return _systemd(folder, f"{name}.service", root, command, kept)
+    if system == "darwin":
+        return _launchd(home / "Library", f"org.{name}", command, kept)
+    once = shlex.join([*command, "--once"]).replace("%", r"\%")
+    raise SettingsError(
+        "this system has no service that amem knows how to set up",
+        hint=f"Let a scheduler run it every few minutes, as cron: */5 * * * * {once}",
+    )
+
+
+def _systemd(
+    folder: Path, name: str, root: Path, command: Sequence[str], kept: Mapping[str, str]
+) -> _Service:
+    program, *arguments = command
+    words = [_quoted(program), *(_quoted(word).replace("$", "$$") for word in arguments)]
+    lines = [
+        f"# {MARK}",
+        "[Unit]",
+        f"Description=amem watch ({root.name.replace('%', '%%')})",
+        "",
+        "[Service]",
+        "Type=exec",
+        f"ExecStart={' '.join(words)}",
+        *(f"Environment={_quoted(f'{key}={value}')}" for key, value in kept.items()),
+        # Python looks for modules where it is started; nobody can put any there.
+        "WorkingDirectory=/",
+        f"Nice={NICENESS}",
+        "Restart=on-failure",
+        f"RestartSec={RETRY_SECONDS}",
+        # The watcher ends its model itself, after the answer at hand.
+        "KillMode=mixed",
+        "",
+        "[Install]",
+        "WantedBy=default.target",
+        "",
+    ]
+    systemctl = ("systemctl", "--user")
+    reload = (*systemctl, "daemon-reload")
+    start = (reload, (*systemctl, "enable", "--now", name))
+    return _Service(
+        folder / name,
+        "\n".join(lines).encode(),
+        start=start,
+        restart=(*start, (*systemctl, "restart", name)),
+        stop=((*systemctl, "disable", "--now", name),),
+        log=("journalctl", "--user", "--unit", name),
+        after=(reload,),
+        leftover=folder / "default.target.wants" / name,
+    )
+
+
+def _quoted(text: str) -> str:
+    """A word as systemd reads it in `ExecStart` and `Environment`."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{plain}"'
+
+
+def _launchd(
+    library: Path, label: str, command: Sequence[str], kept: Mapping[str, str]
+) -> _Service:
+    import plistlib
+
+    log = str(library / "Logs" / f"{label}.log")
+    agent = {
+        "Label": label,
+        "ProgramArguments": list(command),
+        "EnvironmentVariables": dict(kept),
+        "WorkingDirectory": "/",
+        "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
+        "ThrottleInterval": RETRY_SECONDS,
+        "Nice": NICENESS,
+        "ProcessType": "Background",
+        "StandardOutPath": log,
+        "StandardErrorPath": log,
+    }
+    start, rest = plistlib.dumps(agent, sort_keys=False).split(b"<plist", 1)
+    file = library / "LaunchAgents" / f"{label}.plist"
+    domain = f"gui/{os.getuid()}" if hasattr(os, "getuid") else "gui"
+    load = ("launchctl", "bootstrap", domain, str(file))
+    unload = ("launchctl", "bootout", f"{domain}/{label}")
+    return _Service(
+        file,
+        start + f"<!-- {MARK} -->\n<plist".encode() + rest,
+        start=(load,),
+        restart=(unload, load),
+        stop=(unload,),
+        log=("tail", "-f", log),
+        probe=("launchctl", "print", f"{domain}/{label}"),
+    )
+
+
+def _slug(name: str) -> str:
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:40].strip("-") or "vault"
+
+
+def _refuse_unwritable(text: str) -> None:
+    try:
+        text.encode("utf-8")
+        fits = all(unicodedata.category(letter) not in ("Cc", "Zl", "Zp") for letter in text)
+    except UnicodeEncodeError:
+        fits = False
+    if not fits:
+        shown = text.encode("unicode_escape").decode()
+        raise SettingsError(
+            f"a service cannot be given the path {shown}",
+            hint="Rename the folder: it holds a line break, a control character or no UTF-8.",
+        )
+
+
+def _content(file: Path) -> bytes | None:
+    """What the service's file holds; None if there is none.
+
+    Raises:
+        SettingsError: it is not amem's.
+    """
+    try:
+        content = read_own_file(file, _LARGEST_FILE)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        content = b""
+    if MARK.encode() not in content:
+        raise SettingsError(f"{file} was not written by amem", hint="Move it away, then try again.")
+    return content
+
+
+def _write(file: Path, content: bytes) -> None:
+    temporary = file.with_name(f".{file.name}.new")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        temporary.replace(file)
+    except OSError as error:
+        raise _cannot_write(file, error) from None
+
+
+def _cannot_write(file: Path, error: OSError) -> SettingsError:
+    return SettingsError(f"cannot write {file}: {error.strerror}", hint="Check its permissions.")
+
+
+def _run(commands: _Commands, environment: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+    """Run commands up to the first that fails.
+
+    Returns:
+        Those left to type, and why.
+    """
+    for place, command in enumerate(commands):
+        reason = _failure(command, environment)
+        if reason:
+            return tuple(shlex.join(each) for each in commands[place:]), reason
+    return (), ""
+
+
+def _failure(command: tuple[str, ...], environment: Mapping[str, str]) -> str:
+    program = shutil.which(command[0], path=environment.get("PATH"))
+    if program is None:
+        return f"{command[0]} is not on this machine"
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_COMMAND_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{command[0]}: {error}"
+    if done.returncode == 0:
+        return ""
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"{command[0]}: {said[-1] if said else f'exit status {done.returncode}'}"

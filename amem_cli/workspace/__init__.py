@@ -1,0 +1,1 @@
+"""The application: a vault opened with its settings, and the user's verbs."""

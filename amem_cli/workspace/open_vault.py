@@ -1,0 +1,439 @@
+"""A vault with its models, open for any number of threads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.errors import AmemError, EncoderError, SettingsError, UsageError
+from amem_cli.locations import STATE_FOLDER
+from amem_cli.workspace.caller import Caller
+from amem_cli.workspace.opening import Models, Opening
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from amem_cli.git.batch import MachineCommits
+    from amem_cli.index.draft import VaultPorts
+    from amem_cli.index.sqlite_index import SqliteIndex
+    from amem_cli.index.sync import SyncReport
+    from amem_cli.journal.changes import Clock, NoteWrite
+    from amem_cli.journal.events import Event
+    from amem_cli.memory.process import MemoryProcess
+    from amem_cli.memory.trust import ModelTrust
+    from amem_cli.models.ports import Encoder, LanguageModel, Reranker
+    from amem_cli.settings import Settings
+    from amem_cli.vault.folder import VaultFolder
+
+HEARD_SECONDS = 0.1
+# How long closing waits for calls of other threads; their model is closed by then.
+CLOSING_SECONDS = 30.0
+
+
+@dataclass
+class OpenVault:
+    """A vault opened with its settings, usable from any thread.
+
+    Each thread, or each `call`, has a connection to the index of its own; the models are shared.
+
+    Attributes:
+        overrides: settings given by the command's own options, by field name.
+        notify: told in one line what the user may want to know.
+        environment: variables, keys among them.
+        caller: who calls, outside of a `call`.
+        clock: None is the system's.
+        keep_missing: missing notes stay known, as somebody else decides what became of them.
+    """
+
+    root: Path
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    notify: Callable[[str], None] | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    caller: Caller = field(default_factory=Caller, repr=False)
+    clock: Clock | None = field(default=None, repr=False)
+    keep_missing: bool = False
+
+    def __post_init__(self) -> None:
+        self._models = self._new_models()
+        self._own = threading.local()
+        self._changed = threading.Condition()
+        # Openings of threads that close them with the vault, of calls, and of calls to come.
+        self._kept: list[Opening] = []
+        self._lent: list[Opening] = []
+        self._idle: list[Opening] = []
+        self._version: object = None
+        self._is_closed = False
+        # Held by a call that writes notes, so that threads do not wait in locks of files.
+        self._writing = threading.RLock()
+        # Held by the call that the language model works for.
+        self._model_lock = threading.RLock()
+        self._committing = threading.Lock()
+        self._commits: MachineCommits | None = None
+
+    def _new_models(self) -> Models:
+        return Models(self.root, self.overrides, self.environment, self.notify)
+
+    @property
+    def is_closed(self) -> bool:
+        """True once nothing can be asked any more."""
+        return self._is_closed
+
+    @property
+    def _here(self) -> Opening:
+        """What this thread works with."""
+        opening: Opening | None = getattr(self._own, "opening", None)
+        if opening is None:
+            opening = self._opening(self.caller)
+            self._own.opening = opening
+            with self._changed:
+                self._kept.append(opening)
+        return opening
+
+    def _opening(self, caller: Caller) -> Opening:
+        return Opening(
+            self._models, caller, self.clock, self.notify, self._collect, lambda: self.keep_missing
+        )
+
+    @contextlib.contextmanager
+    def call(self, caller: Caller | None = None, *, in_step: bool = True) -> Iterator[Self]:
+        """One call of a program that keeps the vault open, with the settings as they are now.
+
+        What it changed is committed at its end, if the settings say so.
+
+        Args:
+            caller: None is the workspace's own.
+            in_step: bring the index in step with the folder first.
+
+        Raises:
+            UsageError: the vault was closed.
+            SettingsError: the settings were changed and cannot be read, or the vault is gone.
+        """
+        before = getattr(self._own, "opening", None)
+        with self._changed:
+            if self._is_closed:
+                raise UsageError(
+                    "this memory is closed", hint="Open it again: AgenticMemorySystem(vault=…)."
+                )
+            self._take_up_settings()
+            opening = self._idle.pop() if self._idle else self._opening(self.caller)
+            self._lent.append(opening)
+        opening.caller = caller or self.caller
+        self._own.opening = opening
+        try:
+            if in_step:
+                self.synchronise()
+            yield self
+        finally:
+            try:
+                if opening.has_changes:
+                    opening.has_changes = False
+                    self.commit()
+            finally:
+                self._own.opening = before
+                self._take_back(opening)
+
+    def _take_up_settings(self) -> None:
+        """Work with the settings as they are now; calls under way keep theirs."""
+        former, version = self._models, self.settings_version
+        if version == self._version:
+            self.refuse_if_gone()
+            return
+        # Other files may be in their place.
+        idle, self._idle = self._idle, []
+        for opening in idle:
+            opening.close()
+        self.refuse_if_gone()
+        present = self._new_models()
+        is_changed = (present.settings, present.origin) != (former.settings, former.origin)
+        self._version = version
+        if is_changed:
+            self._models = present
+            self._close_if_unused(former)
+
+    def _take_back(self, opening: Opening) -> None:
+        with self._changed:
+            self._lent.remove(opening)
+            is_kept = not self._is_closed and opening.models is self._models
+            if is_kept:
+                self._idle.append(opening)
+            self._changed.notify_all()
+        if not is_kept:
+            opening.close()
+            self._close_if_unused(opening.models)
+
+    def _close_if_unused(self, models: Models) -> None:
+        """End the model of settings that were replaced, once no call works with it."""
+        with self._changed:
+            is_used = any(each.models is models for each in (*self._lent, *self._kept))
+        if models is not self._models and not is_used:
+            models.close_model()
+
+    def close(self, seconds: float = CLOSING_SECONDS) -> None:
+        """End the model, wait for calls that are under way, and close the vault.
+
+        Args:
+            seconds: how long to wait at most.
+        """
+        with self._changed:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        # A call that waits for the model ends with that; its note stays pending.
+        self.stop_models()
+        end = time.monotonic() + seconds
+        with self._changed:
+            while self._lent and (left := end - time.monotonic()) > 0:
+                self._changed.wait(left)
+            openings = [*self._idle, *self._kept]
+            self._idle, self._kept = [], []
+        for opening in openings:
+            opening.close()
+        # A call that had begun before may have started the model again.
+        self.stop_models()
+
+    def stop_models(self) -> None:
+        """Cut short what the language model is doing for any call; the next call opens it anew."""
+        with self._changed:
+            used = [each.models for each in (*self._lent, *self._kept)]
+        for models in (self._models, *used):
+            models.close_model()
+
+    @property
+    def config_file(self) -> Path:
+        """The vault's own settings."""
+        return self._models.files[1]
+
+    @property
+    def models(self) -> Models:
+        """The settings in force with their models."""
+        return self._here.models
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._here.models.settings
+
+    @property
+    def origin(self) -> Mapping[str, str]:
+        """Where each setting comes from, by dotted key."""
+        return self._here.models.origin
+
+    @property
+    def settings_version(self) -> tuple[tuple[int, int, int] | None, ...]:
+        """Differs if the files of the settings may have changed."""
+        return tuple(map(_version, self._models.files))
+
+    def refuse_if_gone(self) -> None:
+        """Refuse to go on if the folder is not there any more: nothing is made in its place.
+
+        Raises:
+            SettingsError: it is gone.
+        """
+        if not (self.root / STATE_FOLDER).is_dir():
+            raise SettingsError(
+                f"{self.root} is no vault any more",
+                hint="Was it moved or deleted, or its drive taken out? It is used once it is back.",
+            )
+
+    @property
+    def vault(self) -> VaultFolder:
+        """The folder of notes."""
+        return self._here.vault
+
+    @property
+    def index_file(self) -> Path:
+        """The index of this vault."""
+        return self.root / STATE_FOLDER / "index.db"
+
+    @property
+    def index(self) -> SqliteIndex:
+        """This thread's connection to the index."""
+        return self._here.index
+
+    @property
+    def ports(self) -> VaultPorts:
+        """What the use cases work on."""
+        return self._here.ports
+
+    def ports_with(self, index: SqliteIndex) -> VaultPorts:
+        """The same vault over another index."""
+        return self._here.ports_with(index)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder to search and to add with: that of the settings, once all is embedded."""
+        return self._here.serving.current()
+
+    @property
+    def embedding_encoder(self) -> Encoder:
+        """The encoder to go over to: that of the settings, if it can be had."""
+        return self._here.serving.preferred()
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """The reranker of the settings; None if none is named."""
+        return self._here.models.reranker
+
+    @contextlib.contextmanager
+    def loading_encoder(self) -> Iterator[None]:
+        """Load the encoder beside the work inside, and have it loaded behind it."""
+        from amem_cli.models.encoder_open import PreparedEncoder
+
+        chosen = None
+        with contextlib.suppress(EncoderError, SettingsError):
+            chosen = self.models.encoder
+        if not isinstance(chosen, PreparedEncoder):
+            yield
+            return
+        loading = chosen.load_ahead()
+        try:
+            yield
+        finally:
+            # A signal that comes in the instant before a wait is heard only after it.
+            while loading.is_alive():
+                loading.join(HEARD_SECONDS)
+
+    @property
+    def model(self) -> LanguageModel | None:
+        """The language model of the settings; None if there shall be none."""
+        return self._here.models.model
+
+    @property
+    def model_trust(self) -> ModelTrust:
+        """What the language model of the settings is asked for, as far as that was tested."""
+        from amem_cli.models.open import server_url
+        from amem_cli.workspace.verdicts import trust_in
+
+        return trust_in(self.settings, server_url(self.settings), self.environment)
+
+    @property
+    def process(self) -> MemoryProcess:
+        """The memory process with this vault's models and settings.
+
+        Raises:
+            SettingsError, ModelError: the language model of the settings cannot be used.
+        """
+        from amem_cli.memory.plan import ProcessSettings
+        from amem_cli.memory.process import MemoryProcess
+
+        settings, trust = self.settings, self.model_trust
+        return MemoryProcess(
+            ports=self.ports,
+            encoder=self.encoder,
+            model=None if trust.asked_for == "nothing" else self.model,
+            settings=ProcessSettings(
+                evolve=settings.evolution_mode != "off",
+                review=settings.evolution_mode == "review",
+                settle_seconds=settings.evolution_settle_seconds,
+                max_links=settings.evolution_max_links,
+                candidates=settings.evolution_candidates,
+                deadline=settings.llm_deadline_seconds,
+                trusted=trust.asked_for == "all",
+                plausible=trust.plausible,
+                learn=settings.evolution_feedback == "on",
+            ),
+        )
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Other threads that write notes wait."""
+        with self._writing:
+            yield
+
+    @contextlib.contextmanager
+    def model_at_work(self) -> Iterator[None]:
+        """The language model works for this call alone, and is cut short when the call stops.
+
+        Raises:
+            Stopped: nobody waits for the result any more.
+        """
+        here = self._here
+        with self._model_lock, here.caller.interruptible(here.models.close_model):
+            yield
+
+    def synchronise(self) -> SyncReport:
+        """Read what changed in the folder.
+
+        Raises:
+            Stopped: nobody waits for the result any more.
+        """
+        from amem_cli.index.sync import synchronise
+
+        with self._here.caller.progress("reading notes") as progress:
+            return synchronise(self.ports, progress=progress)
+
+    def embed_missing(self, *, go_over: bool = False) -> int:
+        """Give new passages their vectors; returns how many got one.
+
+        Args:
+            go_over: to the encoder of the settings, also if that is to embed all notes anew.
+
+        Raises:
+            EncoderError, SettingsError: the encoder cannot be had.
+            Stopped: nobody waits for the result any more.
+        """
+        from amem_cli.index.sync import embed_missing
+
+        encoder = self.models.encoder if go_over else self.encoder
+        with self._here.caller.progress("embedding passages") as progress:
+            return embed_missing(self.ports, encoder, progress=progress)
+
+    @property
+    def sees_private(self) -> bool:
+        """True if the caller is shown notes with `private: true`."""
+        return self._here.caller.sees_private
+
+    def hidden(self) -> Collection[str]:
+        """Paths of the notes that the caller is not shown."""
+        return () if self.sees_private else frozenset(self.index.notes.private_paths())
+
+    def count_use(self, keys: Sequence[str]) -> None:
+        """Remember that notes were found or read; a vault that cannot be written is read too."""
+        from amem_cli.errors import IndexFault
+
+        now = self.ports.clock.now().isoformat(timespec="seconds")
+        with contextlib.suppress(IndexFault), self.index.changing():
+            self.index.usage.count(keys, now)
+
+    def _collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+        # Two threads that collect at first must not make two collections.
+        with self._changed:
+            if self._commits is None:
+                from amem_cli.git.batch import MachineCommits
+
+                self._commits = MachineCommits(self.root, self.environment)
+        self._commits.collect(writes, events)
+
+    def commit(self) -> None:
+        """Commit what the machine changed since the last time, if the settings say so."""
+        for notice in self.commit_changes():
+            self.notice(notice)
+
+    def commit_changes(self) -> list[str]:
+        """The same; gives the notices for the user, one line each."""
+        if self._commits is None:
+            return []
+        with self._committing:
+            try:
+                return self._commits.commit()
+            except AmemError as error:
+                return [error.message]
+
+    def notice(self, text: str) -> None:
+        """Tell the user in one line."""
+        if self.notify is not None:
+            self.notify(text)
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,261 @@
+"""Opens the parts of a vault from its settings, each when it is first needed."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amem_cli.errors import SettingsError
+from amem_cli.index.draft import VaultPorts
+from amem_cli.locations import STATE_FOLDER, user_settings_file
+from amem_cli.notes.note import PropertyNames
+from amem_cli.settings import CONFIG_NAME, Settings, key_of, load_settings, setting_keys
+from amem_cli.workspace.caller import Caller
+
+if TYPE_CHECKING:
+    from amem_cli.index.re_embedding import ServingEncoder
+    from amem_cli.index.sqlite_index import SqliteIndex
+    from amem_cli.journal.changes import Clock, NoteWrite
+    from amem_cli.journal.events import Event
+    from amem_cli.models.ports import Encoder, LanguageModel, Reranker
+    from amem_cli.vault.folder import VaultFolder
+
+if TYPE_CHECKING:
+    Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
+
+
+@dataclass
+class Models:
+    """The settings in force and the models that they name, each opened once for all threads.
+
+    Attributes:
+        overrides: settings given by the command's own options, by field name.
+    """
+
+    root: Path
+    overrides: Mapping[str, Any]
+    environment: Mapping[str, str] = field(repr=False)
+    notify: Callable[[str], None] | None
+    _opening: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
+    _model: LanguageModel | None = field(default=None, init=False, repr=False)
+    _is_model_open: bool = field(default=False, init=False, repr=False)
+
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """The user's and the vault's own settings."""
+        own = self.root / STATE_FOLDER / CONFIG_NAME
+        return user_settings_file(self.environment), own
+
+    @cached_property
+    def _layers(self) -> tuple[Settings, dict[str, str]]:
+        user_file, own_file = self.files
+        settings, origin = load_settings(own_file, user_file, self.environment)
+        origin.update({key_of(name): "option" for name in self.overrides})
+        return replace(settings, **self.overrides), origin
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._layers[0]
+
+    @property
+    def origin(self) -> Mapping[str, str]:
+        """Where each setting comes from, by dotted key."""
+        return self._layers[1]
+
+    def renew(self) -> tuple[str, ...]:
+        """Read the settings again; of what was opened with the former ones, the model is closed.
+
+        Returns:
+            Dotted keys of the settings that have other values.
+
+        Raises:
+            SettingsError: they cannot be read; the former ones stay in force.
+        """
+        former = self._layers
+        del self.__dict__["_layers"]
+        try:
+            present = self.settings
+        except SettingsError:
+            self.__dict__["_layers"] = former
+            raise
+        names = setting_keys().items()
+        changed = tuple(
+            key for key, name in names if getattr(former[0], name) != getattr(present, name)
+        )
+        if any(key.startswith("llm.") for key in changed):
+            self.close_model()
+        return changed
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the settings, loaded with the first text."""
+        with self._opening:
+            return self._encoder
+
+    @encoder.setter
+    def encoder(self, encoder: Encoder) -> None:
+        self.__dict__["_encoder"] = encoder
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        from amem_cli.models.open import open_chosen_encoder
+
+        return open_chosen_encoder(
+            self.settings, self.root, self.origin, self.environment, self.notify
+        )
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """The reranker of the settings, loaded with the first search; None if none is named."""
+        with self._opening:
+            return self._reranker
+
+    @cached_property
+    def _reranker(self) -> Reranker | None:
+        from amem_cli.models.open import open_reranker
+
+        return open_reranker(self.settings, self.root, self.origin, self.environment, self.notify)
+
+    @property
+    def model(self) -> LanguageModel | None:
+        """The language model of the settings; None if there shall be none."""
+        with self._opening:
+            if not self._is_model_open:
+                self.model = self._opened_model()
+            return self._model
+
+    @model.setter
+    def model(self, model: LanguageModel | None) -> None:
+        self._model, self._is_model_open = model, True
+
+    def _opened_model(self) -> LanguageModel | None:
+        from amem_cli.models.open import open_model
+
+        model = open_model(self.settings, self.root, self.origin, self.environment)
+        limit = self.settings.llm_daily_tokens
+        if model is None or not limit:
+            return model
+        from amem_cli.models.budget import BudgetedModel, TokenLedger
+
+        return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
+
+    def close_model(self) -> None:
+        """Close the language model, also in the middle of an answer; the next call opens it."""
+        self._is_model_open = False
+        model, self._model = self._model, None
+        if model is not None:
+            model.close()
+
+
+@dataclass
+class Opening:
+    """What one thread works with at a time: its own connection to the index, and the files.
+
+    Attributes:
+        clock: None is the system's.
+        notify: told in one line what the user may want to know.
+        collect: given what was changed, if the settings say that it is to be committed.
+        keep_missing: missing notes stay known, as somebody else decides what became of them.
+        has_changes: something was changed since the last commit.
+    """
+
+    models: Models
+    caller: Caller
+    clock: Clock | None
+    notify: Callable[[str], None] | None
+    collect: Collect
+    keep_missing: Callable[[], bool]
+    has_changes: bool = False
+
+    @property
+    def state_folder(self) -> Path:
+        """The vault's `.amem`."""
+        return self.models.root / STATE_FOLDER
+
+    @cached_property
+    def vault(self) -> VaultFolder:
+        """The folder of notes."""
+        from amem_cli.vault.folder import VaultFolder
+
+        state = self.state_folder
+        if state.is_symlink() or not state.is_dir():
+            raise SettingsError(f"{state} is not a folder", hint="A vault keeps its own .amem.")
+        return VaultFolder(self.models.root, excluded=self.models.settings.exclude_folders)
+
+    @cached_property
+    def index(self) -> SqliteIndex:
+        """The open index."""
+        from amem_cli.index.sqlite_index import SqliteIndex
+
+        file = self.state_folder / "index.db"
+        return SqliteIndex(file, notify=self.notify, refill=self._fill_index)
+
+    def _fill_index(self) -> None:
+        from amem_cli.index.sync import synchronise
+
+        synchronise(self.ports)
+
+    @cached_property
+    def ports(self) -> VaultPorts:
+        """What the use cases work on."""
+        return self.ports_with(self.index)
+
+    def ports_with(self, index: SqliteIndex) -> VaultPorts:
+        """The same vault over another index."""
+        from amem_cli.journal.change_store import JournaledChanges
+        from amem_cli.journal.files import JournalFolder
+        from amem_cli.locations import machine_name
+        from amem_cli.vault.clock import SystemClock
+
+        models = self.models
+        journal = JournalFolder(self.state_folder / "journal", machine_name(models.environment))
+        applied = self._applied if models.settings.git_commit == "batch" else None
+        changes = JournaledChanges(
+            self.vault, journal, applied=applied, client=lambda: self.caller.client
+        )
+        clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
+        return VaultPorts(self.vault, index, changes, journal, clock, names, self._spared)
+
+    def _applied(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
+        self.has_changes = True
+        self.collect(writes, events)
+
+    def _spared(self) -> Container[str]:
+        """Missing notes that stay known: all, while a watcher asks what became of them."""
+        from amem_cli.vault.port import EveryPath
+        from amem_cli.workspace.watch_lock import read_status
+
+        if self.keep_missing():
+            return EveryPath()
+        status = read_status(self.models.root, self.models.environment)
+        if status is None or status.state != "asking":
+            return ()
+        if self.notify is not None:
+            self.notify(f"! {status.reason}")
+        return EveryPath()
+
+    @cached_property
+    def serving(self) -> ServingEncoder:
+        """Chooses between the encoder of the settings and that of the vectors in the index."""
+        from amem_cli.index.re_embedding import ServingEncoder
+        from amem_cli.models.open import encoder_cache
+
+        models = self.models
+        name, cache = models.settings.encoder_model, encoder_cache(models.environment)
+        return ServingEncoder(
+            self.index, lambda: models.encoder, name, cache=cache, notify=self.notify
+        )
+
+    def close(self) -> None:
+        """Close the index."""
+        index = self.__dict__.get("index")
+        if index is not None:
+            with contextlib.suppress(KeyError):
+                del self.__dict__["index"], self.__dict__["ports"]
+            index.close()

@@ -1,0 +1,116 @@
+"""What `amem model test` found of each language model, in the user's state folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from amem_cli.locations import user_state_folder, write_state
+from amem_cli.memory.describe import CONSTRUCTION_PROMPT
+from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
+from amem_cli.memory.trial import TRIAL
+from amem_cli.memory.trust import ModelTrust, asked_for, least_plausible
+from amem_cli.settings import Settings
+
+VERDICTS_FILE = "model-verdicts.json"
+MOST_KEPT = 200
+KINDS = ("fit", "usable", "unfit")
+# A verdict is of these cases and prompts; with others the model may do better or worse.
+ASKED_WITH = f"{TRIAL} {JOINT_PROMPT} {CONSTRUCTION_PROMPT} {LINKING_PROMPT}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVerdict:
+    """A verdict that still holds.
+
+    Attributes:
+        kind: `fit`, `usable` or `unfit`.
+        day: when the test was made, ISO 8601.
+        reliability: how often its yes to a link is right, 0..1 (`core/model_trust`).
+    """
+
+    kind: str
+    line: str
+    day: str
+    reliability: float
+
+
+def model_subject(settings: Settings, url: str) -> str:
+    """What a verdict is about: a file by its digest (or size and time), or a server's model.
+
+    Args:
+        url: address of the server, where the model is a server's.
+    """
+    if settings.llm_backend == "none":
+        return ""
+    if settings.llm_backend != "llama.cpp":
+        return f"server {url} {settings.llm_model}"
+    if not settings.llm_model:
+        return "bundled"
+    if settings.llm_sha256:
+        return f"sha256 {settings.llm_sha256.lower()}"
+    path = Path(settings.llm_model).expanduser()
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    return f"file {path.resolve()} {status.st_size} {status.st_mtime_ns}"
+
+
+def stored_verdict(subject: str, environment: Mapping[str, str]) -> StoredVerdict | None:
+    """The verdict on a model, or None where it was not tested, or with other prompts."""
+    found = _verdicts(environment).get(subject)
+    if not isinstance(found, dict) or found.get("asked_with") != ASKED_WITH:
+        return None
+    kind, line, day = (str(found.get(name, "")) for name in ("kind", "line", "day"))
+    reliable = found.get("reliability")
+    if kind not in KINDS or not isinstance(reliable, float) or not 0 <= reliable <= 1:
+        return None
+    return StoredVerdict(kind, line, day, reliable)
+
+
+def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str, str]) -> None:
+    """Remember a verdict.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
+    if not subject:
+        return
+    verdicts = {key: each for key, each in _verdicts(environment).items() if key != subject}
+    kept = dict(list(verdicts.items())[-(MOST_KEPT - 1) :])
+    kept[subject] = {
+        "kind": verdict.kind,
+        "line": verdict.line,
+        "day": verdict.day,
+        "reliability": float(verdict.reliability),
+        "asked_with": ASKED_WITH,
+    }
+    write_state(user_state_folder(environment) / VERDICTS_FILE, kept)
+
+
+def trust_in(settings: Settings, url: str, environment: Mapping[str, str]) -> ModelTrust:
+    """What the language model of the settings is asked for.
+
+    Where it was tested, the test decides; otherwise a model that a person named is asked for all,
+    and the bundled one for the context alone. The bundled one is never asked for more.
+    """
+    verdict = stored_verdict(model_subject(settings, url), environment)
+    named = bool(settings.llm_model)
+    if verdict is None:
+        return ModelTrust("all" if named else "context")
+    asked = asked_for(verdict.kind)
+    if asked == "all" and not named:
+        return ModelTrust("context")
+    return ModelTrust(asked, least_plausible(verdict.reliability))
+
+
+def _verdicts(environment: Mapping[str, str]) -> dict[str, object]:
+    path = user_state_folder(environment) / VERDICTS_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,335 @@
+"""The offline analyzer: tags, context, links and evolution."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amem_cli.analyzer.context import LONGEST_CONTEXT, context_sentence
+from amem_cli.analyzer.link_choice import link_suggestions, superseded
+from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.analyzer.tags import TaggedNeighbour, TagUse, suggest_tags
+from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.notes.note import MemoryLink, Note
+from tests.fakes.letter_encoder import encode
+
+NOTE = Note(
+    path="notes/new.md",
+    id="20260302150004",
+    title="Root cause of the Monday delays",
+    body="A transaction of analyst_ro on the replica held dead tuples in the jobs table. "
+    "Oksana leaves her notebook open over the weekend.",
+    created="2026-03-02T15:00:04",
+)
+RELATED = LinkCandidate(
+    path="notes/oksana.md",
+    title="Lunch with Oksana",
+    text="Oksana keeps her notebook open as analyst_ro, it is only the replica.",
+    similarity=0.62,
+    rank=0,
+    reverse_rank=0,
+    created="2026-01-05T12:00:00",
+)
+UNRELATED = (
+    LinkCandidate("notes/a.md", "Bread", "Flour, water, salt and a cold kitchen.", 0.08, 3, 9),
+    LinkCandidate("notes/b.md", "Tram", "The tram was late again on the way home.", 0.12, 2, 8),
+    LinkCandidate("notes/c.md", "Climbing", "New shoes for the gym, size 42.", 0.05, 4, None),
+    LinkCandidate("notes/d.md", "Piano", "The piano stays with the new people.", 0.15, 1, 7),
+)
+FREQUENCIES = {"oksana": 2, "analyst_ro": 2, "replica": 4, "notebook": 3}
+
+
+def frequency(word: str) -> int:
+    return FREQUENCIES.get(word, 2)
+
+
+def links_of(note: Note, *candidates: LinkCandidate, total: int = 64) -> list[MemoryLink]:
+    return link_suggestions(note, candidates, document_frequency=frequency, total=total)
+
+
+def test_only_the_related_note_is_linked() -> None:
+    [link] = links_of(NOTE, *UNRELATED, RELATED)
+    assert link.target == "notes/oksana.md"
+    assert link.relation == "related"
+    assert 0.5 < link.strength <= 1
+    assert "Oksana" in link.reason
+    assert "analyst_ro" in link.reason
+    assert link.reason.startswith("Both speak of")
+
+
+def test_the_reason_is_in_the_language_of_the_note() -> None:
+    note = Note("n.md", None, "Rahmen", "Die Rahmen für Nele und die Ausstellung sind nicht da.")
+    other = LinkCandidate("o.md", "Nele", "Nele hat die Ausstellung und die Rahmen.", 0.7, 0, 0)
+    [link] = links_of(note, other, *UNRELATED)
+    assert link.reason.startswith("In beiden geht es um")
+
+
+def test_similar_vectors_alone_make_no_link() -> None:
+    lookalike = dataclasses.replace(UNRELATED[0], similarity=0.9, rank=0, reverse_rank=0)
+    assert links_of(NOTE, lookalike, *UNRELATED[1:]) == []
+
+
+def test_a_word_that_every_note_has_ties_nothing() -> None:
+    found = link_suggestions(
+        NOTE, [*UNRELATED, RELATED], document_frequency=lambda word: 64, total=64
+    )
+    assert found == []
+
+
+def test_a_mentioned_title_is_the_reason() -> None:
+    older = LinkCandidate(
+        "p.md", "Postgres upgrade plan", "Cutover by replication.", 0.5, 0, 0, created="2026-01-01"
+    )
+    note = dataclasses.replace(NOTE, body="See the Postgres upgrade plan and its cutover date.")
+    [link] = links_of(note, older, *UNRELATED)
+    assert link.reason == "Mentions “Postgres upgrade plan”."
+    assert link.relation == "related"
+
+
+@pytest.mark.parametrize(
+    ("body", "relation"),
+    [
+        ("This decision supersedes the Postgres upgrade plan.", "supersedes"),
+        ("The Postgres upgrade plan is superseded by this.", "supersedes"),
+        ("This contradicts the Postgres upgrade plan.", "contradicts"),
+        ("The tram is replaced by a bus. The Postgres upgrade plan has a cutover.", "related"),
+    ],
+)
+def test_a_relation_needs_a_cue_beside_the_title(body: str, relation: str) -> None:
+    older = LinkCandidate("p.md", "Postgres upgrade plan", "Cutover.", 0.5, 0, 0)
+    [link] = links_of(dataclasses.replace(NOTE, body=body), older, *UNRELATED)
+    assert link.relation == relation
+
+
+REVIEW = LinkCandidate("r.md", "Friday review", "Half past four.", 0.2, 3, created="2026-01-01")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "It replaces the Friday review.",
+        "It replaces the Friday review, which nobody came to.",
+        "An hour on Monday replaces my old Friday review from now on.",
+        "We replaced our “Friday review” with a walk.",
+        "Nobody came on Monday, so this supersedes [[Friday review]].",
+        "It does not only replace lunch, it replaces the Friday review!",
+        "Der Montag ersetzt das bisherige Friday review.",
+        "Das Gespräch löst das Friday review vom Herbst ab.",
+        "Das Gespräch ersetzt das Friday review, das nicht half.",
+        "> They met.\n\n> [!note] Changed\n> This replaces the Friday review.",
+        "> They met.\n- This replaces the Friday review.",
+    ],
+)
+def test_a_note_that_says_what_it_replaces_supersedes_it_whatever_its_title(body: str) -> None:
+    """Both words of the title are everyday ones."""
+    note = dataclasses.replace(NOTE, body=body)
+    [link] = link_suggestions(
+        note, [*UNRELATED, REVIEW], document_frequency=lambda word: 40, total=64
+    )
+    assert (link.target, link.relation) == ("r.md", "supersedes")
+    assert "Friday review" in link.reason
+    older = dataclasses.replace(NOTE, body=body, created="2025-01-01")
+    assert (
+        link_suggestions(older, [*UNRELATED, REVIEW], document_frequency=lambda word: 40, total=64)
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "It replaces the Friday review template.",
+        "It replaces the Friday review of the garden.",
+        "It replaces the Friday review's second half.",
+        "It replaces lunch, and the Friday review stays.",
+        "It does not replace the Friday review.",
+        "Nothing replaces the Friday review.",
+        "If it works, it replaces the Friday review.",
+        "It might be that this replaces the Friday review.",
+        "Who replaces the Friday review?",
+        "It was replaced by the Friday review.",
+        "Das löst das Friday review nicht aus.",
+        "Das löst das Friday review nicht ab.",
+        "Das Gespräch ersetzt das Friday review am Montag nicht.",
+        "Das Gespräch ersetzt kaum das Friday review.",
+        "A walk hardly replaces the Friday review.",
+        "Oksana writes:\n\n> From now on\n> this replaces the Friday review.\n\nI wonder.",
+        "It replaces the Monday review. The Friday review stays.",
+    ],
+)
+def test_what_is_denied_supposed_or_about_something_else_supersedes_nothing(body: str) -> None:
+    note = dataclasses.replace(NOTE, body=body)
+    found = link_suggestions(
+        note, [*UNRELATED, REVIEW], document_frequency=lambda word: 40, total=64
+    )
+    assert [link.relation for link in found if link.target == "r.md"] in ([], ["related"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "This does not supersede the Postgres upgrade plan.",
+        "Whether this replaces the Postgres upgrade plan is open.",
+        "Nothing here contradicts the Postgres upgrade plan.",
+        "Das ersetzt den Postgres upgrade plan nicht.",
+        "The old way is superseded by the Postgres upgrade plan.",
+    ],
+)
+def test_a_denied_relation_is_plainly_related(body: str) -> None:
+    older = LinkCandidate("p.md", "Postgres upgrade plan", "Cutover.", 0.5, 0, 0)
+    [link] = links_of(dataclasses.replace(NOTE, body=body), older, *UNRELATED)
+    assert link.relation == "related"
+
+
+def test_shared_tags_speak_for_a_link() -> None:
+    weak = dataclasses.replace(RELATED, text="The replica again, by Oksana.", reverse_rank=None)
+    tagged = dataclasses.replace(weak, tags=("postgres/vacuum",))
+    plain = link_suggestions(
+        NOTE, [weak, *UNRELATED], document_frequency=frequency, total=64, minimum=0.0
+    )
+    with_tags = link_suggestions(
+        dataclasses.replace(NOTE, tags=("postgres/vacuum",)),
+        [tagged, *UNRELATED],
+        document_frequency=frequency,
+        total=64,
+        minimum=0.0,
+    )
+    assert with_tags[0].strength > plain[0].strength
+
+
+def test_links_are_limited_and_sorted() -> None:
+    many = [dataclasses.replace(RELATED, path=f"{n}.md", rank=n) for n in range(8)]
+    found = links_of(NOTE, *many)
+    assert len(found) <= 4
+    assert [link.strength for link in found] == sorted(
+        (link.strength for link in found), reverse=True
+    )
+
+
+def test_no_candidates_no_links() -> None:
+    assert links_of(NOTE, total=0) == []
+
+
+def test_chinese_terms_are_joined_in_the_reason() -> None:
+    note = Note("n.md", None, "清理", "长事务阻止数据库清理，需要监控。")
+    other = LinkCandidate("o.md", "监控", "数据库清理失败的监控记录。", 0.7, 0, 0)
+    [link] = links_of(note, other, *UNRELATED)
+    assert "数据库" in link.reason
+
+
+def vector(text: str) -> npt.NDArray[np.float32]:
+    return np.asarray(encode([text])[0], dtype=np.float32)
+
+
+VOCABULARY = [TagUse("postgres/vacuum", 5), TagUse("family", 9), TagUse("bread", 4)]
+
+
+def test_tags_come_from_the_near_notes() -> None:
+    near = [
+        TaggedNeighbour(("postgres/vacuum",), 0.7),
+        TaggedNeighbour(("postgres/vacuum",), 0.6),
+        TaggedNeighbour(("postgres/vacuum", "family"), 0.5),
+        TaggedNeighbour(("family",), 0.1),
+    ]
+    assert suggest_tags(vector("dead tuples"), ["dead tuples"], VOCABULARY, near)[0] == (
+        "postgres/vacuum"
+    )
+
+
+def test_a_tag_named_by_a_keyword_fits_without_neighbours() -> None:
+    assert suggest_tags(vector("x"), ["bread"], VOCABULARY, []) == ["bread"]
+
+
+def test_a_keyword_makes_no_tag_of_its_own() -> None:
+    assert suggest_tags(vector("x"), ["Dead Tuples", "replica"], [], []) == []
+
+
+def test_the_first_tag_of_a_vault_does_not_spread() -> None:
+    only = [TaggedNeighbour(("first",), 0.2)]
+    assert suggest_tags(vector("x"), ["piano"], [TagUse("first", 1)], only) == []
+
+
+@given(st.lists(st.text(max_size=30), max_size=6))
+def test_suggested_tags_are_valid(keywords: list[str]) -> None:
+    assert all(is_valid_tag(tag) for tag in suggest_tags(vector("x"), keywords, VOCABULARY, []))
+
+
+def test_context_is_a_sentence_of_the_note_led_by_its_title() -> None:
+    text = "Hello.\n\n- **VACUUM** cannot remove [[Dead tuples|dead tuples]] of the jobs table.\n"
+    context = context_sentence("Monday", text, encode)
+    assert context == "Monday: VACUUM cannot remove dead tuples of the jobs table."
+
+
+def test_a_long_context_is_cut_at_a_clause() -> None:
+    text = "The queue of the courier lives in a table of the database, " * 6
+    context = context_sentence("Queue table", text, encode)
+    assert len(context) <= LONGEST_CONTEXT
+    assert context.endswith("database.")
+
+
+@pytest.mark.parametrize("text", ["---", "[[", "{{x}}", "```\ncode\n```", "!", "[[-[[--", "|"])
+def test_context_of_odd_text_is_clean(text: str) -> None:
+    context = context_sentence("", text, encode)
+    assert context
+    assert_clean(context)
+
+
+def assert_clean(context: str) -> None:
+    assert len(context) <= LONGEST_CONTEXT
+    assert not any(mark in context for mark in ("[[", "{{", "---", "\n", "\r", "\x00"))
+
+
+@given(st.text(max_size=40), st.text(max_size=600))
+def test_context_is_clean_for_any_text(title: str, text: str) -> None:
+    context = context_sentence(title, text, encode)
+    assert_clean(context)
+    assert bool(context) or not (title + text).strip()
+
+
+@pytest.mark.parametrize("piece", ["[[", "-", "{{", "a, ", "数", "x. ", "<a", "**", "`", "> "])
+def test_hostile_text_is_analysed(piece: str) -> None:
+    text = piece * (200_000 // len(piece))
+    assert_clean(context_sentence("t", text, encode))
+    hostile = dataclasses.replace(RELATED, text=text)
+    assert isinstance(links_of(dataclasses.replace(NOTE, body=text), hostile), list)
+
+
+LINK = MemoryLink("notes/oksana.md", "related", "Both speak of Oksana.", 0.8)
+
+
+def test_a_note_that_quotes_a_title_of_everyday_words_is_linked_with_it() -> None:
+    older = dataclasses.replace(
+        RELATED, path="notes/r.md", title="Write for a reader who has forgotten", text="Say it all."
+    )
+    body = "The night nurse leaves a sheet. Write for a reader who has forgotten, I told myself."
+    new = dataclasses.replace(NOTE, title="The handover", body=body)
+    (link,) = link_suggestions(new, [older], document_frequency=lambda word: 40, total=50)
+    assert link.target == older.path
+    without = dataclasses.replace(new, body="The night nurse leaves a sheet for those who forget.")
+    assert not link_suggestions(without, [older], document_frequency=lambda word: 40, total=50)
+
+
+def test_only_a_note_that_is_superseded_changes() -> None:
+    older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
+    assert superseded(NOTE, [LINK], [older]) == []
+    elsewhere = dataclasses.replace(LINK, target="notes/gone.md", relation="supersedes")
+    assert superseded(NOTE, [elsewhere], [older]) == []
+
+
+def test_a_superseded_note_says_so_in_its_context() -> None:
+    older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
+    link = dataclasses.replace(LINK, relation="supersedes")
+    [change] = superseded(NOTE, [link], [older])
+    assert change.context == (
+        "Oksana works on the replica — since 2026-03-02 replaced by "
+        "“Root cause of the Monday delays”."
+    )
+    again = dataclasses.replace(older, context=change.context)
+    assert superseded(NOTE, [link], [again]) == []
+    without_context = dataclasses.replace(older, context="")
+    assert superseded(NOTE, [link], [without_context]) == []

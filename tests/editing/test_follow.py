@@ -1,0 +1,152 @@
+"""Links that the machine wrote follow notes that were renamed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.renames import follow_moves
+from amem_cli.editing.undo import undo
+from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
+from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.journal.events import LinkRecord
+from amem_cli.journal.ownership import ownership
+from amem_cli.markdown.links import format_link
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.names import shortest_target
+from tests.fakes.encoder import FakeEncoder
+from tests.vaults import open_vault, tree_hashes, write_note
+
+OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
+NEW = "See Lamination: the croissant dough tore in lamination, the butter was at 4 degrees."
+
+
+def linked_vault(root: Path) -> tuple[VaultPorts, str, str]:
+    """A vault in which the analyzer has linked a new note to an old one."""
+    ports = open_vault(root)
+    old = add(ports, NewNote(OLD, title="Lamination"))
+    new = add(ports, NewNote(NEW, title="Tearing"))
+    encoder = FakeEncoder()
+    embed_missing(ports, encoder)
+    outcome = MemoryProcess(ports, encoder, None).run(new, asked=True)
+    assert [link.path for link in outcome.links] == [old]
+    return ports, old, new
+
+
+def links_of(ports: VaultPorts, path: str) -> tuple[str, ...]:
+    return parse_note(path, ports.vault.read(path).raw, ports.names).links
+
+
+def rename(ports: VaultPorts, root: Path, old: str, new: str) -> None:
+    (root / new).parent.mkdir(parents=True, exist_ok=True)
+    (root / old).rename(root / new)
+    assert synchronise(ports).moved == ((old, new),)
+
+
+def test_a_link_follows_a_renamed_note_and_stays_the_machines(tmp_path: Path) -> None:
+    ports, old, new = linked_vault(tmp_path)
+    target = ports.index.notes.summary(old)
+    assert target is not None and target.id is not None
+    rename(ports, tmp_path, old, "notes/Butter temperature.md")
+    assert follow_moves(ports, {target.id}) == [new]
+    assert links_of(ports, new) == ("[[Butter temperature]]",)
+    summary = ports.index.notes.summary(new)
+    assert summary is not None and summary.id is not None
+    owned = ownership(ports.index.events.read(summary.id)).links[target.id]
+    assert (owned.text, owned.by) == ("[[Butter temperature]]", "machine")
+    assert owned.reason
+    assert follow_moves(ports) == []
+
+
+def test_a_link_that_obsidian_has_rewritten_already_is_left(tmp_path: Path) -> None:
+    ports, old, new = linked_vault(tmp_path)
+    rename(ports, tmp_path, old, "notes/Butter.md")
+    note = tmp_path / new
+    note.write_text(note.read_text().replace("[[Lamination]]", "[[Butter]]"))
+    synchronise(ports)
+    before = tree_hashes(tmp_path)
+    assert follow_moves(ports) == []
+    assert tree_hashes(tmp_path) == before
+
+
+def test_a_link_with_a_persons_words_is_left(tmp_path: Path) -> None:
+    ports, old, new = linked_vault(tmp_path)
+    note = tmp_path / new
+    note.write_text(note.read_text().replace("[[Lamination]]", "[[Lamination|how butter]]"))
+    synchronise(ports)
+    rename(ports, tmp_path, old, "notes/Butter.md")
+    before = tree_hashes(tmp_path)
+    assert follow_moves(ports) == []
+    assert tree_hashes(tmp_path) == before
+
+
+def test_a_move_to_another_folder_that_the_link_still_finds_writes_nothing(
+    tmp_path: Path,
+) -> None:
+    ports, old, _ = linked_vault(tmp_path)
+    rename(ports, tmp_path, old, "archive/Lamination.md")
+    before = tree_hashes(tmp_path)
+    assert follow_moves(ports) == []
+    assert tree_hashes(tmp_path) == before
+
+
+def test_a_name_that_another_note_took_meanwhile_is_told_apart(tmp_path: Path) -> None:
+    ports, old, new = linked_vault(tmp_path)
+    rename(ports, tmp_path, old, "notes/Butter.md")
+    write_note(tmp_path, old, "Another note under the old name.\n")
+    synchronise(ports)
+    assert follow_moves(ports) == [new]
+    assert links_of(ports, new) == ("[[Butter]]",)
+
+
+def test_following_can_be_taken_back(tmp_path: Path) -> None:
+    ports, old, new = linked_vault(tmp_path)
+    before = (tmp_path / new).read_bytes()
+    rename(ports, tmp_path, old, "notes/Butter.md")
+    follow_moves(ports)
+    event = ports.index.events.read()[-1]
+    undo(ports, event.id)
+    assert (tmp_path / new).read_bytes() == before
+
+
+def machine_link(ports: VaultPorts, source: str, target: str) -> None:
+    """A link as the memory process writes it, also where another one of this text is there."""
+    summary = ports.index.notes.summary(target)
+    assert summary is not None
+    text = format_link(shortest_target(target, ports.index.names))
+    record = LinkRecord(summary.key, target, text, "related", 0.9, "alike")
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(source))
+        event = new_event(ports, "link", links=(record,))
+        links = list(dict.fromkeys([*draft.note.links, text]))
+        if not draft.change({"links": links}, event):
+            draft.events.append(replace(event, note=draft.note.id or "", path=source))
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [source])
+
+
+def two_targets_of_one_name(root: Path) -> tuple[VaultPorts, str]:
+    """A note whose first target was renamed, and a second one came by the first one's name."""
+    ports, old, new = linked_vault(root)
+    rename(ports, root, old, "notes/Butter.md")
+    assert add(ports, NewNote("Another text.", title="Lamination")) == old
+    machine_link(ports, new, old)
+    assert links_of(ports, new) == ("[[Lamination]]",)
+    return ports, new
+
+
+def test_a_link_that_leads_to_another_note_by_now_is_not_taken_from_it(tmp_path: Path) -> None:
+    ports, new = two_targets_of_one_name(tmp_path)
+    assert follow_moves(ports) == [new]
+    assert links_of(ports, new) == ("[[Lamination]]", "[[Butter]]")
+    assert follow_moves(ports) == []
+
+
+def test_two_targets_of_one_name_are_both_followed(tmp_path: Path) -> None:
+    ports, new = two_targets_of_one_name(tmp_path)
+    rename(ports, tmp_path, "notes/Lamination.md", "notes/Layers.md")
+    assert follow_moves(ports) == [new]
+    assert set(links_of(ports, new)) == {"[[Butter]]", "[[Layers]]"}
+    assert follow_moves(ports) == []

@@ -1,0 +1,285 @@
+"""In review, what would change in older notes waits for a person, and only that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.edit import FieldEdits, update
+from amem_cli.editing.review import Decisions, Waiting, accept, chosen, reject, waiting
+from amem_cli.editing.undo import undo
+from amem_cli.errors import NotFoundError, Problem, UsageError
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.journal.ownership import ownership
+from amem_cli.memory.outcome import Outcome
+from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import Note
+from tests.fakes.encoder import FakeEncoder
+from tests.fakes.language_model import ScriptedModel
+from tests.memory.test_evolve import CHANGE, NEW, add_old, linking
+from tests.vaults import open_vault
+
+
+def propose(ports: VaultPorts, title: str = "Torn dough") -> Outcome:
+    """Add a note because of which the old one would change."""
+    path = add(ports, NewNote(NEW, title=title))
+    synchronise(ports)
+    encoder = FakeEncoder()
+    embed_missing(ports, encoder)
+    model = ScriptedModel([linking(change=CHANGE)])
+    settings = ProcessSettings(trusted=True, review=True)
+    return MemoryProcess(ports, encoder, model, settings).run(path, asked=True)
+
+
+def read(ports: VaultPorts, path: str) -> Note:
+    return parse_note(path, ports.vault.read(path).raw, ports.names)
+
+
+def test_older_notes_wait_and_the_new_one_is_done(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    before = (tmp_path / old).read_bytes()
+    outcome = propose(ports)
+    assert (tmp_path / old).read_bytes() == before
+    assert outcome.evolved == ()
+    assert outcome.metadata.context and outcome.links
+    fields = {each.proposal.change.field: each for each in waiting(ports)}
+    assert set(fields) == {"keywords", "tags", "context"}
+    assert fields["context"].path == old
+    assert fields["context"].because == "Torn dough"
+    assert fields["context"].proposal.reason == CHANGE["why"]
+
+
+def test_proposals_survive_a_restart_and_the_loss_of_the_index(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    propose(ports)
+    ports.index.close()
+    for part in (tmp_path / ".amem").glob("index.db*"):
+        part.unlink()
+    again = open_vault(tmp_path)
+    synchronise(again)
+    assert len(waiting(again)) == 3
+
+
+def test_what_is_accepted_is_done_with_its_reason_and_can_be_undone(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    before = (tmp_path / old).read_bytes()
+    propose(ports)
+    decisions = accept(ports, waiting(ports))
+    assert len(decisions.accepted) == 3
+    assert waiting(ports) == []
+    note = read(ports, old)
+    assert note.context == CHANGE["context"]
+    assert "fridge" in note.keywords
+    events = [event for event in ports.index.events.read(note.id) if event.kind == "evolve"]
+    assert {event.review for event in events} == {"accepted"}
+    assert {event.reason for event in events} == {CHANGE["why"]}
+    assert ownership(ports.index.events.read(note.id)).may_replace_context(note.context)
+    process = next(event for event in ports.index.events.read() if event.kind == "process")
+    undo(ports, process.id)
+    assert (tmp_path / old).read_bytes() == before
+
+
+def test_what_is_turned_down_is_not_proposed_again(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    before = (tmp_path / old).read_bytes()
+    propose(ports)
+    reject(ports, waiting(ports))
+    assert waiting(ports) == []
+    assert (tmp_path / old).read_bytes() == before
+    assert propose(ports, "Torn dough again").proposed == ()
+
+
+def test_an_edited_proposal_is_the_persons(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    one = next(each for each in waiting(ports) if each.proposal.change.field == "context")
+    with pytest.raises(UsageError):
+        accept(ports, [one], edited={one.proposal.id: "[[a link]]"})
+    accept(ports, [one], edited={one.proposal.id: "Butter at 14 degrees; colder tears."})
+    note = read(ports, old)
+    assert note.context == "Butter at 14 degrees; colder tears."
+    assert not ownership(ports.index.events.read(note.id)).may_replace_context(note.context)
+
+
+def test_a_proposal_for_a_field_that_a_person_wrote_since_is_dropped(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    summary = ports.index.notes.summary(old)
+    assert summary is not None
+    update(ports, summary, FieldEdits(context="My own sentence."))
+    decisions = accept(ports, waiting(ports))
+    assert [each.outdated for each in decisions.outdated] == ["you wrote its context since"]
+    assert len(decisions.accepted) == 2
+    assert read(ports, old).context == "My own sentence."
+    assert waiting(ports) == []
+
+
+def test_what_a_person_added_to_a_list_since_stays(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    summary = ports.index.notes.summary(old)
+    assert summary is not None
+    update(ports, summary, FieldEdits(add_keywords=["my own"]))
+    accept(ports, waiting(ports))
+    assert {"my own", "fridge"} <= set(read(ports, old).keywords)
+
+
+def test_a_proposal_follows_its_note_and_goes_with_it(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    (tmp_path / old).rename(tmp_path / "notes/Laminating.md")
+    synchronise(ports)
+    assert {each.path for each in waiting(ports)} == {"notes/Laminating.md"}
+    (tmp_path / "notes/Laminating.md").unlink()
+    synchronise(ports)
+    decisions = accept(ports, waiting(ports))
+    assert {each.outdated for each in decisions.outdated} == {"the note is gone"}
+    assert waiting(ports) == []
+
+
+def test_proposals_are_named_by_the_beginning_of_their_ids(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    propose(ports)
+    one = waiting(ports)[0]
+    assert chosen(ports, [one.proposal.id]) == [one]
+    with pytest.raises(NotFoundError, match="more than one"):
+        chosen(ports, [one.proposal.id[:4]])
+    with pytest.raises(NotFoundError):
+        chosen(ports, ["nothing"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("links", ["[[Home]]"]),
+        ("id", "20200101000000"),
+        ("context", "---\nid: x\n---"),
+        ("context", ["a list"]),
+        ("tags", ["#"]),
+        ("keywords", ["x" * 5000]),
+        ("keywords", [7]),
+    ],
+)
+def test_a_forged_proposal_changes_nothing(tmp_path: Path, field: str, value: object) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    before = (tmp_path / old).read_bytes()
+    for path in (tmp_path / ".amem/review").iterdir():
+        record = json.loads(path.read_text(encoding="utf-8"))
+        empty: object = [] if field != "context" else ""
+        record["change"] = {"field": field, "before": empty, "after": value}
+        path.write_text(json.dumps(record), encoding="utf-8")
+    problems: list[Problem] = []
+    decisions = accept(ports, waiting(ports, problems=problems))
+    assert decisions.accepted == ()
+    assert problems or decisions.outdated
+    assert (tmp_path / old).read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{", b"[" * 100_000, b"{}", b"null"])
+def test_an_unreadable_proposal_is_told_and_stops_nothing(tmp_path: Path, content: bytes) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    propose(ports)
+    (tmp_path / ".amem/review/000.json").write_bytes(content)
+    problems: list[Problem] = []
+    assert len(waiting(ports, problems=problems)) == 3
+    assert [problem.path for problem in problems] == [".amem/review/000.json"]
+
+
+def of_field(ports: VaultPorts, name: str) -> Waiting:
+    return next(each for each in waiting(ports) if each.proposal.change.field == name)
+
+
+def test_what_was_typed_while_a_proposal_was_edited_stays_and_it_waits(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    shown = of_field(ports, "keywords")
+    summary = ports.index.notes.summary(old)
+    assert summary is not None
+    update(ports, summary, FieldEdits(add_keywords=["typed meanwhile"]))
+    decisions = accept(ports, [shown], edited={shown.proposal.id: ["fridge", "my own"]})
+    assert [each.message for each in decisions.problems] == ["keywords changed while you edited"]
+    assert read(ports, old).keywords == ("typed meanwhile",)
+    assert len(waiting(ports)) == 3
+
+
+def test_proposals_wait_while_their_note_is_in_the_middle_of_a_merge(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    before = (tmp_path / old).read_bytes()
+    torn = before.replace(b"---\n", b"---\n<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> b\n", 1)
+    (tmp_path / old).write_bytes(torn)
+    synchronise(ports)
+    decisions = accept(ports, waiting(ports))
+    assert (decisions.accepted, decisions.outdated) == ((), ())
+    assert "merge conflict" in decisions.problems[0].message
+    assert (tmp_path / old).read_bytes() == torn
+    (tmp_path / old).write_bytes(before)
+    synchronise(ports)
+    assert len(accept(ports, waiting(ports)).accepted) == 3
+
+
+def test_a_note_renamed_while_its_proposals_are_shown_keeps_them(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    shown = waiting(ports)
+    (tmp_path / old).rename(tmp_path / "notes/Elsewhere.md")
+    decisions = accept(ports, shown)
+    assert (decisions.accepted, decisions.outdated) == ((), ())
+    assert decisions.problems
+    synchronise(ports)
+    assert len(accept(ports, waiting(ports)).accepted) == 3
+
+
+def test_what_was_decided_elsewhere_is_not_decided_again(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    propose(ports)
+    shown = waiting(ports)
+    accept(ports, shown)
+    count = len(ports.index.events.read())
+    assert accept(ports, shown) == reject(ports, shown) == Decisions()
+    assert len(ports.index.events.read()) == count
+
+
+def test_what_is_turned_down_stays_so_when_the_rest_of_the_list_changes(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    reject(ports, waiting(ports))
+    summary = ports.index.notes.summary(old)
+    assert summary is not None
+    update(ports, summary, FieldEdits(add_keywords=["my own"]))
+    assert propose(ports, "Torn dough again").proposed == ()
+
+
+def test_a_proposal_is_for_no_note_whose_id_only_begins_alike(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    propose(ports)
+    note_id = read(ports, old).id
+    (tmp_path / old).unlink()
+    text = f'---\nid: "{note_id}-2"\n---\nAnother.\n'
+    (tmp_path / "other.md").write_text(text, encoding="utf-8")
+    synchronise(ports)
+    assert {each.outdated for each in waiting(ports)} == {"the note is gone"}

@@ -1,0 +1,584 @@
+"""Notes of other programs come in whole, once, and overwrite nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amem_cli.errors import AmemError, SettingsError, UsageError
+from amem_cli.exchange.attachments import VaultAttachments
+from amem_cli.exchange.import_notes import ImportReport, import_notes
+from amem_cli.exchange.open_source import open_source
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.sync import synchronise
+from amem_cli.markdown.links import find_links
+from amem_cli.notes.codec import body_bytes, parse_note
+from amem_cli.notes.names import resolve
+from tests.vaults import open_vault, tree_hashes, write_note
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "vault"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture
+def ports(root: Path) -> VaultPorts:
+    return open_vault(root)
+
+
+def bring_in(ports: VaultPorts, source: Path, **options: Any) -> ImportReport:
+    """Import a source into the vault behind the ports."""
+    root: Path = ports.vault.root  # type: ignore[attr-defined]
+    kind = options.pop("kind", None)
+    opened = open_source(source, kind, root)
+    return import_notes(ports, opened, VaultAttachments(root), **options)
+
+
+def text_of(root: Path, path: str) -> str:
+    return (root / path).read_bytes().decode("utf-8")
+
+
+def links_of(ports: VaultPorts, path: str) -> list[str | None]:
+    """Where the links in a note's text lead."""
+    text = body_bytes(ports.vault.read(path).raw).decode("utf-8")
+    return [resolve(link.target, path, ports.index.names) for link in find_links(text)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "count"),
+    [
+        ("obsidian", "obsidian", 7),
+        ("logseq", "logseq", 4),
+        ("zk", "zk", 3),
+        ("basic-memory", "basic-memory", 4),
+        ("chroma-1.5.9", "chroma", 5),
+        ("chroma-0.5.23", "chroma", 5),
+        ("mem0.json", "mem0", 2),
+        ("amem.json", "amem", 2),
+    ],
+)
+def test_every_kind_is_recognised_and_comes_in_once(
+    ports: VaultPorts, root: Path, name: str, kind: str, count: int
+) -> None:
+    before = tree_hashes(DATA / name) if (DATA / name).is_dir() else {}
+    planned = bring_in(ports, DATA / name, dry_run=True)
+    assert tree_hashes(root) == {}
+    report = bring_in(ports, DATA / name)
+    assert (report.kind, len(report.made)) == (kind, count)
+    assert [note.path for note in report.made] == [note.path for note in planned.made]
+    after = tree_hashes(root)
+    again = bring_in(ports, DATA / name)
+    assert (len(again.made), again.skipped) == (0, count)
+    assert tree_hashes(root) == after
+    assert before == (tree_hashes(DATA / name) if before else {})
+
+
+def test_obsidian_notes_keep_every_byte_of_their_text_and_properties(
+    ports: VaultPorts, root: Path
+) -> None:
+    report = bring_in(ports, DATA / "obsidian", folder="")
+    for note in report.made:
+        source = (DATA / "obsidian" / note.place).read_bytes()
+        here = (root / note.path).read_bytes()
+        assert note.path == note.place
+        assert body_bytes(here) == body_bytes(source)
+    bread = text_of(root, "Bread.md")
+    assert "rating: 4.50\nwhen: 12:30\ncreated: 2024-05-06\n" in bread
+    assert not (root / ".trash").exists() and not (root / ".obsidian").exists()
+    assert report.files == (("pictures/crumb.png", "pictures/crumb.png"),)
+    assert report.unresolved == (("Starter.md", "No such note"),)
+
+
+def test_a_name_that_the_vault_has_gets_a_number_and_links_follow(
+    ports: VaultPorts, root: Path
+) -> None:
+    write_note(root, "mine/Starter.md", "My own, see [[Starter]].\n")
+    synchronise(ports)
+    report = bring_in(ports, DATA / "obsidian", folder="old")
+    assert "old/Starter 2.md" in report.paths
+    assert links_of(ports, "mine/Starter.md") == ["mine/Starter.md"]
+    assert "old/Starter 2.md" in links_of(ports, "old/Bread.md")
+    assert "mine/Starter.md" not in links_of(ports, "old/Bread.md")
+    assert "[[Starter 2|Starter]]" in text_of(root, "old/Bread.md")
+
+
+def test_twins_in_several_folders_keep_their_names_and_their_links(ports: VaultPorts) -> None:
+    bring_in(ports, DATA / "obsidian", folder="x")
+    assert links_of(ports, "x/Ovens/Index.md") == ["x/Index.md", "x/Index.md"]
+    assert links_of(ports, "x/Index.md") == ["x/Bread.md", "x/Ovens/Index.md"]
+
+
+def test_a_logseq_graph_becomes_notes_with_valid_links(ports: VaultPorts, root: Path) -> None:
+    report = bring_in(ports, DATA / "logseq", folder="")
+    tea = parse_note("pages/Tea.md", (root / "pages/Tea.md").read_bytes())
+    assert tea.tags == ("drinks", "plants")
+    assert tea.aliases == ("chai", "hot drink")
+    assert 'origin: "[[Yunnan]]"' in text_of(root, "pages/Tea.md")
+    assert "leaves. ^65e2f3a0-1111-4222-8333-444455556666\n  collapsed:: true" in tea.body
+    water = text_of(root, "pages/brewing/water.md")
+    assert "as [[Tea#^65e2f3a0-1111-4222-8333-444455556666]] says" in water
+    assert "- ![[Tea]]\n" in water and "|that block]]" in water
+    assert "`((65e2f3a0-1111-4222-8333-444455556666))` is code" in water
+    assert links_of(ports, "pages/brewing/time.md") == ["journals/2024-03-02.md"]
+    assert set(links_of(ports, "pages/brewing/water.md")) == {"pages/Tea.md"}
+    assert [problem.path for problem in report.refused] == ["pages/notes.org"]
+    assert (root / "assets/leaf.png").is_file()
+    assert text_of(root, "journals/2024-03-02.md").startswith('---\nid: "20240302000000"\n')
+
+
+def test_a_zk_notebook_keeps_its_tags_and_links_by_id(ports: VaultPorts, root: Path) -> None:
+    bring_in(ports, DATA / "zk", folder="")
+    owls = parse_note("8k2p-owls.md", (root / "8k2p-owls.md").read_bytes())
+    assert (owls.tags, owls.keywords) == (("birds", "hunting"), ("birds", "night"))
+    assert owls.created == "2023-11-05T21:30:00"
+    assert links_of(ports, "8k2p-owls.md") == ["x93q-hearing.md", "x93q-hearing.md"]
+    assert links_of(ports, "sub/m4te-mice.md") == ["8k2p-owls.md"]
+    assert parse_note("x", (root / "sub/m4te-mice.md").read_bytes()).tags == ()
+    assert parse_note("x", (root / "x93q-hearing.md").read_bytes()).tags == ("night-vision",)
+
+
+def test_relations_of_basic_memory_are_the_persons_with_their_reasons(
+    ports: VaultPorts, root: Path
+) -> None:
+    bring_in(ports, DATA / "basic-memory", folder="")
+    records = {
+        record.path: (record.relation, record.reason, record.by)
+        for (source, _), record in ports.index.link_history.records().items()
+        if source == "projects/Water Plan.md"
+    }
+    assert records == {
+        "Garden.md": ("part_of", "", "person"),
+        "projects/Old Plan.md": ("supersedes", "it wasted water", "person"),
+        "people/A Neighbour.md": ("related", "inspired by: over the fence", "person"),
+    }
+    assert "- inspired_by [[A Neighbour|people/a-neighbour]]" in text_of(
+        root, "projects/Water Plan.md"
+    )
+
+
+@pytest.mark.parametrize("release", ["1.5.9", "0.5.23"])
+def test_a_collection_of_a_mem_becomes_linked_notes(
+    ports: VaultPorts, root: Path, release: str
+) -> None:
+    report = bring_in(ports, DATA / f"chroma-{release}")
+    notes = {
+        note.id: parse_note(note.path, (root / note.path).read_bytes()) for note in report.made
+    }
+    ids = [f"0b1c2d3e-0000-4000-8000-00000000000{number}" for number in range(1, 6)]
+    assert list(notes) == ids
+    bees = notes[ids[0]]
+    assert bees.body == "Bees find their way home by the sun.\nEven behind clouds.\n"
+    assert bees.keywords == ("bees", "sun compass")
+    assert bees.tags == ("animals", "navigation-skills")
+    assert (bees.context, bees.created) == ("How bees navigate.", "2025-03-02T15:00:00")
+    assert bees.links == ("[[Polarised light tells where the sun stands]]",)
+    assert notes[ids[1]].context == ""
+    assert notes[ids[2]].tags == ("中文",)
+    assert notes[ids[2]].links == ("[[Bees find their way home by the sun]]",)
+    assert [target for _, target in report.unresolved] == ["no-such-id"]
+    assert list((root / "notes").glob("*Soon*")) == []
+
+
+def test_memories_of_mem0_keep_ids_dates_and_metadata(ports: VaultPorts, root: Path) -> None:
+    report = bring_in(ports, DATA / "mem0.json")
+    tea = text_of(root, "notes/Likes green tea.md")
+    assert 'id: "1f0c0001-0000-4000-8000-000000000001"' in tea
+    assert "tags:\n  - food-preferences\n" in tea and "user_id: alex\n" in tea
+    assert "topics:\n  - tea\n  - drinks\n" in tea and "theirs" not in tea
+    assert [(each.line, each.message) for each in report.refused] == [
+        (3, "no “memory”"),
+        (4, "not a JSON object"),
+        (0, "1 relations between entities are no memories and are not taken"),
+    ]
+
+
+def test_the_history_of_mem0_gives_the_last_text_of_what_is_remembered(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    import apsw
+
+    db = apsw.Connection(str(tmp_path / "history.db"))
+    db.execute(
+        "CREATE TABLE history(id TEXT PRIMARY KEY, memory_id TEXT, old_memory TEXT,"
+        " new_memory TEXT, event TEXT, created_at DATETIME, updated_at DATETIME,"
+        " is_deleted INTEGER, actor_id TEXT, role TEXT)"
+    )
+    for row in [
+        ("1", "m1", None, "Likes tea", "ADD", "2025-01-01T10:00:00", None, 0, None, "user"),
+        ("2", "m2", None, "Soon gone", "ADD", "2025-01-01T11:00:00", None, 0, None, None),
+        ("3", "m1", "Likes tea", "Loves tea", "UPDATE", "2025-01-02T10:00:00", None, 0, None, None),
+        ("4", "m2", "Soon gone", None, "DELETE", "2025-01-03T10:00:00", None, 1, None, None),
+    ]:
+        db.execute(f"INSERT INTO history VALUES({','.join('?' * 10)})", row)
+    db.close()
+    report = bring_in(ports, tmp_path / "history.db")
+    assert report.paths == ("notes/Loves tea.md",)
+    note = parse_note("x.md", (root / "notes/Loves tea.md").read_bytes())
+    assert (note.id, note.created) == ("m1", "2025-01-01T10:00:00")
+
+
+def test_a_note_that_changed_in_its_source_is_told_of_and_not_doubled(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    write_note(source, "One.md", "The first.\n")
+    write_note(source, "Two.md", "The second.\n")
+    bring_in(ports, source)
+    after = tree_hashes(root)
+    write_note(source, "One.md", "The first, changed.\n")
+    (source / "Two.md").rename(source / "Renamed.md")
+    write_note(source, "Three.md", "The third.\n")
+    report = bring_in(ports, source)
+    assert report.paths == ("notes/Three.md",)
+    decisions = {note.place: (note.decision, note.path) for note in report.there}
+    assert decisions == {
+        "One.md": ("changed", "notes/One.md"),
+        "Renamed.md": ("there", "notes/Two.md"),
+    }
+    assert {path: tree_hashes(root)[path] for path in after} == after
+
+
+def test_a_note_is_known_again_where_it_was_renamed_or_removed_here(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    write_note(source, "One.md", "The first.\n")
+    write_note(source, "Two.md", "The second.\n")
+    bring_in(ports, source)
+    (root / "notes/One.md").rename(root / "Elsewhere.md")
+    (root / "notes/Two.md").unlink()
+    synchronise(ports)
+    report = bring_in(ports, source)
+    assert report.made == ()
+    assert [(note.path, note.reason) for note in report.there] == [
+        ("Elsewhere.md", "is in the vault as Elsewhere.md"),
+        ("", "was imported as notes/Two.md, which is no longer there"),
+    ]
+
+
+def test_notes_that_one_template_made_are_not_taken_for_one_that_was_renamed(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    day = "## Plans for today\n\n## What happened, and what I think of it now\n\n## Tomorrow\n"
+    write_note(tmp_path / "old", "2026-01-01.md", day)
+    write_note(tmp_path / "old", "Ideas.md", "")
+    bring_in(ports, tmp_path / "old")
+    write_note(tmp_path / "new", "2026-01-02.md", day)
+    write_note(tmp_path / "new", "Inbox.md", "")
+    write_note(tmp_path / "new", "See.md", "[[2026-01-02]] [[Inbox]]\n")
+    assert len(bring_in(ports, tmp_path / "new").made) == 3
+    assert links_of(ports, "notes/See.md") == ["notes/2026-01-02.md", "notes/Inbox.md"]
+
+
+def test_lines_of_this_program_and_of_others_never_get_one_place(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    lines = [{"content": "Ours.", "path": "notes/A.md"}, {"content": "Theirs.", "title": "A"}]
+    (tmp_path / "l.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    report = bring_in(ports, tmp_path / "l.jsonl")
+    assert report.refused == ()
+    assert report.paths == ("notes/A.md", "notes/A 2.md")
+    assert not (root / ".trash").exists()
+
+
+def test_a_folder_keeps_its_name_beside_one_elsewhere_that_differs_in_case(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    for path in ("notes/Notes/A.md", "notes/B.md", "Ideas/C.md", "ideas/D.md"):
+        write_note(tmp_path / "old", path, f"{path}\n")
+    assert bring_in(ports, tmp_path / "old", folder="").paths == (
+        "Ideas/C.md",
+        "Ideas/D.md",
+        "notes/B.md",
+        "notes/Notes/A.md",
+    )
+
+
+def test_a_picture_is_shown_where_the_vault_has_another_of_its_name(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    (root / "pic.png").write_bytes(b"ours")
+    source = tmp_path / "old"
+    write_note(source, "A.md", "![[pic.png]] ![[own.png]] ![p](pics/pic.png)\n")
+    (source / "pics").mkdir()
+    (source / "pics" / "pic.png").write_bytes(b"theirs")
+    (source / "pics" / "own.png").write_bytes(b"own")
+    bring_in(ports, source)
+    assert text_of(root, "notes/A.md").endswith(
+        "![[notes/pics/pic.png]] ![[own.png]] ![p](pics/pic.png)\n"
+    )
+
+
+def test_a_note_with_the_id_of_one_that_is_here_and_another_text_is_told_as_changed(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "A.md", "---\nid: a1\n---\nMine.\n")
+    write_note(root, "B.md", "---\nid: b1\ntags: [x]\n---\nOurs.\n")
+    synchronise(ports)
+    write_note(tmp_path / "old", "A.md", "---\nid: a1\n---\nMine, and longer.\n")
+    write_note(tmp_path / "old", "B.md", "---\nid: b1\n---\nOurs.\n")
+    report = bring_in(ports, tmp_path / "old")
+    assert [(note.path, note.decision) for note in report.there] == [
+        ("A.md", "changed"),
+        ("B.md", "there"),
+    ]
+
+
+def test_a_private_memory_stays_private(ports: VaultPorts, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text(
+        json.dumps(
+            [
+                {"id": "1", "memory": "A secret.", "metadata": {"private": True}},
+                {"id": "2", "memory": "No secret.", "metadata": {"private": False}},
+            ]
+        ),
+        encoding="utf-8",
+    )
+    paths = bring_in(ports, tmp_path / "m.json", kind="mem0").paths
+    assert [parse_note(path, ports.vault.read(path).raw).private for path in paths] == [True, False]
+
+
+SAME = "Dough that rests in the cold overnight tastes better and is easier to shape.\n"
+
+
+def test_a_text_that_is_here_is_told_and_left_out_where_that_is_wanted(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "mine/Rest.md", f"---\nid: r1\n---\n# Rest\n\n{SAME}")
+    synchronise(ports)
+    source = tmp_path / "old"
+    write_note(source, "Cold dough.md", f"---\ntags: [x]\n---\r\n{SAME}\n")
+    write_note(
+        source,
+        "New.md",
+        "A text that nobody has written down anywhere before, see [[Cold dough]].\n",
+    )
+    write_note(
+        source,
+        "New 2.md",
+        "A text that nobody has written down anywhere before, see [[Cold dough]].\n",
+    )
+    left_out = bring_in(ports, source, unless_known=True, dry_run=True)
+    assert [(note.place, note.path) for note in left_out.there] == [
+        ("Cold dough.md", "mine/Rest.md"),
+        ("New.md", "notes/New 2.md"),
+    ]
+    report = bring_in(ports, source, folder="all")
+    assert [(note.path, note.same_text) for note in report.duplicates] == [
+        ("all/Cold dough.md", "mine/Rest.md"),
+        ("all/New.md", "all/New 2.md"),
+    ]
+    again = bring_in(ports, source, folder="all", unless_known=True)
+    assert (again.made, again.duplicates, again.skipped) == ((), (), 3)
+
+
+def test_links_to_a_note_that_is_left_out_lead_to_the_one_that_has_its_text(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    write_note(root, "mine/Rest.md", SAME)
+    synchronise(ports)
+    source = tmp_path / "old"
+    write_note(source, "Cold dough.md", SAME)
+    write_note(source, "Bread.md", "See [[Cold dough#Why]] for it.\n")
+    report = bring_in(ports, source, unless_known=True)
+    assert report.paths == ("notes/Bread.md",)
+    assert links_of(ports, "notes/Bread.md") == ["mine/Rest.md"]
+    assert "[[Rest#Why|Cold dough > Why]]" in text_of(root, "notes/Bread.md")
+
+
+def test_what_is_imported_is_the_persons(ports: VaultPorts) -> None:
+    from amem_cli.index.draft import owned_by_machine
+
+    report = bring_in(ports, DATA / "amem.json")
+    for note in report.made:
+        owned = owned_by_machine(ports.index, note.id)
+        assert not owned.keywords and not owned.tags and owned.context is None
+        assert all(record.by == "person" for record in owned.links.values())
+        assert {event.by for event in ports.index.events.read(note.id)} == {"person"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX names and links")
+def test_a_hostile_folder_is_bounded_and_reported(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    write_note(tmp_path, "secret.md", "Outside.\n")
+    write_note(source, "good.md", "Good, see [[../../secret]] and ![[../secret.png]].\n")
+    write_note(source, "Good.md", "Its twin in another case.\n")
+    write_note(source, "bomb.md", "---\na: &a [x,x]\nb: [*a,*a]\n---\nText.\n")
+    write_note(source, "deep.md", "---\na: " + "[" * 30_000 + "\n---\nText.\n")
+    write_note(source, "CON.md", "A name of Windows.\n")
+    write_note(source, "a\\b.md", "Backslash.\n")
+    (source / "latin.md").write_bytes(b"caf\xe9 [[good]]\n")
+    (source / "link.md").symlink_to(tmp_path / "secret.md")
+    (source / "out").symlink_to(tmp_path)
+    os.mkfifo(source / "pipe.md")
+    with (source / "huge.md").open("wb") as stream:
+        stream.truncate(100 * 1024 * 1024)
+    (source / os.fsdecode(b"\xff.md")).write_text("Odd name.\n")
+    write_note(source, "n (conflicted copy 2024).md", "Conflict.\n")
+    report = bring_in(ports, source)
+    told = {problem.path: problem.message for problem in report.refused}
+    assert told["link.md"] == "is a symbolic link and was left out"
+    assert told["pipe.md"] == "is not a regular file and was left out"
+    assert told["huge.md"] == "is larger than a note can be (2 MiB)"
+    assert "a\\b.md" in told and "out" in told and "n (conflicted copy 2024).md" in told
+    assert len(told) == 7
+    made = {note.place: note.path for note in report.made}
+    assert set(made) == {"good.md", "Good.md", "bomb.md", "deep.md", "CON.md", "latin.md"}
+    assert len({path.casefold() for path in made.values()}) == len(made)
+    assert (root / made["latin.md"]).read_bytes() == b"caf\xe9 [[good]]\n"
+    assert (root / made["bomb.md"]).read_bytes() == (source / "bomb.md").read_bytes()
+    assert {path.name for path in root.iterdir()} == {".amem", "notes"}
+    assert "Outside." not in "".join(
+        path.read_text(errors="replace") for path in root.rglob("*.md")
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="named pipes")
+def test_a_pipe_is_not_waited_for(ports: VaultPorts, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(SettingsError, match="not a regular file"):
+        bring_in(ports, tmp_path / "pipe.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("chroma.sqlite3", b"SQLite format 3\0" + b"\xff" * 5000),
+        ("memories.pkl", b"\x80\x04\x95"),
+        ("deep.json", b"[" * 200_000),
+        ("text.json", b"\xff\xfe"),
+        ("broken.json", b'{"a": \n 1,,}'),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_one_error(
+    ports: VaultPorts, tmp_path: Path, name: str, content: bytes
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(SettingsError):
+        bring_in(ports, path, kind="amem" if name.endswith(".json") else None)
+
+
+def test_a_database_with_views_and_triggers_runs_none_of_them(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    import apsw
+
+    shutil.copytree(DATA / "chroma-1.5.9", tmp_path / "db")
+    db = apsw.Connection(str(tmp_path / "db/chroma.sqlite3"))
+    db.execute("DROP TABLE embedding_metadata")
+    db.execute("CREATE VIEW embedding_metadata AS SELECT 1 AS id")
+    db.close()
+    with pytest.raises(SettingsError, match="no table embedding_metadata"):
+        bring_in(ports, tmp_path / "db")
+
+
+def test_a_database_with_text_that_is_none_gives_what_can_be_read(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    import apsw
+
+    place = tmp_path / "chroma.sqlite3"
+    shutil.copyfile(DATA / "chroma-1.5.9" / "chroma.sqlite3", place)
+    with contextlib.closing(apsw.Connection(str(place))) as db:
+        db.execute(
+            "UPDATE embedding_metadata SET string_value = CAST(x'ff41' AS TEXT)"
+            " WHERE key IN ('chroma:document', 'content') AND id = 1"
+        )
+        db.execute("INSERT INTO embedding_metadata(id, key) VALUES(2, CAST(x'ff' AS TEXT))")
+    report = bring_in(ports, place)
+    assert (len(report.made), [problem.message for problem in report.refused]) == (
+        4,
+        ["no “content”"],
+    )
+
+
+def test_a_database_in_use_is_read_with_what_is_not_yet_in_its_main_file(
+    ports: VaultPorts, tmp_path: Path
+) -> None:
+    import apsw
+
+    shutil.copytree(DATA / "chroma-1.5.9", tmp_path / "db")
+    db = apsw.Connection(str(tmp_path / "db/chroma.sqlite3"))
+    db.pragma("journal_mode", "wal")
+    db.execute(
+        "UPDATE embedding_metadata SET string_value = 'Newer.' WHERE key = 'chroma:document'"
+        " AND id = 1"
+    )
+    report = bring_in(ports, tmp_path / "db")
+    db.close()
+    assert report.made[0].path == "notes/Newer.md"
+
+
+def test_the_vault_is_not_imported_into_itself(ports: VaultPorts, root: Path) -> None:
+    write_note(root, "sub/a.md", "A.\n")
+    with pytest.raises(UsageError):
+        bring_in(ports, root / "sub")
+    report = bring_in(ports, root.parent, dry_run=True)
+    assert report.made == ()
+
+
+@pytest.mark.parametrize("folder", ["../out", "/etc", ".hidden", "a/../b", "a\\b"])
+def test_a_folder_outside_is_refused(ports: VaultPorts, folder: str) -> None:
+    with pytest.raises(UsageError):
+        bring_in(ports, DATA / "amem.json", folder=folder)
+
+
+def test_a_file_of_the_vault_is_never_replaced_by_one_of_the_source(
+    ports: VaultPorts, root: Path
+) -> None:
+    (root / "pictures").mkdir()
+    (root / "pictures/crumb.png").write_bytes(b"mine")
+    report = bring_in(ports, DATA / "obsidian", folder="")
+    assert (root / "pictures/crumb.png").read_bytes() == b"mine"
+    assert report.files == (("pictures/crumb.png", "pictures/crumb 2.png"),)
+    assert "![[pictures/crumb 2.png|200]]" in text_of(root, "Bread.md")
+    assert "![crumb](../pictures/crumb%202.png)" in text_of(root, "Ovens/Steam.md")
+
+
+def test_many_notes_come_in_and_a_stopped_import_goes_on(
+    ports: VaultPorts, root: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    for number in range(100):
+        write_note(source, f"{number:03}.md", f"See [[{(number + 1) % 100:03}]].\n")
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bring_in(ports, source, progress=stop)
+    made = len(list((root / "notes").glob("*.md")))
+    assert 0 < made < 100
+    report = bring_in(ports, source)
+    assert (len(report.made), report.skipped) == (100 - made, made)
+    assert all(None not in links_of(ports, f"notes/{number:03}.md") for number in range(100))
+
+
+def test_lines_of_json_may_be_a_dump_of_a_mem(ports: VaultPorts, tmp_path: Path) -> None:
+    path = tmp_path / "notes.json"
+    path.write_text(
+        json.dumps({"x1": {"content": "A.", "links": "['x2']"}, "x2": {"content": "B."}})
+    )
+    report = bring_in(ports, path)
+    assert report.kind == "amem"
+    assert [note.id for note in report.made] == ["x1", "x2"]
+
+
+def test_errors_are_the_programs_own(ports: VaultPorts, tmp_path: Path) -> None:
+    for path, kind in [(tmp_path / "none", None), (tmp_path, "mem0"), (DATA / "zk", "nonsense")]:
+        with pytest.raises(AmemError):
+            bring_in(ports, path, kind=kind)

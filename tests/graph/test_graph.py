@@ -1,0 +1,175 @@
+"""Links resolved to a network, and what is told of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from amem_cli.graph.canvas import grouped_layout
+from amem_cli.graph.clusters import clusters
+from amem_cli.graph.graph import build, distances, neighbourhood, part
+from amem_cli.graph.overview import growth, overview
+from amem_cli.index.records import NoteLink, NoteSummary
+from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.notes.names import NameTable
+
+
+def a_note(
+    path: str,
+    tags: tuple[str, ...] = (),
+    *,
+    keywords: tuple[str, ...] = (),
+    created: str = "",
+) -> NoteSummary:
+    title = path.removesuffix(".md")
+    return NoteSummary(
+        path, f"id-{title}", title, created, "", keywords, tags, "", (), False, "", "", ""
+    )
+
+
+def network(notes: list[NoteSummary], links: list[tuple[str, str, str]], **records: LinkRecord):  # type: ignore[no-untyped-def]
+    names = NameTable((note.path, note.aliases, note.title) for note in notes)
+    found = [(source, NoteLink(target, kind)) for source, target, kind in links]  # type: ignore[arg-type]
+    known = {(record.path, record.target): record for record in records.values()}
+    return build(notes, found, known, names)
+
+
+def test_edges_know_who_made_them_and_why() -> None:
+    record = LinkRecord("id-b", "a.md", "[[b]]", "supports", 0.8, "both on tea")
+    graph = network(
+        [a_note("a.md"), a_note("b.md"), a_note("c.md")],
+        [
+            ("a.md", "b", "property"),
+            ("a.md", "b", "wikilink"),
+            ("a.md", "b", "wikilink"),
+            ("a.md", "gone", "wikilink"),
+            ("a.md", "picture.png", "wikilink"),
+            ("a.md", "a", "wikilink"),
+        ],
+        one=record,
+    )
+    edges = [(edge.kind, edge.by, edge.relation, edge.strength) for edge in graph.edges]
+    assert edges == [("property", "machine", "supports", 0.8), ("wikilink", "person", "", None)]
+    assert [(link.source, link.target) for link in graph.broken] == [("a.md", "gone")]
+    assert graph.orphans() == ["c.md"]
+
+
+def test_clusters_are_named_by_their_common_tag() -> None:
+    notes = [a_note(f"{name}.md", ("tea",) if name in "abc" else ()) for name in "abcxyz"]
+    pairs = [("a", "b"), ("b", "c"), ("a", "c"), ("x", "y"), ("y", "z")]
+    graph = network(notes, [(f"{one}.md", other, "wikilink") for one, other in pairs])
+    assert clusters(graph) == [("#tea", ["a.md", "b.md", "c.md"]), ("y", ["y.md", "x.md", "z.md"])]
+    assert graph.hubs(1) == [("a.md", 2)]
+
+
+def test_a_neighbourhood_holds_each_note_once_at_its_shortest_distance() -> None:
+    notes = [a_note(f"{name}.md") for name in "abcde"]
+    pairs = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "e")]
+    graph = network(notes, [(f"{one}.md", other, "wikilink") for one, other in pairs])
+    tree = neighbourhood(graph, "a.md", 2)
+    assert [child.path for child in tree.children] == ["b.md", "c.md"]
+    assert [child.path for child in tree.children[1].children] == ["d.md"]
+    assert distances(graph, "a.md", 2) == {"a.md": 0, "b.md": 1, "c.md": 1, "d.md": 2}
+
+
+def test_links_in_both_directions_are_one_branch() -> None:
+    record = LinkRecord("id-b", "a.md", "[[b]]", "supports", 0.8, "both on tea")
+    graph = network(
+        [a_note("a.md"), a_note("b.md")],
+        [("b.md", "a", "wikilink"), ("a.md", "b", "wikilink"), ("a.md", "b", "property")],
+        one=record,
+    )
+    branch = neighbourhood(graph, "b.md", 1).children[0]
+    assert branch.mutual and branch.edge is not None
+    assert (branch.edge.source, branch.edge.reason) == ("a.md", "both on tea")
+
+
+def test_where_no_tag_tells_a_cluster_is_named_by_the_words_that_set_it_apart() -> None:
+    fruit = [a_note(f"{name}.md", keywords=("orchard", "harvest")) for name in "abcd"]
+    others = [a_note(f"{name}.md", keywords=("harvest",)) for name in "mnop"]
+    rest = [a_note(f"alone {number}.md", keywords=("harvest",)) for number in range(12)]
+    ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]
+    pairs = ring + [(chr(ord(one) + 12), chr(ord(other) + 12)) for one, other in ring]
+    linked = [(f"{one}.md", other, "wikilink") for one, other in pairs]
+    found = clusters(network([*fruit, *others, *rest], linked))
+    assert sorted(len(cluster.paths) for cluster in found) == [4, 4]
+    names = {cluster.name for cluster in found if "a.md" in cluster.paths}
+    assert names & {"a", "b", "c", "d"}
+    fruit = [a_note(f"{name}.md", keywords=("orchard", "apple press")) for name in "abcd"]
+    found = clusters(network([*fruit, *others, *rest], linked))
+    names = {cluster.name for cluster in found if "a.md" in cluster.paths}
+    assert names == {"apple press, orchard"}
+    assert len({cluster.name for cluster in found}) == 2
+
+
+def test_what_grew_is_counted_without_what_was_taken_back() -> None:
+    now = datetime(2026, 3, 20, 12, tzinfo=timezone.utc)
+    notes = [
+        a_note("old.md", created="2025-01-01T10:00:00"),
+        a_note("new.md", created="2026-03-19T10:00:00"),
+        a_note("ahead.md", created="2027-01-01"),
+        a_note("odd.md", created="long ago"),
+    ]
+
+    def linked(event: str, day: str, by: str, before: list[str], after: list[str]) -> Event:
+        change = Change("links", before, after)
+        return Event(
+            event, f"{day}T10:00:00+00:00", "link", by, "id-old", "old.md", changes=(change,)
+        )
+
+    events = [
+        linked("1", "2026-03-01", "machine", [], ["[[x]]"]),
+        linked("2", "2026-03-18", "machine", ["[[x]]"], ["[[x]]", "[[new]]", "[[y]]"]),
+        linked("3", "2026-03-18", "person", ["[[y]]"], []),
+        linked("4", "2026-03-19", "person", [], ["[[z]]"]),
+    ]
+    found = growth(network(notes, []), events, now)
+    assert found.days == 7
+    assert found.notes == (("new.md", "2026-03-19"),)
+    assert found.links == {"machine": 1, "person": 1}
+    assert found.gaining == (("old.md", 2),)
+    month = growth(network([notes[0]], []), events[:1], now)
+    assert (month.days, month.links) == (30, {"machine": 1, "person": 0})
+    assert growth(network([notes[0]], []), [], now).days == 0
+
+
+def test_the_most_wanted_missing_note_comes_first() -> None:
+    links = [("a.md", "x", "wikilink"), ("a.md", "y", "wikilink"), ("b.md", "y", "wikilink")]
+    seen = overview(
+        network([a_note("a.md"), a_note("b.md")], links),
+        growth(network([], []), [], datetime(2026, 1, 1, tzinfo=timezone.utc)),
+    )
+    assert [(each.target, each.sources) for each in seen.missing] == [
+        ("y", ("a.md", "b.md")),
+        ("x", ("a.md",)),
+    ]
+
+
+def test_every_card_of_a_canvas_lies_in_the_frame_of_its_cluster() -> None:
+    notes = [a_note(f"{number:03}.md") for number in range(60)]
+    links = [(f"{n:03}.md", f"{n // 10 * 10:03}", "wikilink") for n in range(50)]
+    graph = network(notes, links)
+    found = clusters(graph)
+    layout = grouped_layout(graph, found, "loose")
+    assert set(layout.cards) == set(graph.nodes)
+    for cluster in found:
+        frame = layout.frames[cluster.name]
+        for path in cluster.paths:
+            card = layout.cards[path]
+            assert frame.x < card.x and card.x + card.width < frame.x + frame.width
+            assert frame.y < card.y and card.y + card.height < frame.y + frame.height
+    frames = list(layout.frames.values())
+    assert len(frames) == 6
+    for at, one in enumerate(frames):
+        for other in frames[at + 1 :]:
+            across = one.x + one.width <= other.x or other.x + other.width <= one.x
+            down = one.y + one.height <= other.y or other.y + other.height <= one.y
+            assert across or down
+
+
+def test_a_part_holds_the_links_among_its_notes() -> None:
+    graph = network(
+        [a_note("a.md"), a_note("b.md"), a_note("c.md")],
+        [("a.md", "b", "wikilink"), ("b.md", "c", "wikilink"), ("c.md", "gone", "wikilink")],
+    )
+    kept = part(graph, ["a.md", "b.md"])
+    assert (list(kept.nodes), len(kept.edges), kept.broken) == (["a.md", "b.md"], 1, ())

@@ -1,0 +1,245 @@
+"""The index file: what is stored is found, whatever the words; what is broken is set aside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amem_cli.errors import EncoderError, Problem
+from amem_cli.index.full_text import search_terms
+from amem_cli.index.records import KnownFile, NoteLink, NoteRecord
+from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.notes.note import Note
+
+
+def a_record(path: str, body: str = "text", **values: object) -> NoteRecord:
+    stem = path.rsplit("/", 1)[-1].removesuffix(".md")
+    links = values.pop("links_in_text", ())
+    note = Note(path=path, id=None, title=stem, body=body)
+    for name, value in values.items():
+        object.__setattr__(note, name, value)
+    file = KnownFile(len(body), 1, 1, 1, 10, f"sha-{path}-{body}", note.id)
+    return NoteRecord(note, file, f"hash-{body}", "2026-01-01T00:00:00+00:00", links, (body,))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> SqliteIndex:
+    return SqliteIndex(tmp_path / "index.db")
+
+
+def embed(index: SqliteIndex, vectors: dict[str, list[float]], model: str = "test") -> None:
+    index.vectors.use_encoder(model, len(next(iter(vectors.values()))))
+    for job in index.vectors.passages_to_embed():
+        vector = np.array([vectors[job.summary.path]], dtype=np.float32)
+        index.vectors.store([job.passage], vector / np.linalg.norm(vector))
+
+
+def test_a_note_is_found_by_each_of_its_names(index: SqliteIndex) -> None:
+    index.files.store(a_record("notes/Über Tee.md", id="20260101120000", aliases=("Chai",)))
+    index.files.store(a_record("Other.md", id="20260201120000"))
+    for name in (
+        "20260101120000",
+        "notes/Über Tee.md",
+        "Über Tee",
+        "über tee.md",
+        "chai",
+        "202601",
+    ):
+        assert [note.path for note in index.notes.find(name)] == ["notes/Über Tee.md"], name
+    assert index.notes.find("nothing") == []
+    assert index.notes.find("%") == []
+
+
+def test_notes_are_read_a_page_at_a_time(index: SqliteIndex) -> None:
+    for name in ("b", "a", "d", "c", "ü"):
+        index.files.store(a_record(f"{name}.md", private=name == "b"))
+
+    def paths(after: str, limit: int, *, public: bool = False) -> list[str]:
+        return [note.path for note in index.notes.summaries_after(after, limit, public=public)]
+
+    assert paths("", 2) == ["a.md", "b.md"]
+    assert paths("", 2, public=True) == ["a.md", "c.md"]
+    assert paths("c.md", 9) == ["d.md", "ü.md"]
+    assert paths("cc.md", 1) == ["d.md"]
+    assert paths("ü.md", 9) == []
+    plan = index.file.rows(
+        "EXPLAIN QUERY PLAN SELECT path FROM notes WHERE path > ? ORDER BY path LIMIT ?", ("a", 1)
+    )
+    assert not any("SCAN" in str(row) or "TEMP" in str(row) for row in plan)
+
+
+@pytest.mark.parametrize(
+    "query", ["c++", "a-b", '"', "AND", "'", "", "🙂", "(" * 5000, "NEAR(a b)", "x\0y"]
+)
+def test_everyday_queries_raise_nothing(index: SqliteIndex, query: str) -> None:
+    index.files.store(a_record("a.md", "about c++ and a-b AND more"))
+    index.text.keyword_scores(search_terms(query), 10)
+    index.text.document_frequency(query)
+
+
+@given(st.text(max_size=60))
+def test_any_query_is_safe(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
+    folder = tmp_path_factory.getbasetemp() / "any"
+    index = SqliteIndex(folder / "index.db")
+    try:
+        index.text.keyword_scores(search_terms(query), 10)
+        index.text.keyword_scores([query], 10)
+        index.notes.find(query)
+    finally:
+        index.close()
+
+
+def test_words_are_found_in_every_script(index: SqliteIndex) -> None:
+    index.files.store(a_record("zh.md", "知识管理的方法"))
+    index.files.store(a_record("de.md", "Die Prüfungen waren schwierig"))
+    for query, path in (("知识", "zh.md"), ("管理", "zh.md"), ("prufungen", "de.md")):
+        assert list(index.text.keyword_scores(search_terms(query), 5)) == [path]
+
+
+def test_changed_text_leaves_no_trace_of_the_old(index: SqliteIndex) -> None:
+    index.files.store(a_record("a.md", "walrus"))
+    index.files.store(a_record("a.md", "penguin"))
+    assert index.text.keyword_scores(["walrus"], 5) == {}
+    assert list(index.text.keyword_scores(["penguin"], 5)) == ["a.md"]
+    assert index.text.passages("a.md") == ["penguin"]
+    index.files.forget("a.md")
+    assert index.notes.count() == 0
+    assert index.text.keyword_scores(["penguin"], 5) == {}
+
+
+def test_vectors_follow_their_notes(index: SqliteIndex) -> None:
+    for name in ("a.md", "b.md", "c.md"):
+        index.files.store(a_record(name, f"text of {name}"))
+    embed(index, {"a.md": [1, 0, 0], "b.md": [1, 1, 0], "c.md": [0, 0, 1]})
+    near = index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 2)
+    assert list(near) == ["a.md", "b.md"]
+    assert near["a.md"] == pytest.approx(1.0)
+    among = index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 5, ["c.md", "b.md"])
+    assert list(among) == ["b.md", "c.md"]
+    index.files.store(a_record("a.md", "another text"))
+    assert [job.summary.path for job in index.vectors.passages_to_embed()] == ["a.md"]
+    assert index.vectors.of_note("a.md") is None
+    index.files.forget("b.md")
+    assert "b.md" not in index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 5)
+
+
+def test_an_unchanged_passage_keeps_its_vector(index: SqliteIndex) -> None:
+    index.files.store(a_record("a.md"))
+    embed(index, {"a.md": [1, 0, 0]})
+    index.files.store(a_record("a.md", links_in_text=(NoteLink("b", "wikilink"),)))
+    assert index.vectors.passages_to_embed() == []
+    index.files.store(a_record("a.md", keywords=("new",)))
+    assert len(index.vectors.passages_to_embed()) == 1
+
+
+def test_vectors_of_two_models_are_never_mixed(index: SqliteIndex) -> None:
+    index.files.store(a_record("a.md"))
+    embed(index, {"a.md": [1, 0, 0]})
+    assert index.vectors.use_encoder("test", 3) is False
+    assert index.vectors.use_encoder("other", 4) is True
+    assert index.vectors.encoder() == "test"
+    assert len(index.vectors.passages_to_embed()) == 1
+    assert not index.vectors.switch_encoder()
+    embed(index, {"a.md": [0, 1, 0, 0]}, "other")
+    assert index.vectors.encoder() == "test"
+    assert list(index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 5)) == ["a.md"]
+    assert index.vectors.switch_encoder()
+    assert index.vectors.encoder() == "other"
+    assert index.vectors.passages_to_embed() == []
+    with pytest.raises(EncoderError):
+        index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 5)
+    assert index.vectors.scores(np.array([0, 1, 0, 0], dtype=np.float32), 5) == {"a.md": 1.0}
+
+
+def test_a_vector_that_is_no_number_is_refused(index: SqliteIndex) -> None:
+    index.files.store(a_record("a.md"))
+    index.vectors.use_encoder("test", 3)
+    job = index.vectors.passages_to_embed()[0]
+    with pytest.raises(EncoderError):
+        index.vectors.store([job.passage], np.array([[np.nan, 0, 0]], dtype=np.float32))
+
+
+def test_a_huge_note_is_embedded_in_part_and_found_by_all_its_words(index: SqliteIndex) -> None:
+    record = a_record("a.md", "text")
+    passages = tuple(f"passage number{number}" for number in range(500))
+    object.__setattr__(record, "passages", passages)
+    index.files.store(record)
+    index.vectors.use_encoder("test", 3)
+    assert len(index.vectors.passages_to_embed()) == 200
+    assert list(index.text.keyword_scores(["number499"], 5)) == ["a.md"]
+
+
+def test_links_are_found_from_both_ends(index: SqliteIndex) -> None:
+    index.files.store(
+        a_record("x/a.md", links_in_text=(NoteLink("b", "wikilink"), NoteLink("no", "property")))
+    )
+    index.files.store(a_record("b.md"))
+    index.files.store(a_record("y/b.md", links_in_text=(NoteLink("x/a", "property"),)))
+    assert index.links.incoming("b.md") == [("x/a.md", NoteLink("b", "wikilink"))]
+    assert index.links.incoming("x/a.md") == [("y/b.md", NoteLink("x/a", "property"))]
+    assert [link.target for link in index.links.written("x/a.md")] == ["b", "no"]
+
+
+def test_a_rename_keeps_usage(index: SqliteIndex) -> None:
+    index.files.store(a_record("a.md"))
+    index.usage.count(["a.md"], "2026-01-01")
+    index.files.move("a.md", "b.md")
+    index.files.store(a_record("b.md"))
+    assert index.usage.of("b.md") == (1, "2026-01-01")
+    assert index.notes.summary("a.md") is None
+
+
+def test_pending_follows_from_notes_and_events(index: SqliteIndex) -> None:
+    for name in ("old.md", "done.md", "new.md"):
+        index.files.store(a_record(name, name, id=f"2026010112000{len(name)}"))
+    index.files.store(a_record("refused.md", "r", refused=Problem("refused.md", 1, "tabs")))
+    events = [
+        Event("1", "t", "baseline", known=("hash-old.md",)),
+        Event("2", "t", "process", note="20260101120007", text_hash="hash-done.md"),
+    ]
+    index.events.store("j", "p", events)
+    assert [note.path for note in index.queue.pending()] == ["new.md"]
+    assert index.queue.unprocessed() == ["new.md", "old.md"]
+    index.queue.count_failure("new.md", "busy")
+    index.queue.count_failure("new.md", "busy")
+    assert index.queue.pending()[0].attempts == 2
+    index.files.store(a_record("done.md", "another text", id="20260101120007"))
+    assert {note.path for note in index.queue.pending()} == {"new.md", "done.md"}
+
+
+def test_why_a_link_was_made_is_known(index: SqliteIndex) -> None:
+    index.files.store(a_record("a.md", id="20260101120000"))
+    link = LinkRecord("20260102120000", "b.md", "[[b]]", "supports", 0.7, "both on tea")
+    change = Change("links", [], ["[[b]]"])
+    event = Event("1", "t", "link", note="20260101120000", changes=(change,), links=(link,))
+    index.events.store("j", "p", [event])
+    assert index.link_history.records("a.md") == {("a.md", "20260102120000"): link}
+    assert index.events.read("20260101120000") == [event]
+    assert index.notes.id_taken("20260101120000")
+
+
+@pytest.mark.parametrize("content", [b"not a database", b"SQLite format 3\0" + b"x" * 5000, b""])
+def test_a_broken_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "index.db"
+    path.write_bytes(content)
+    index = SqliteIndex(path)
+    index.files.store(a_record("a.md"))
+    assert index.notes.count() == 1
+
+
+def test_an_index_of_another_version_is_set_aside_but_for_its_counters(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    index = SqliteIndex(path)
+    index.files.store(a_record("a.md"))
+    index.usage.count(["a.md"], "2026-01-01")
+    index.file.rows("PRAGMA user_version = 99")
+    index.close()
+    anew = SqliteIndex(path)
+    assert anew.notes.count() == 0
+    assert anew.usage.of("a.md") == (1, "2026-01-01")
+    assert len(list(tmp_path.glob("index.db.unusable-*"))) >= 1

@@ -1,0 +1,256 @@
+"""Search by vectors finds what comparing with every vector finds, also in a large index."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from amem_cli.errors import EncoderError
+from amem_cli.index.records import KnownFile, NoteRecord
+from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.vectors import count_by_table, sign_codes, sign_differences
+from amem_cli.notes.note import Note
+from tests.index_dump import canonical_dump
+
+COUNT = 5000
+DIMENSION = 384
+Floats = NDArray[np.float32]
+
+
+def text_like(count: int, seed: int, dimension: int = DIMENSION) -> Floats:
+    """Unit vectors as models give them for texts.
+
+    They lie in clusters of many sizes, all in one corner of the space, and vary in few directions
+    much and in most of them little.
+    """
+    fixed = np.random.default_rng(1)
+    corner = fixed.normal(size=dimension) / np.sqrt(dimension)
+    directions = np.linalg.qr(fixed.normal(size=(dimension, dimension)))[0]
+    directions *= (np.arange(dimension)[:, np.newaxis] + 1) ** -0.5
+    topics = fixed.normal(size=(300, dimension)) @ directions
+    random = np.random.default_rng(seed)
+    chosen = topics[np.minimum(random.geometric(0.01, count), 300) - 1]
+    return unit(4 * corner + chosen + random.normal(size=(count, dimension)) @ directions)
+
+
+def unit(vectors: NDArray[np.floating]) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    scaled: Floats = (vectors / lengths).astype(np.float32)
+    return scaled
+
+
+def path_of(number: int) -> str:
+    return f"{number:05}.md"
+
+
+def a_record(path: str, passages: Sequence[str] = ("text",)) -> NoteRecord:
+    note = Note(path=path, id=None, title=path, body="text")
+    file = KnownFile(4, 1, 1, 1, 10, f"sha-{path}-{passages}", None)
+    return NoteRecord(note, file, f"hash-{path}", "2026-01-01T00:00:00+00:00", (), tuple(passages))
+
+
+def fill(index: SqliteIndex, vectors: Floats, first: int = 0, model: str = "test") -> None:
+    with index.changing():
+        for number in range(first, first + len(vectors)):
+            index.files.store(a_record(path_of(number)))
+    embed(index, {path_of(first + place): vector for place, vector in enumerate(vectors)}, model)
+
+
+def embed(index: SqliteIndex, vectors: dict[str, Floats], model: str = "test") -> None:
+    index.vectors.use_encoder(model, len(next(iter(vectors.values()))))
+    jobs = index.vectors.passages_to_embed()
+    for start in range(0, len(jobs), 500):
+        chunk = jobs[start : start + 500]
+        stacked = np.array([vectors[job.summary.path] for job in chunk])
+        index.vectors.store([job.passage for job in chunk], stacked)
+
+
+def exact(vectors: Floats, query: Floats, limit: int) -> list[str]:
+    return [path_of(int(place)) for place in np.argsort(-(vectors @ query), kind="stable")[:limit]]
+
+
+def recall(index: SqliteIndex, vectors: Floats, queries: Floats, limit: int) -> float:
+    shares = []
+    for query in queries:
+        wanted = set(exact(vectors, query, limit))
+        shares.append(len(wanted & set(index.vectors.scores(query, limit))) / limit)
+    return float(np.mean(shares))
+
+
+@pytest.fixture(scope="module")
+def vectors() -> Floats:
+    return text_like(COUNT, seed=3)
+
+
+@pytest.fixture(scope="module")
+def large_file(tmp_path_factory: pytest.TempPathFactory, vectors: Floats) -> Path:
+    path = tmp_path_factory.mktemp("large") / "index.db"
+    index = SqliteIndex(path)
+    fill(index, vectors)
+    index.close()
+    return path
+
+
+@pytest.fixture
+def large(large_file: Path, tmp_path: Path) -> Iterator[SqliteIndex]:
+    shutil.copy(large_file, tmp_path / "index.db")
+    index = SqliteIndex(tmp_path / "index.db")
+    yield index
+    index.close()
+
+
+@pytest.mark.parametrize("limit", [1, 10, 100])
+def test_the_nearest_of_thousands_are_found(
+    large: SqliteIndex, vectors: Floats, limit: int
+) -> None:
+    assert recall(large, vectors, text_like(40, seed=4), limit) >= 0.99
+
+
+def test_scores_are_exact_cosines_best_first(large: SqliteIndex, vectors: Floats) -> None:
+    query = text_like(1, seed=5)[0]
+    scores = large.vectors.scores(query * 7, 50)
+    assert list(scores.values()) == sorted(scores.values(), reverse=True)
+    for path, score in scores.items():
+        assert score == pytest.approx(float(vectors[int(path[:5])] @ query), abs=1e-5)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None)
+def test_every_note_finds_itself(large_file: Path, vectors: Floats, seed: int) -> None:
+    place = seed % COUNT
+    index = SqliteIndex(large_file)
+    try:
+        assert next(iter(index.vectors.scores(vectors[place], 3))) == path_of(place)
+    finally:
+        index.close()
+
+
+def test_given_paths_are_compared_one_by_one(large: SqliteIndex, vectors: Floats) -> None:
+    query = -text_like(1, seed=6)[0]
+    some = list(range(0, COUNT, 7))
+    found = large.vectors.scores(query, 20, [path_of(place) for place in some])
+    order = np.argsort(-(vectors[some] @ query), kind="stable")[:20]
+    assert list(found) == [path_of(some[int(place)]) for place in order]
+
+
+def test_deleted_and_changed_notes_leave_no_ghosts(large: SqliteIndex, vectors: Floats) -> None:
+    query = vectors[17]
+    gone = exact(vectors, query, 1500)
+    with large.changing():
+        for path in gone[:-1]:
+            large.files.forget(path)
+        large.files.store(a_record(gone[-1], ("another text",)))
+    rest = vectors.copy()
+    rest[[int(path[:5]) for path in gone]] = -query
+    assert recall(large, rest, text_like(40, seed=7), 10) >= 0.99
+    assert set(large.vectors.scores(query, COUNT)) == set(map(path_of, range(COUNT))) - set(gone)
+    embed(large, {gone[-1]: query})
+    assert next(iter(large.vectors.scores(query, 10))) == gone[-1]
+
+
+def test_what_was_never_committed_is_never_found(large: SqliteIndex, vectors: Floats) -> None:
+    query = vectors[23]
+    before = large.vectors.scores(query, 10)
+    with pytest.raises(KeyboardInterrupt), large.changing():
+        large.files.forget(path_of(23))
+        fill(large, query[np.newaxis], first=COUNT)
+        raise KeyboardInterrupt
+    assert large.vectors.scores(query, 10) == before
+
+
+def test_notes_that_came_later_are_found_as_well(large: SqliteIndex, vectors: Floats) -> None:
+    later = text_like(600, seed=8)
+    fill(large, later, first=COUNT)
+    everything = np.concatenate([vectors, later])
+    assert recall(large, everything, text_like(40, seed=9), 10) >= 0.99
+    for place in (0, 299, 599):
+        assert next(iter(large.vectors.scores(later[place], 1))) == path_of(COUNT + place)
+
+
+def test_as_many_notes_as_asked_for_come_in_spite_of_long_ones(
+    large: SqliteIndex, vectors: Floats
+) -> None:
+    query = text_like(1, seed=10)[0]
+    with large.changing():
+        for name in ("a.md", "b.md", "c.md", "d.md"):
+            large.files.store(a_record(name, [f"passage {number}" for number in range(200)]))
+    embed(large, dict.fromkeys(("a.md", "b.md", "c.md", "d.md"), query))
+    found = large.vectors.scores(query, 14)
+    assert list(found) == ["a.md", "b.md", "c.md", "d.md", *exact(vectors, query, 10)]
+
+
+def test_asking_for_more_notes_than_there_are_gives_all(large: SqliteIndex) -> None:
+    assert len(large.vectors.scores(text_like(1, seed=11)[0], COUNT * 2)) == COUNT
+
+
+def test_another_encoder_takes_over_when_every_note_has_its_vector(
+    large: SqliteIndex, vectors: Floats
+) -> None:
+    assert large.vectors.use_encoder("other", 40)
+    others = text_like(COUNT, 13, 40)
+    embed(large, {path_of(place): vector for place, vector in enumerate(others)}, "other")
+    assert recall(large, vectors, text_like(20, seed=12), 10) >= 0.99
+    with pytest.raises(EncoderError):
+        large.vectors.scores(text_like(1, 12, 40)[0], 10)
+    assert large.vectors.switch_encoder()
+    assert recall(large, others, text_like(40, 14, 40), 10) >= 0.99
+    with pytest.raises(EncoderError):
+        large.vectors.scores(text_like(1, seed=12)[0], 10)
+
+
+def test_the_way_back_to_an_encoder_costs_only_what_changed(
+    large: SqliteIndex, vectors: Floats
+) -> None:
+    large.vectors.use_encoder("other", 40)
+    others = text_like(COUNT, 13, 40)
+    embed(large, {path_of(place): vector for place, vector in enumerate(others)}, "other")
+    assert large.vectors.switch_encoder()
+    with large.changing():
+        large.files.store(a_record(path_of(7), ("another text",)))
+        large.files.forget(path_of(8))
+    assert large.vectors.count_to_embed("test") == 1
+    large.vectors.use_encoder("test", DIMENSION)
+    embed(large, {path_of(7): vectors[7]})
+    assert large.vectors.switch_encoder()
+    kept = np.delete(vectors, 8, axis=0)
+    assert large.vectors.scores(vectors[7], 1) == {path_of(7): pytest.approx(1.0)}
+    assert len(large.vectors.scores(vectors[8], COUNT)) == len(kept)
+
+
+def test_an_index_that_grew_equals_one_made_at_once(
+    large: SqliteIndex, vectors: Floats, tmp_path: Path
+) -> None:
+    added = text_like(300, seed=15)
+    fill(large, added, first=COUNT)
+    with large.changing():
+        for number in range(100):
+            large.files.forget(path_of(number))
+    anew = SqliteIndex(tmp_path / "anew.db")
+    fill(anew, np.concatenate([vectors, added])[100:], first=100)
+    assert canonical_dump(anew) == canonical_dump(large)
+    anew.close()
+
+
+def test_a_vector_of_zeros_stands_in_nobodys_way(large: SqliteIndex, vectors: Floats) -> None:
+    fill(large, np.zeros((5, DIMENSION), dtype=np.float32), first=COUNT)
+    assert recall(large, vectors, text_like(20, seed=16), 10) >= 0.99
+
+
+@given(st.integers(1, 130), st.integers(0, 2**32 - 1))
+def test_bits_are_counted_the_same_with_any_numpy(dimension: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(9, dimension)).astype(np.float32)
+    centre = np.zeros(dimension, dtype=np.float32)
+    codes = sign_codes(vectors, centre)
+    expected = [int(((vectors[0] > 0) != (other > 0)).sum()) for other in vectors]
+    blocks = np.ascontiguousarray(codes.T)[np.newaxis]
+    assert sign_differences(blocks, codes[0]).tolist() == [expected]
+    different = np.ascontiguousarray(blocks ^ codes[0][:, np.newaxis])
+    assert count_by_table(different).tolist() == [expected]

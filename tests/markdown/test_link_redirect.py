@@ -1,0 +1,95 @@
+"""Links lead elsewhere and every other character stays; of a merged text no line is lost."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amem_cli.duplicates.merge_text import appended, text_beyond
+from amem_cli.markdown.links import WikiLink, destination, find_links, redirected, target_span
+
+PIECES = st.sampled_from(
+    [
+        "[[A]]",
+        "[[ A b |c]]",
+        "![[A#h]]",
+        "[[A\\|t]]",
+        "[x](A.md)",
+        "![y](<A b.md> 'z')",
+        "[x](A%20b.md#h)",
+        "[[",
+        "]]",
+        "](",
+        ")",
+        "`",
+        "```\n",
+        "%%",
+        "\n",
+        "\r\n",
+        "\n\n",
+        "# H\n",
+        "- a",
+        "    ",
+        "é 海",
+        "#tag ",
+        "|",
+        "\\",
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=30).map("".join)
+
+
+@given(TEXTS)
+def test_a_link_names_its_file_where_the_span_says(text: str) -> None:
+    for link in find_links(text):
+        start, end = target_span(text, link)
+        assert link.start < start <= end < link.end
+        if link.style == "wikilink":
+            assert text[start:end] == link.target
+
+
+@given(TEXTS)
+def test_redirecting_changes_targets_and_nothing_else(text: str) -> None:
+    assert redirected(text, lambda link: None) == text
+
+    def same(link: WikiLink) -> str | None:
+        return link.target if link.style == "wikilink" else None
+
+    assert redirected(text, same) == text
+    wanted = [link for link in find_links(text) if link.target]
+    changed = redirected(text, lambda link: "New")
+    found = [link for link in find_links(changed) if link.target]
+    assert len(found) == len(wanted)
+    assert {(link.fragment, link.embed, link.style) for link in found} == {
+        (link.fragment, link.embed, link.style) for link in wanted
+    }
+
+
+@given(TEXTS, TEXTS)
+def test_no_line_of_a_merged_text_is_lost_and_the_kept_one_stays(kept: str, other: str) -> None:
+    beyond = text_beyond(kept, other)
+
+    def lines(text: str) -> set[str]:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        return {line.rstrip() for line in text.split("\n") if line.strip()}
+
+    assert lines(other) <= lines(kept) | lines(beyond)
+    assert text_beyond(kept, kept) == ""
+    if not kept.count("`") and not kept.count("%%"):
+        whole = appended(kept, "T", "", "", beyond)
+        assert whole.startswith(kept)
+        assert lines(beyond) <= lines(whole)
+
+
+def test_a_link_in_the_shown_text_of_another_is_redirected_too() -> None:
+    text = "[see ![[A]] now](A.md)"
+    assert redirected(text, lambda link: "N" if link.style == "wikilink" else "N.md") == (
+        "[see ![[N]] now](N.md)"
+    )
+
+
+def test_a_destination_leads_from_folder_to_folder() -> None:
+    assert destination("a/b.md", "a/c.md", "x.md") == "b.md"
+    assert destination("a/b.md", "c.md", "x.md") == "a/b.md"
+    assert destination("b.md", "a/c/d.md", "../x.md") == "../../b.md"
+    assert destination("a/b.md", "c/d.md", "/x.md") == "/a/b.md"

@@ -1,0 +1,85 @@
+"""The MCP inspector's command line, from npm, reads what the server offers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.conftest import Program
+from tests.mcp.clients import SERVER, new_vault, with_quick_encoder
+from tests.outside_tools import node_package, program
+from tests.vaults import write_note
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def inspect(amem: Program) -> Any:
+    """Runs the inspector on a server over a vault of one note."""
+    start = node_package("@modelcontextprotocol/inspector") / "clients/launcher/build/index.js"
+    with_quick_encoder(amem)
+    vault = new_vault(amem)
+    write_note(vault, "walrus.md", "The walrus dives for clams.\n")
+    names = ("PYTHONPATH", "AMEM_CACHE_DIR", "AMEM_ENCODER_MODEL", "AMEM_LLM_BACKEND")
+    variables = {name: amem.environment[name] for name in names}
+    variables |= {name: os.environ[name] for name in ("AMEM_CONFIG_DIR", "AMEM_STATE_DIR")}
+    # As docs/agents.md tells the user to write it.
+    server = {
+        "type": "stdio",
+        "command": SERVER[0],
+        "args": [*SERVER[1:], "--vault", str(vault), "mcp"],
+        "env": variables,
+    }
+    config = amem.folder / "clients.json"
+    config.write_text(json.dumps({"mcpServers": {"amem": server}}), encoding="utf-8")
+
+    def run(*options: str) -> Any:
+        target = ["--config", str(config), "--server", "amem"]
+        done = subprocess.run(
+            [program("node"), str(start), "--cli", *target, *options],
+            cwd=amem.folder,
+            env={**os.environ, "HOME": str(amem.folder)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return json.loads(done.stdout)
+
+    return run
+
+
+def test_the_inspector_lists_the_tools_and_finds_their_schemas_portable(inspect: Any) -> None:
+    tools = inspect("--method", "tools/list", "--strict")["tools"]
+    assert {"search", "add", "read"} < {tool["name"] for tool in tools}
+    assert all(tool["inputSchema"]["type"] == "object" for tool in tools)
+    assert all(tool["outputSchema"]["type"] == "object" for tool in tools)
+
+
+def test_the_inspector_calls_a_tool(inspect: Any) -> None:
+    call = ("--method", "tools/call", "--tool-name", "search")
+    found = inspect(*call, "--tool-arg", "query=walrus", "--tool-arg", "mode=keyword")
+    assert found["structuredContent"]["hits"][0]["path"] == "walrus.md"
+
+
+def test_the_inspector_reads_resources_and_prompts(inspect: Any) -> None:
+    listed = inspect("--method", "resources/list")["resources"]
+    assert [each["uri"] for each in listed] == ["amem://vault", "amem://note/walrus.md"]
+    read = inspect("--method", "resources/read", "--uri", "amem://note/walrus.md")
+    assert "The walrus dives for clams." in read["contents"][0]["text"]
+    templates = inspect("--method", "resources/templates/list")["resourceTemplates"]
+    assert templates[0]["uriTemplate"] == "amem://note/{id}"
+    prompts = inspect("--method", "prompts/list")["prompts"]
+    assert [each["name"] for each in prompts][1] == "answer_from_notes"
+    said = inspect(
+        *("--method", "prompts/get", "--prompt-name", "answer_from_notes"),
+        *("--prompt-args", "question=Why?"),
+    )
+    assert "Why?" in said["messages"][0]["content"]["text"]

@@ -1,0 +1,532 @@
+"""The memory process with models that are good, bad, hostile, slow or gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.edit import unlink
+from amem_cli.errors import ModelError
+from amem_cli.index.draft import VaultPorts, owned_by_machine
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.journal.ownership import ownership
+from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
+from amem_cli.notes.codec import parse_note
+from amem_cli.search.read import note_named
+from tests.fakes.encoder import FakeEncoder
+from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
+from tests.vaults import open_vault, tree_hashes, write_note
+
+OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
+NEW = "The croissant dough tore in lamination: the butter came from the fridge at 4 degrees."
+
+
+def process_of(
+    ports: VaultPorts, model: LanguageModel | None, *, trusted: bool = True
+) -> MemoryProcess:
+    synchronise(ports)
+    encoder = FakeEncoder()
+    embed_missing(ports, encoder)
+    return MemoryProcess(ports, encoder, model, ProcessSettings(trusted=trusted))
+
+
+def add_old(ports: VaultPorts, **given: object) -> str:
+    path = add(ports, NewNote(OLD, title="Lamination", **given))  # type: ignore[arg-type]
+    for number in range(4):
+        add(
+            ports,
+            NewNote(f"Number {number}: trains and weather.", title=f"N{number}"),
+        )
+    return path
+
+
+def metadata(request: ModelRequest) -> str:
+    properties = request.schema["properties"]
+    answer: dict[str, object] = {}
+    if "context" in properties:
+        answer["context"] = "Croissant dough tears in lamination where the butter is too cold."
+    if "phrases" in properties:
+        answer["phrases"] = ["k2", "k1"]
+    if "keywords" in properties:
+        answer["keywords"] = ["butter"]
+    if "tags" in properties:
+        answer["tags"] = []
+    if "new_tags" in properties:
+        answer["new_tags"] = ["dough"]
+    return json.dumps({name: answer.get(name, []) for name in properties})
+
+
+def number_of(request: ModelRequest, title: str) -> str:
+    line = next(line for line in request.text.splitlines() if f" {title}" in line)
+    return line.split(" ", 1)[0]
+
+
+def linking(*, change: dict[str, object] | None = None) -> Callable[[ModelRequest], str]:
+    def answer(request: ModelRequest) -> str:
+        note = number_of(request, "Lamination")
+        link = {
+            "note": note,
+            "reason": "Both are about butter and tearing dough in lamination.",
+            "relation": "supports",
+            "strength": 0.9,
+        }
+        changes = [{"note": note, **change}] if change else []
+        said = {**json.loads(metadata(request)), "links": [link], "changes": changes}
+        return json.dumps({name: said[name] for name in request.schema["properties"]})
+
+    return answer
+
+
+CHANGE: dict[str, object] = {
+    "why": "The torn dough shows that butter from the fridge is too cold for lamination.",
+    "context": "Lamination needs butter at 14 degrees; from the fridge it tore the dough.",
+    "keywords": ["fridge"],
+    "tags": ["dough"],
+    "drop": ["warm butter", "mine"],
+}
+
+
+def test_a_good_model_writes_links_and_evolves_in_one_call(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    model = ScriptedModel([linking(change=CHANGE)])
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    outcome = process_of(ports, model).run(path, asked=True)
+    assert (outcome.use.calls, outcome.pending) == (1, False)
+    assert outcome.metadata.context.startswith("Croissant dough tears")
+    assert set(outcome.metadata.keywords) == {"lamination", "dough", "butter"}
+    assert outcome.metadata.tags == ("dough",)
+    assert [(link.path, link.relation) for link in outcome.links] == [(old, "supports")]
+    assert outcome.evolved[0].path == old
+    note = parse_note(old, (tmp_path / old).read_bytes(), ports.names)
+    assert note.context == CHANGE["context"]
+    assert "fridge" in note.keywords
+    assert parse_note(path, (tmp_path / path).read_bytes(), ports.names).links == (
+        "[[Lamination]]",
+    )
+
+
+def test_each_event_names_its_cause_model_and_cost(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
+    summary = ports.index.notes.summary(path)
+    assert summary is not None
+    events = {event.kind: event for event in ports.index.events.read(summary.key)}
+    process = events["process"]
+    assert process.cause == events["add"].id
+    assert (process.calls, process.model) == (1, "scripted")
+    assert events["construct"].cause == events["link"].cause == process.id
+    assert events["link"].links[0].reason.startswith("Both are about butter")
+    older = ports.index.notes.summary(old)
+    assert older is not None
+    evolve = ports.index.events.read(older.key)[-1]
+    assert (evolve.kind, evolve.cause, evolve.trigger) == ("evolve", process.id, summary.key)
+    assert evolve.splice is not None and evolve.prompt and evolve.reason
+    assert ports.index.events.model_totals()["calls"] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks for a lease")
+def test_a_note_that_another_program_is_writing_waits_and_costs_no_second_call(
+    tmp_path: Path,
+) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([linking(change=CHANGE)] * 3)
+    before = tree_hashes(tmp_path / "notes")
+    with (tmp_path / old).open("ab"):
+        outcome = process_of(ports, model).run(path, asked=True)
+    assert outcome.pending
+    assert len(model.requests) == 1
+    assert outcome.problems[0] == "Lamination.md is being written by another program"
+    assert tree_hashes(tmp_path / "notes") == before
+    assert not process_of(ports, model).run(path, asked=True).pending
+
+
+def test_what_a_person_wrote_is_never_rewritten(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports, context="My own sentence.", keywords=["mine"], tags=["kitchen"])
+    path = add(ports, NewNote(NEW, title="Torn dough", keywords=["own word"]))
+    process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
+    older = parse_note(old, (tmp_path / old).read_bytes(), ports.names)
+    assert older.context == "My own sentence."
+    assert older.keywords[0] == "mine" and older.tags[0] == "kitchen"
+    new = parse_note(path, (tmp_path / path).read_bytes(), ports.names)
+    assert new.keywords == ("own word",)
+
+
+def test_an_unchanged_note_costs_no_call_and_one_event_one_round(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([linking(change=CHANGE)])
+    process = process_of(ports, model)
+    process.run(path, asked=True)
+    synchronise(ports)
+    pending = [note.path for note in ports.index.queue.pending()]
+    assert path not in pending
+    # The evolved note's text is unchanged, so nothing follows from its evolution.
+    assert "Lamination" in old
+    done = next(event for event in ports.index.events.read() if event.kind == "evolve")
+    hashes = {note.path: note.text_hash for note in ports.index.notes.summaries()}
+    synchronise(ports)
+    assert {note.path: note.text_hash for note in ports.index.notes.summaries()} == hashes
+    assert done.path == old
+    assert len(model.requests) == 1
+
+
+def test_what_fails_a_check_is_asked_once_more_then_replaced(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    bad = json.dumps({"context": "lorem ipsum dolor sit amet consectetur"})
+    path = add(ports, NewNote(NEW, title="Torn dough", keywords=["a"], tags=["b"]))
+    model = ScriptedModel([bad, bad])
+    outcome = process_of(ports, model).run(path, asked=True)
+    assert len(model.requests) == 2
+    assert outcome.pending is False
+    assert "analyzer wrote it" in outcome.problems[0]
+    assert "dough" in outcome.metadata.context
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ["", "no JSON"],
+        ['{"links": "x"}', "{}"],
+        ["[" * 10_000, "\x00"],
+        ['{"context": null}', '```json\n{"context": "x"}\n```'],
+    ],
+)
+def test_nonsense_is_replaced_and_never_written(tmp_path: Path, answers: list[str]) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    outcome = process_of(ports, ScriptedModel([*answers, *answers])).run(path, asked=True)
+    assert outcome.pending is False
+    assert outcome.metadata.keywords and outcome.metadata.context
+    assert outcome.problems
+
+
+def test_a_dead_model_leaves_the_note_pending_and_searchable(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    before = tree_hashes(tmp_path)
+    outcome = process_of(ports, ScriptedModel([ModelError("gone", hint="start it")])).run(
+        path, asked=True
+    )
+    assert outcome.pending and outcome.failed
+    assert outcome.problems == ("gone", "start it")
+    assert tree_hashes(tmp_path) == before
+    assert list(ports.index.text.keyword_scores(["croissant"], 5)) == [path]
+    assert [(note.path, note.error) for note in ports.index.queue.pending()] == [(path, "gone")]
+    again = process_of(ports, ScriptedModel([metadata])).run(path, asked=True)
+    assert not again.pending
+    assert ports.index.queue.pending() == []
+
+
+def test_a_dead_model_stops_a_batch_early(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    paths = [add(ports, NewNote(f"Text number {n} about tea.", title=f"T{n}")) for n in range(8)]
+    model = ScriptedModel([])
+    outcomes = evolve_many(process_of(ports, model), paths, asked=True)
+    assert len(model.requests) == 3
+    assert [outcome.pending for outcome in outcomes] == [True] * 8
+
+
+def test_a_person_who_saves_while_the_model_thinks_wins(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    note = tmp_path / path
+
+    def saving(request: ModelRequest) -> str:
+        note.write_bytes(note.read_bytes() + b"A line that the person just typed.\n")
+        return metadata(request)
+
+    outcome = process_of(ports, ScriptedModel([saving, metadata])).run(path, asked=True)
+    assert not outcome.pending
+    text = note.read_text()
+    assert text.endswith("A line that the person just typed.\n")
+    assert "Croissant dough tears" in text
+
+
+def test_a_neighbour_in_an_open_editor_is_not_touched(tmp_path: Path) -> None:
+    from amem_cli.vault.clock import SystemClock
+
+    ports = replace(open_vault(tmp_path), clock=SystemClock())
+    old = add_old(ports)
+    note = write_note(tmp_path, old, (tmp_path / old).read_text() + "typing\n")
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([linking(change=CHANGE)])
+    outcome = process_of(ports, model).run(path, asked=True)
+    assert [link.path for link in outcome.links] == [old]
+    assert outcome.evolved == ()
+    assert note.read_text().endswith("typing\n")
+    assert "fridge" not in note.read_text().split("---")[1]
+
+
+def test_a_declined_link_is_not_made_again(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    process_of(ports, ScriptedModel([linking()])).run(path, asked=True)
+    assert unlink(ports, note_named(ports.index, path), note_named(ports.index, old))
+    summary = ports.index.notes.summary(path)
+    assert summary is not None
+    assert ownership(ports.index.events.read(summary.key)).declined
+    outcome = process_of(ports, ScriptedModel([linking()])).run(path, asked=True)
+    assert old not in [link.path for link in outcome.links]
+
+
+def test_private_notes_never_reach_a_model_elsewhere(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "secret.md", f"---\nprivate: true\n---\n{OLD} The code is 4711.\n")
+    write_note(tmp_path, "own.md", f"---\nprivate: true\n---\n{NEW} The code is 4711.\n")
+    for name in ("secret.md", "own.md"):
+        os.utime(tmp_path / name, (1, 1))
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([metadata] * 4, is_remote=True)
+    process = process_of(ports, model)
+    process.run("own.md", asked=True)
+    assert model.requests == []
+    process.run(path, asked=True)
+    assert model.requests
+    assert not any("4711" in request.text for request in model.requests)
+
+
+def test_words_of_private_notes_do_not_spread(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    text = f"---\nprivate: true\ntags: [merger-secret]\ncreated: 2001-01-01\n---\n{OLD}\n"
+    write_note(tmp_path, "secret.md", text)
+    write_note(tmp_path, "public.md", f"---\ncreated: 2000-01-01\n---\n{OLD} And more.\n")
+    for name in ("secret.md", "public.md"):
+        os.utime(tmp_path / name, (1, 1))
+    process = process_of(ports, None)
+    process.run("public.md", asked=True)
+    before = (tmp_path / "public.md").read_text()
+    process.run("secret.md", asked=True)
+    assert "merger" not in before
+    assert (tmp_path / "public.md").read_text() == before
+
+
+def test_a_note_without_an_id_gets_one_with_its_first_change(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    note = write_note(tmp_path, "old.md", f"---\n# mine\nsource: x\n---\n{OLD}\r\n")
+    os.utime(note, (1_600_000_000, 1_600_000_000))
+    outcome = process_of(ports, ScriptedModel([metadata, metadata])).run("old.md")
+    assert outcome.id is not None and outcome.id.startswith("20200913")
+    text = note.read_bytes().decode()
+    assert text.startswith("---\n# mine\nsource: x\nid: ")
+    assert text.endswith(f"---\n{OLD}\r\n")
+
+
+def test_a_refused_header_is_reported_and_left_alone(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    note = write_note(tmp_path, "odd.md", f"---\na: 1\na: 2\n---\n{OLD}\n")
+    model = ScriptedModel([metadata])
+    outcome = process_of(ports, model).run("odd.md", asked=True)
+    assert "line " in outcome.problems[0]
+    assert model.requests == []
+    assert note.read_text() == f"---\na: 1\na: 2\n---\n{OLD}\n"
+
+
+def test_no_model_is_asked_of_a_note_whose_properties_cannot_take_the_answer(
+    tmp_path: Path,
+) -> None:
+    ports = open_vault(tmp_path)
+    text = f"---\nkeywords:\n  mine: x\n---\n{OLD}\n"
+    note = write_note(tmp_path, "odd.md", text)
+    model = ScriptedModel([metadata])
+    outcome = process_of(ports, model).run("odd.md", asked=True)
+    assert "odd.md" in outcome.problems[0]
+    assert model.requests == []
+    assert note.read_text() == text
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_text_with_a_merge_conflict_waits_until_it_is_resolved(
+    tmp_path: Path, asked: bool
+) -> None:
+    ports = open_vault(tmp_path)
+    sides = "<<<<<<< HEAD\nThe gate opens at nine.\n=======\nAt ten.\n>>>>>>> other\n"
+    note = write_note(tmp_path, "gate.md", f"{OLD}\n{sides}")
+    os.utime(note, (1_600_000_000, 1_600_000_000))
+    model = ScriptedModel([metadata, metadata])
+    outcome = process_of(ports, model).run("gate.md", asked=asked)
+    assert outcome.pending
+    assert outcome.problems[0] == "a merge conflict in line 2 of the text"
+    assert model.requests == []
+    assert note.read_text() == f"{OLD}\n{sides}"
+    note.write_text(f"{OLD}\nThe gate opens at ten.\n")
+    os.utime(note, (1_600_000_000, 1_600_000_000))
+    assert not process_of(ports, model).run("gate.md", asked=asked).pending
+    assert model.requests
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_model_that_says_anything_breaks_nothing(tmp_path: Path, seed: int) -> None:
+    ports = open_vault(tmp_path)
+    bodies = {}
+    for number in range(8):
+        text = f"Note {number} on croissant dough, butter and lamination, variant {number}.\n"
+        path = add(ports, NewNote(text, title=f"Note {number}", tags=[f"mine{number}"]))
+        bodies[path] = text
+        process_of(ports, EchoSchemaModel(seed + number), trusted=bool(seed % 2)).run(
+            path, asked=True
+        )
+    for path, text in bodies.items():
+        raw = (tmp_path / path).read_bytes()
+        note = parse_note(path, raw, ports.names)
+        assert note.refused is None
+        assert note.body == text
+        assert f"mine{path[-4]}" in note.tags
+        assert len(note.keywords) <= 12 and len(note.tags) <= 12 and "\n" not in note.context
+        for link in note.links:
+            assert note_named(ports.index, link).path in bodies
+
+
+def test_what_a_copy_with_the_same_id_holds_is_not_the_machines(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
+    note = parse_note(old, (tmp_path / old).read_bytes(), ports.names)
+    assert note.id is not None
+    assert owned_by_machine(ports.index, note.id).may_replace_context(note.context)
+    write_note(tmp_path, "Copy.md", (tmp_path / old).read_text(encoding="utf-8"))
+    synchronise(ports)
+    owned = owned_by_machine(ports.index, note.id)
+    assert (owned.keywords, owned.tags, dict(owned.links)) == (frozenset(), frozenset(), {})
+    assert not owned.may_replace_context(note.context)
+
+
+def test_notes_that_break_the_model_keep_no_other_note_waiting(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    for number in range(6):
+        add(ports, NewNote(f"Note {number} of trains.", title=f"N{number}"))
+
+    class Breaks:
+        name, is_remote = "breaks", False
+
+        def answer(self, request: ModelRequest) -> ModelAnswer:
+            if "links" in request.schema["properties"]:
+                return ScriptedModel(['{"links": [], "changes": []}']).answer(request)
+            if any(f"Note {number} of" in request.text for number in range(3)):
+                raise ModelError("crashed")
+            return ScriptedModel([metadata]).answer(request)
+
+        def close(self) -> None:
+            pass
+
+    for _ in range(2):
+        process = process_of(ports, Breaks())
+        evolve_many(process, [note.path for note in ports.index.queue.pending()], asked=True)
+    assert [note.path for note in ports.index.queue.pending()] == [
+        f"notes/N{n}.md" for n in range(3)
+    ]
+
+
+def test_of_an_answer_to_both_steps_only_what_failed_is_asked_again(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+
+    def without_context(request: ModelRequest) -> str:
+        said = json.loads(linking(change=CHANGE)(request))
+        return json.dumps({**said, "context": "Lorem ipsum dolor sit amet consectetur."})
+
+    model = ScriptedModel([without_context, metadata])
+    outcome = process_of(ports, model).run(path, asked=True)
+    assert outcome.use.calls == 2
+    assert set(model.requests[1].schema["properties"]) == {"context"}
+    assert outcome.metadata.context.startswith("Croissant dough tears")
+    assert [link.path for link in outcome.links] == [old]
+    assert [note.path for note in outcome.evolved] == [old]
+
+
+def test_where_nothing_is_missing_only_links_are_asked_for(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    old = add_old(ports)
+    given = NewNote(NEW, title="Torn dough", keywords=["dough"], tags=["mine"], context="Torn.")
+    model = ScriptedModel([linking()])
+    outcome = process_of(ports, model).run(add(ports, given), asked=True)
+    assert set(model.requests[0].schema["properties"]) == {"links", "changes"}
+    assert [link.path for link in outcome.links] == [old]
+    assert outcome.use.calls == 1
+
+
+def test_a_model_that_is_not_trusted_is_asked_for_nothing_but_the_context(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([metadata])
+    outcome = process_of(ports, model, trusted=False).run(path, asked=True)
+    assert [set(each.schema["properties"]) for each in model.requests] == [{"context"}]
+    assert outcome.metadata.context and outcome.metadata.keywords
+    assert not outcome.pending
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept"),
+    [
+        (
+            "In lamination at 4 degrees, from the fridge came butter: the croissant dough tore.",
+            True,
+        ),
+        ("Croissant dough tears in lamination where the butter is too cold.", False),
+    ],
+)
+def test_of_a_weak_models_sentence_and_the_analyzers_the_nearer_one_stays(
+    tmp_path: Path, sentence: str, kept: bool
+) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([json.dumps({"context": sentence})])
+    outcome = process_of(ports, model, trusted=False).run(path, asked=True)
+    assert (outcome.metadata.context == sentence) is kept
+    assert any("says less of the note" in each for each in outcome.problems) is not kept
+
+
+@pytest.mark.parametrize("said", ["no JSON", linking()])
+def test_a_link_is_recorded_as_made_by_who_chose_it(tmp_path: Path, said: object) -> None:
+    ports = open_vault(tmp_path)
+    add_old(ports)
+    path = add(ports, NewNote(NEW, title="Torn dough"))
+    model = ScriptedModel([said] * 4)  # type: ignore[list-item]
+    outcome = process_of(ports, model).run(path, asked=True)
+    assert [link.title for link in outcome.links] == ["Lamination"]
+    events = ports.index.events.read(note_named(ports.index, path).key)
+    (made,) = (event for event in events if event.kind == "link")
+    assert made.model == ("amem analyzer" if said == "no JSON" else "scripted")
+    totals = ports.index.events.model_totals()
+    assert totals["calls"] == len(model.requests) and totals["notes"] == 1
+
+
+def test_a_general_tag_is_written_as_the_vault_writes_it(tmp_path: Path) -> None:
+    ports = open_vault(tmp_path)
+    write_note(tmp_path, "Frost.md", "---\ntags:\n  - Recipe\n---\nNothing alike at all.\n")
+    text = "Mix the flour with yeast and butter, knead the dough, bake it in a hot oven."
+    path = add(ports, NewNote(text, title="Sunday"))
+    assert process_of(ports, None).run(path, asked=True).metadata.tags == ("Recipe",)
+
+
+@pytest.mark.parametrize(
+    "text", ["The walrus sleeps.", "Der Kahn liegt im Schilf.", "海象在睡觉。"]
+)
+def test_a_note_gets_a_tag_also_where_nothing_general_fits(tmp_path: Path, text: str) -> None:
+    ports = open_vault(tmp_path)
+    metadata = process_of(ports, None).run(add(ports, NewNote(text)), asked=True).metadata
+    assert len(metadata.tags) == 1
+    assert all(map(is_valid_tag, metadata.tags))

@@ -1,0 +1,438 @@
+"""Links that the machine made get stronger, weaker, another relation, or go; a person's stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from amem_cli.editing.add import NewNote, add
+from amem_cli.editing.edit import FieldEdits, link, update
+from amem_cli.editing.review import accept, reject, waiting
+from amem_cli.editing.undo import undo, undo_since
+from amem_cli.errors import SettingsError, UsageError
+from amem_cli.index.draft import VaultPorts, owned_by_machine
+from amem_cli.index.sync import embed_missing, refresh, synchronise
+from amem_cli.journal.events import Event, LinkRecord
+from amem_cli.journal.link_decisions import LinkChange
+from amem_cli.memory.outcome import Construction, Linking, Outcome, Step, Thought
+from amem_cli.memory.plan import ProcessPlan, ProcessSettings
+from amem_cli.memory.process import MemoryProcess
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import MemoryLink, Relation
+from amem_cli.search.read import note_named
+from tests.fakes.encoder import FakeEncoder
+from tests.vaults import open_vault, write_note
+
+OLD = "Lamination of croissant dough needs butter at 14 degrees, else it tears."
+NEW = "The croissant dough tore in Lamination: the butter came from the fridge at 4 degrees."
+OTHER = "Signal boxes at the junction were rewired by night; no train ran until six."
+
+
+@pytest.fixture
+def ports(tmp_path: Path) -> VaultPorts:
+    ports = open_vault(tmp_path)
+    add(ports, NewNote(OLD, title="Lamination of dough"))
+    for number in range(4):
+        add(ports, NewNote(f"Number {number}: harvest, frost and weather.", title=f"N{number}"))
+    return ports
+
+
+def run(ports: VaultPorts, title: str, **settings: object) -> Outcome:
+    synchronise(ports)
+    embed_missing(ports, FakeEncoder())
+    process = MemoryProcess(ports, FakeEncoder(), None, ProcessSettings(**settings))  # type: ignore[arg-type]
+    return process.run(note_named(ports.index, title).path, asked=True)
+
+
+def linked(ports: VaultPorts) -> Path:
+    """A note that the machine has linked to the old one, with metadata of its own."""
+    path = add(ports, NewNote(NEW, title="Morning batch", context="Mine.", keywords=["mine"]))
+    assert [made.title for made in run(ports, "Morning batch").links] == ["Lamination of dough"]
+    return ports_root(ports) / path
+
+
+def ports_root(ports: VaultPorts) -> Path:
+    return Path(ports.vault.root)  # type: ignore[attr-defined]
+
+
+def record(ports: VaultPorts, source: str, target: str) -> LinkRecord | None:
+    owned = owned_by_machine(ports.index, note_named(ports.index, source).key)
+    return owned.links.get(note_named(ports.index, target).key)
+
+
+def said_by_person(path: Path, text: str) -> None:
+    """The person writes another text below the front matter."""
+    head, _, _ = path.read_text().rpartition("---\n")
+    path.write_text(f"{head}---\n{text}\n")
+
+
+def last(ports: VaultPorts, title: str, kind: str) -> Event:
+    events = ports.index.events.read(note_named(ports.index, title).key)
+    return [event for event in events if event.kind == kind][-1]
+
+
+def carry_out(
+    ports: VaultPorts,
+    title: str,
+    changes: Iterable[LinkChange] = (),
+    *,
+    links: tuple[MemoryLink, ...] = (),
+    review: bool = False,
+) -> Outcome:
+    """What the machine does where a model said this of links."""
+    synchronise(ports)
+    content = ports.vault.read(note_named(ports.index, title).path)
+    thought = Thought(
+        Construction(),
+        Linking(links, step=Step("scripted"), link_changes=tuple(changes)),
+        "scripted",
+    )
+    with ports.changes.locked():
+        settings = ProcessSettings(review=review)
+        plan = ProcessPlan(ports, settings, lambda content, note: True, content, thought)
+        outcome = plan.made()
+        writes = [write for draft in plan.drafts for write in draft.write()]
+        ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
+        refresh(ports, [draft.path for draft in plan.drafts])
+    return outcome
+
+
+def test_a_link_goes_where_the_new_text_of_the_note_no_longer_bears_it_out(
+    ports: VaultPorts,
+) -> None:
+    path = linked(ports)
+    said_by_person(path, OTHER)
+    before = path.read_bytes()
+    outcome = run(ports, "Morning batch")
+    (changed,) = outcome.changed_links
+    assert (changed.title, changed.after) == ("Lamination of dough", None)
+    note = parse_note("x.md", path.read_bytes(), ports.names)
+    assert note.links == () and note.keywords == ("mine",)
+    event = last(ports, "Morning batch", "link")
+    assert "does not bear the link out" in event.reason
+    assert [one.relation for one in event.links_before] == ["related"]
+    undo(ports, event.id)
+    assert path.read_bytes() == before
+    back = record(ports, "Morning batch", "Lamination of dough")
+    assert back == event.links_before[0]
+
+
+def test_a_removal_that_a_person_took_back_is_not_made_again(ports: VaultPorts) -> None:
+    path = linked(ports)
+    said_by_person(path, OTHER)
+    run(ports, "Morning batch")
+    undo(ports, last(ports, "Morning batch", "link").id)
+    said_by_person(path, OTHER.replace("six", "seven"))
+    assert run(ports, "Morning batch").changed_links == ()
+    assert "[[Lamination of dough]]" in path.read_text()
+
+
+def test_a_link_that_went_may_be_made_again_when_the_text_speaks_for_it(ports: VaultPorts) -> None:
+    path = linked(ports)
+    before = path.read_bytes()
+    said_by_person(path, OTHER)
+    run(ports, "Morning batch")
+    said_by_person(path, NEW)
+    assert [made.title for made in run(ports, "Morning batch").links] == ["Lamination of dough"]
+    assert path.read_bytes() == before
+
+
+def test_a_link_that_is_still_borne_out_stays_to_the_byte(ports: VaultPorts) -> None:
+    path = linked(ports)
+    then = record(ports, "Morning batch", "Lamination of dough")
+    said_by_person(path, f"{NEW} Next time the butter waits on the bench.")
+    before = path.read_bytes()
+    events = len(ports.index.events.read(note_named(ports.index, "Morning batch").key))
+    outcome = run(ports, "Morning batch")
+    assert (outcome.links, outcome.changed_links) == ((), ())
+    assert path.read_bytes() == before
+    assert record(ports, "Morning batch", "Lamination of dough") == then
+    after = ports.index.events.read(note_named(ports.index, "Morning batch").key)
+    assert [event.kind for event in after[events:]] == ["process"]
+
+
+def test_an_unchanged_text_is_never_judged_anew(ports: VaultPorts) -> None:
+    path = linked(ports)
+    for number in range(10):
+        add(ports, NewNote(f"Butter, dough and lamination, take {number}.", title=f"Take {number}"))
+    before = path.read_bytes()
+    outcome = run(ports, "Morning batch")
+    assert outcome.changed_links == () and path.read_bytes() == before
+
+
+def test_where_evolution_is_off_links_stay_too(ports: VaultPorts) -> None:
+    path = linked(ports)
+    said_by_person(path, OTHER)
+    assert run(ports, "Morning batch", evolve=False).changed_links == ()
+    assert "[[Lamination of dough]]" in path.read_text()
+
+
+def test_a_persons_link_is_never_judged(ports: VaultPorts) -> None:
+    path = ports_root(ports) / add(ports, NewNote(NEW, title="Morning batch"))
+    synchronise(ports)
+    link(
+        ports,
+        note_named(ports.index, "Morning batch"),
+        note_named(ports.index, "Lamination of dough"),
+    )
+    typed = path.read_text().replace("links:\n", 'links:\n  - "[[N1]]"\n')
+    path.write_text(typed)
+    run(ports, "Morning batch")
+    said_by_person(path, OTHER)
+    remove = [LinkChange(f"notes/{path.name}", f"notes/{name}.md", removed=True)
+              for name in ("Lamination of dough", "N1")]  # fmt: skip
+    assert run(ports, "Morning batch").changed_links == ()
+    assert carry_out(ports, "Morning batch", remove).changed_links == ()
+    note = parse_note("x.md", path.read_bytes(), ports.names)
+    assert note.links[:2] == ("[[N1]]", "[[Lamination of dough]]")
+
+
+def test_a_models_link_is_weakened_before_it_goes(ports: VaultPorts) -> None:
+    path = ports_root(ports) / add(
+        ports, NewNote(OTHER, title="Junction", keywords=["mine"], tags=["mine"], context="Mine.")
+    )
+    synchronise(ports)
+    made = MemoryLink("notes/Lamination of dough.md", "supports", "both wait for the night", 0.9)
+    carry_out(ports, "Junction", links=(made,))
+    assert last(ports, "Junction", "link").model == "scripted"
+    before = path.read_bytes()
+    said_by_person(path, OTHER.replace("six", "seven"))
+    (first,) = run(ports, "Junction").changed_links
+    assert first.after is not None and first.after.strength < 0.15
+    assert first.after.reason == "both wait for the night"
+    assert path.read_bytes() == before.replace(b"six", b"seven")
+    said_by_person(path, OTHER.replace("six", "eight"))
+    (second,) = run(ports, "Junction").changed_links
+    assert second.after is None and "[[Lamination of dough]]" not in path.read_text()
+
+
+def test_a_text_that_now_says_that_it_replaces_a_note_turns_the_link_into_that(
+    ports: VaultPorts,
+) -> None:
+    path = linked(ports)
+    text = f"{NEW} This replaces what [[Lamination of dough]] says: 14 degrees is too warm."
+    said_by_person(path, text)
+    before = path.read_bytes()
+    (changed,) = run(ports, "Morning batch").changed_links
+    assert changed.after is not None and changed.after.relation == "supersedes"
+    assert path.read_bytes() == before
+    assert [each.relation for each in ports.index.link_history.superseded()] == ["supersedes"]
+    event = last(ports, "Morning batch", "link")
+    undo(ports, event.id)
+    assert path.read_bytes() == before and ports.index.link_history.superseded() == []
+    then = record(ports, "Morning batch", "Lamination of dough")
+    assert then == event.links_before[0]
+    again = last(ports, "Morning batch", "undo")
+    undo(ports, again.id)
+    assert [each.relation for each in ports.index.link_history.superseded()] == ["supersedes"]
+
+
+def test_a_text_that_no_longer_says_so_takes_the_word_back(ports: VaultPorts) -> None:
+    path = linked(ports)
+    said_by_person(path, f"{NEW} This replaces what [[Lamination of dough]] says.")
+    run(ports, "Morning batch")
+    said_by_person(path, f"{NEW} See [[Lamination of dough]].")
+    (changed,) = run(ports, "Morning batch").changed_links
+    assert changed.after is not None and changed.after.relation == "related"
+    assert ports.index.link_history.superseded() == []
+
+
+def chained(ports: VaultPorts) -> None:
+    """First links to Second, both by the machine."""
+    add(ports, NewNote("One thing.", title="First"))
+    add(ports, NewNote("A second thing.", title="Second"))
+    add(ports, NewNote("News.", title="Third"))
+    synchronise(ports)
+    carry_out(ports, "First", links=(MemoryLink("notes/Second.md", "related", "as one", 0.5),))
+    carry_out(ports, "Third", links=(MemoryLink("notes/First.md", "related", "news", 0.7),))
+
+
+CHANGE = LinkChange("notes/First.md", "notes/Second.md")
+
+
+def change(**values: object) -> LinkChange:
+    fields = {"source": CHANGE.source, "target": CHANGE.target, "reason": "the news say so"}
+    return LinkChange(**{**fields, **values})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "relation", "strength"),
+    [
+        (change(strength=0.9), "related", 0.9),
+        (change(strength=0.2), "related", 0.2),
+        (change(relation="contradicts"), "contradicts", 0.5),
+        (change(relation="supersedes", strength=0.8), "supersedes", 0.8),
+        (change(removed=True), None, None),
+    ],
+)
+def test_a_model_may_change_a_link_of_a_neighbour_and_undo_brings_it_back(
+    ports: VaultPorts, wanted: LinkChange, relation: Relation | None, strength: float | None
+) -> None:
+    chained(ports)
+    then = record(ports, "First", "Second")
+    path = ports_root(ports) / "notes/First.md"
+    before = path.read_bytes()
+    outcome = carry_out(ports, "Third", [wanted])
+    assert [each.source for each in outcome.changed_links] == ["notes/First.md"]
+    now = record(ports, "First", "Second")
+    assert (now and now.relation, now and now.strength) == (relation, strength)
+    event = last(ports, "First", "evolve")
+    process = last(ports, "Third", "process")
+    assert (event.cause, event.reason) == (process.id, "the news say so")
+    assert event.links_before == (then,)
+    if relation:
+        assert path.read_bytes() == before
+    assert undo(ports, process.id).paths == ("notes/First.md",)
+    assert path.read_bytes() == before and record(ports, "First", "Second") == then
+    with pytest.raises(SettingsError, match="taken back already"):
+        undo(ports, event.id)
+
+
+def test_a_note_that_is_not_linked_keeps_its_links(ports: VaultPorts) -> None:
+    chained(ports)
+    assert carry_out(ports, "N1", [change(removed=True)]).changed_links == ()
+
+
+def test_what_says_the_same_is_no_change(ports: VaultPorts) -> None:
+    chained(ports)
+    events = len(ports.index.events.read())
+    for same in (change(), change(strength=0.52), change(relation="related"), change(strength=0.5)):
+        assert carry_out(ports, "Third", [same]).changed_links == ()
+    assert {event.kind for event in ports.index.events.read()[events:]} == {"process"}
+
+
+def test_a_link_that_was_changed_again_is_taken_back_with_what_built_on_it(
+    ports: VaultPorts,
+) -> None:
+    chained(ports)
+    then = record(ports, "First", "Second")
+    carry_out(ports, "Third", [change(strength=0.9)])
+    first = last(ports, "First", "evolve")
+    carry_out(ports, "Third", [change(removed=True)])
+    with pytest.raises(SettingsError, match="changed again"):
+        undo(ports, first.id)
+    undo(ports, first.id, cascade=True)
+    assert record(ports, "First", "Second") == then
+
+
+def test_a_link_that_a_person_deleted_since_is_not_weighed_back(ports: VaultPorts) -> None:
+    chained(ports)
+    carry_out(ports, "Third", [change(strength=0.9)])
+    path = ports_root(ports) / "notes/First.md"
+    path.write_text(path.read_text().replace('links:\n  - "[[Second]]"\n', ""))
+    synchronise(ports)
+    event = last(ports, "First", "evolve")
+    with pytest.raises(SettingsError, match="edited since"):
+        undo(ports, event.id)
+    assert carry_out(ports, "Third", [change(strength=0.1)]).changed_links == ()
+
+
+def test_all_that_the_machine_did_since_goes_back_at_once(ports: VaultPorts) -> None:
+    chained(ports)
+    then = record(ports, "First", "Second")
+    carry_out(ports, "Third", [change(strength=0.9)])
+    first = last(ports, "First", "evolve").id
+    carry_out(ports, "Third", [change(relation="supersedes")])
+    undo_since(ports, first)
+    assert record(ports, "First", "Second") == then
+
+
+def decide(ports: VaultPorts, how: Callable[..., object]) -> None:
+    found = waiting(ports)
+    assert len(found) == 1
+    how(ports, found)
+    assert waiting(ports) == []
+
+
+@pytest.mark.parametrize("wanted", [change(removed=True), change(relation="supersedes")])
+def test_in_review_a_change_of_a_link_waits_and_is_carried_out_when_accepted(
+    ports: VaultPorts, wanted: LinkChange
+) -> None:
+    chained(ports)
+    path = ports_root(ports) / "notes/First.md"
+    before, then = path.read_bytes(), record(ports, "First", "Second")
+    outcome = carry_out(ports, "Third", [wanted], review=True)
+    assert len(outcome.proposed) == 1 and outcome.changed_links == ()
+    assert (path.read_bytes(), record(ports, "First", "Second")) == (before, then)
+    assert carry_out(ports, "Third", [wanted], review=True).proposed == ()
+    (shown,) = waiting(ports)
+    assert shown.link_before is not None and not shown.outdated
+    with pytest.raises(UsageError, match="by hand"):
+        accept(ports, [shown], edited={shown.proposal.id: ["[[Third]]"]})
+    decide(ports, accept)
+    now = record(ports, "First", "Second")
+    assert (now is None) == wanted.removed
+    event = last(ports, "First", "evolve")
+    assert event.review == "accepted"
+    undo(ports, event.id)
+    assert (path.read_bytes(), record(ports, "First", "Second")) == (before, then)
+
+
+def test_what_a_person_turned_down_is_not_proposed_again_nor_done(ports: VaultPorts) -> None:
+    chained(ports)
+    then = record(ports, "First", "Second")
+    carry_out(ports, "Third", [change(removed=True)], review=True)
+    decide(ports, reject)
+    assert carry_out(ports, "Third", [change(strength=0.1)], review=True).proposed == ()
+    assert carry_out(ports, "Third", [change(removed=True)]).changed_links == ()
+    assert record(ports, "First", "Second") == then
+
+
+def test_a_proposal_about_a_link_that_is_gone_no_longer_fits(ports: VaultPorts) -> None:
+    chained(ports)
+    carry_out(ports, "Third", [change(removed=True)], review=True)
+    path = ports_root(ports) / "notes/First.md"
+    path.write_text(path.read_text().replace('links:\n  - "[[Second]]"\n', ""))
+    synchronise(ports)
+    (shown,) = waiting(ports)
+    assert shown.outdated
+    decide(ports, accept)
+
+
+def test_links_of_others_to_a_note_stay_when_it_is_superseded(ports: VaultPorts) -> None:
+    chained(ports)
+    path = ports_root(ports) / "notes/First.md"
+    before = path.read_bytes()
+    link(
+        ports,
+        note_named(ports.index, "Third"),
+        note_named(ports.index, "Second"),
+        relation="supersedes",
+    )
+    carry_out(ports, "Third")
+    assert path.read_bytes() == before and record(ports, "First", "Second") is not None
+
+
+def test_a_renamed_target_changes_no_less(ports: VaultPorts) -> None:
+    chained(ports)
+    root = ports_root(ports)
+    (root / "notes/Second.md").rename(root / "notes/Zwei.md")
+    path = root / "notes/First.md"
+    path.write_text(path.read_text().replace("[[Second]]", "[[Zwei]]"))
+    outcome = carry_out(ports, "Third", [change(target="notes/Zwei.md", removed=True)])
+    assert len(outcome.changed_links) == 1 and "[[Zwei]]" not in path.read_text()
+
+
+def test_a_text_that_stands_twice_is_left_alone(ports: VaultPorts) -> None:
+    chained(ports)
+    path = ports_root(ports) / "notes/First.md"
+    path.write_text(path.read_text().replace('  - "[[Second]]"\n', '  - "[[Second]]"\n' * 2))
+    before = path.read_bytes()
+    assert carry_out(ports, "Third", [change(removed=True)]).changed_links == ()
+    assert path.read_bytes() == before
+
+
+def test_a_changed_text_by_command_is_judged_like_one_by_hand(ports: VaultPorts) -> None:
+    path = linked(ports)
+    update(ports, note_named(ports.index, "Morning batch"), FieldEdits(content=OTHER))
+    assert run(ports, "Morning batch").changed_links[0].after is None
+    assert "[[Lamination of dough]]" not in path.read_text()
+
+
+def test_a_second_note_written_meanwhile_disturbs_nothing(ports: VaultPorts) -> None:
+    path = linked(ports)
+    write_note(ports_root(ports), "notes/By hand.md", "No front matter.\n")
+    said_by_person(path, OTHER)
+    assert run(ports, "Morning batch").changed_links[0].after is None

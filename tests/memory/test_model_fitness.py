@@ -1,0 +1,108 @@
+"""What is thought of a model by how it did in a few cases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from amem_cli.memory.trust import CaseResult, figures_of, is_hopeless, verdict_on
+
+SAME = CaseResult(
+    "s",
+    True,
+    about=True,
+    context=True,
+    keywords=True,
+    found=1,
+    related=1,
+    refused=3,
+    others=3,
+    kept=True,
+    prompt_tokens=500,
+    answer_tokens=100,
+    seconds=5.0,
+)
+CHANGE = replace(SAME, title="c", kept=None, change_found=True)
+NONE = replace(SAME, title="n", found=0, related=0, refused=4, others=4)
+GOOD = [CHANGE, SAME, CHANGE, NONE, SAME, SAME, CHANGE, SAME, SAME]
+
+
+def kind(results: list[CaseResult]) -> tuple[str, bool]:
+    verdict = verdict_on(results, 9, seconds=60)
+    assert "\n" not in verdict.line
+    assert verdict.line.startswith(verdict.kind)
+    assert verdict.advice
+    return verdict.kind, verdict.decided
+
+
+def test_a_model_that_does_all_well_is_fit() -> None:
+    assert kind(GOOD) == ("fit", True)
+    figures = figures_of(GOOD)
+    assert (figures.seconds_per_note, figures.tokens_per_note) == (5.0, 600.0)
+    assert figures.tokens_per_second == pytest.approx(100 / 5)
+
+
+@pytest.mark.parametrize(
+    ("place", "worse"),
+    [
+        (1, {"context": False}),
+        (1, {"keywords": False}),
+        (1, {"found": 0}),
+        (1, {"refused": 1}),
+        (0, {"change_found": False}),
+        (1, {"kept": False}),
+    ],
+)
+def test_one_weakness_throughout_makes_it_only_usable(place: int, worse: dict[str, int]) -> None:
+    weak = [
+        replace(one, **worse) if one.title == GOOD[place].title else one  # type: ignore[arg-type]
+        for one in GOOD
+    ]
+    assert kind(weak) == ("usable", True)
+
+
+def test_answers_of_the_wrong_form_make_it_unfit() -> None:
+    bad = CaseResult("b", False, fault="the answer was cut off", prompt_tokens=9)
+    assert kind([bad] * 6 + GOOD[:4]) == ("unfit", True)
+    assert "cut off" in verdict_on([bad] * 6, 10, seconds=60).line
+
+
+def test_talk_of_something_else_makes_it_unfit() -> None:
+    vague = replace(SAME, about=False, context=False, keywords=False, found=0)
+    assert kind([vague] * 5) == ("unfit", True)
+
+
+def test_a_model_that_cannot_be_asked_is_unfit_for_that_reason() -> None:
+    gone = CaseResult("g", False, fault="no connection")
+    for times in (1, 3):
+        assert (
+            verdict_on([gone] * times, 10, seconds=60).line == "unfit: no connection" or times > 2
+        )
+        assert kind([gone] * times) == ("unfit", True)
+
+
+def test_too_few_answers_decide_nothing() -> None:
+    assert kind([]) == ("usable", False)
+    assert kind(GOOD[:3]) == ("usable", False)
+    assert "3 of 9" in verdict_on(GOOD[:3], 9, seconds=60).line
+
+
+LITTLE = CaseResult("l", True, alone=False, about=True, context=True, prompt_tokens=90)
+
+
+def test_a_model_that_is_right_only_when_asked_for_little_is_never_fit() -> None:
+    probes = [replace(SAME, context=False, keywords=False)] * 2
+    assert is_hopeless(probes)
+    assert not is_hopeless([*probes, SAME])
+    assert kind([*probes, *[LITTLE] * 6]) == ("usable", True)
+    assert figures_of([*probes, *[LITTLE] * 6]).contexts.asked == 6
+
+
+def test_a_model_that_speaks_of_the_note_and_is_never_believed_is_usable_and_said_to_be_idle() -> (
+    None
+):
+    idle = replace(SAME, context=False, keywords=False)
+    results = [idle] * 2 + [replace(LITTLE, context=False)] * 6
+    assert kind(results) == ("usable", True)
+    assert "amem model use none" in verdict_on(results, 9, seconds=60).advice

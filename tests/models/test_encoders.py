@@ -1,0 +1,103 @@
+"""Every encoder keeps the contract; the export gives what the original library gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
+from amem_cli.models.encoder_files import DEFAULT_ENCODER, bundled_encoder
+from amem_cli.models.encoder_open import PreparedEncoder
+from amem_cli.models.exports import read_manifest
+from amem_cli.models.ports import Encoder
+from tests.contracts.encoder_contract import TEXTS, EncoderContract
+from tests.fakes.encoder import FakeEncoder
+from tests.fakes.prepared_encoder import write_prepared_encoder
+
+
+class TestFakeEncoder(EncoderContract):
+    @pytest.fixture
+    def encoder(self) -> Encoder:
+        return FakeEncoder()
+
+    def test_it_remembers_what_it_encoded(self) -> None:
+        encoder = FakeEncoder()
+        encoder.encode(["one", "two"])
+        encoder.encode(["one"])
+        assert encoder.encoded == ["one", "two", "one"]
+
+    def test_pairs_of_words_tell_the_order(self) -> None:
+        words, reversed_words = "dog bites man", "man bites dog"
+        first, second = FakeEncoder().encode([words, reversed_words])
+        np.testing.assert_allclose(first, second, atol=1e-6)
+        first, second = FakeEncoder(pairs=True).encode([words, reversed_words])
+        assert first @ second < 0.9
+
+
+class TestTinyGraph(EncoderContract):
+    @pytest.fixture
+    def encoder(self, tmp_path: Path) -> Encoder:
+        return OnnxEncoder(write_prepared_encoder(tmp_path), threads=2)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[PreparedEncoder, Path]:
+    """The default encoder, prepared once by a process of its own, and its folder."""
+    cache = tmp_path_factory.mktemp("cache")
+    encoder = PreparedEncoder(DEFAULT_ENCODER, cache=cache)
+    assert encoder.dimension == 384
+    (folder,) = (path for path in cache.iterdir() if path.is_dir())
+    return encoder, folder
+
+
+@pytest.mark.models
+class TestDefaultEncoder(EncoderContract):
+    @pytest.fixture
+    def encoder(self, prepared: tuple[PreparedEncoder, Path]) -> Encoder:
+        return prepared[0]
+
+    def test_it_equals_the_original(self, prepared: tuple[PreparedEncoder, Path]) -> None:
+        from sentence_transformers import SentenceTransformer
+
+        original = SentenceTransformer(str(bundled_encoder(DEFAULT_ENCODER)), device="cpu")
+        texts = [*TEXTS[:8], *TEXTS[9:]]
+        np.testing.assert_allclose(prepared[0].encode(texts), original.encode(texts), atol=1e-5)
+
+    def test_what_is_known_of_it_is_written_down(
+        self, prepared: tuple[PreparedEncoder, Path]
+    ) -> None:
+        manifest = read_manifest(prepared[1])
+        assert (manifest.reason, manifest.dimension, manifest.max_tokens) == ("", 384, 256)
+        assert {"torch", "onnxruntime", "sentence-transformers"} <= manifest.versions.keys()
+        assert prepared[0].model_id == manifest.model_id
+        assert prepared[0].model_id.startswith("all-MiniLM-L6-v2@")
+
+    def test_it_is_prepared_only_once(self, prepared: tuple[PreparedEncoder, Path]) -> None:
+        said: list[str] = []
+        again = PreparedEncoder(
+            f"sentence-transformers/{DEFAULT_ENCODER}", cache=prepared[1].parent, notify=said.append
+        )
+        assert again.encode(["bread"]).shape == (1, 384)
+        assert again.model_id == prepared[0].model_id
+        assert said == []
+
+
+@pytest.fixture(scope="module")
+def library(prepared: tuple[PreparedEncoder, Path]) -> Encoder:
+    """The same model, run by its own library."""
+    return SentenceTransformersEncoder(prepared[1])
+
+
+@pytest.mark.models
+class TestSentenceTransformersEncoder(EncoderContract):
+    @pytest.fixture
+    def encoder(self, library: Encoder) -> Encoder:
+        return library
+
+    def test_it_equals_the_graph(
+        self, encoder: Encoder, prepared: tuple[PreparedEncoder, Path]
+    ) -> None:
+        assert encoder.model_id == prepared[0].model_id
+        np.testing.assert_allclose(encoder.encode(TEXTS), prepared[0].encode(TEXTS), atol=1e-5)

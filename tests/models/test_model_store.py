@@ -1,0 +1,303 @@
+"""Models are fetched whole or not at all, whatever the server does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
+from amem_cli.models.download import Patience, Wanted
+from amem_cli.models.gguf import NotGguf, memory_needed, read_header
+from amem_cli.models.store import ModelStore, PulledModel
+from tests.fakes.hub_server import Hub, a_hub
+from tests.fakes.tiny_gguf import write_tiny_gguf
+
+NAME = "tiny.gguf"
+QUICK = Patience(attempts=3, pause_seconds=0.0, wait_seconds=0.5)
+IMPATIENT = replace(QUICK, silence_seconds=2.0, slow_seconds=0.4, slow_bytes=1000)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return write_tiny_gguf(tmp_path_factory.mktemp("model") / NAME).read_bytes()
+
+
+@pytest.fixture
+def hub(model: bytes) -> Iterator[Hub]:
+    with a_hub("owner/tiny-GGUF", {NAME: model}) as running:
+        yield running
+
+
+@pytest.fixture
+def store() -> ModelStore:
+    return ModelStore(os.environ)
+
+
+def folder() -> Path:
+    return Path(os.environ["AMEM_DATA_DIR"]) / "models"
+
+
+def fetched(
+    store: ModelStore, hub: Hub, *, size: int = 0, sha256: str = "", patience: Patience = QUICK
+) -> PulledModel:
+    url = f"{hub.url}/owner/tiny-GGUF/resolve/main/{NAME}"
+    wanted = Wanted(url, {"authorization": "Bearer secret"}, size=size)
+    return store.fetch(wanted, NAME, source=url, sha256=sha256, patience=patience)
+
+
+def failed(store: ModelStore, hub: Hub, **changes: object) -> AmemError:
+    with pytest.raises(AmemError) as caught:
+        fetched(store, hub, **changes)  # type: ignore[arg-type]
+    assert store.models() == []
+    return caught.value
+
+
+def test_a_model_is_kept_with_its_digest_and_not_fetched_again(
+    store: ModelStore, hub: Hub, model: bytes
+) -> None:
+    digest = hashlib.sha256(model).hexdigest()
+    made = fetched(store, hub, sha256=digest)
+    assert (made.name, made.size, made.sha256) == ("tiny", len(model), digest)
+    assert made.path.read_bytes() == model
+    assert fetched(store, hub, sha256=digest) == made
+    assert hub.given == [NAME]
+    assert {path.name for path in folder().iterdir()} == {NAME, f"{NAME}.json", f".{NAME}.lock"}
+
+
+def test_a_cut_connection_is_gone_on_with_in_the_same_run(
+    store: ModelStore, hub: Hub, model: bytes
+) -> None:
+    hub.faults = ["cut", "cut", ""]
+    assert fetched(store, hub).path.read_bytes() == model
+    assert [asked.get("range") for asked in hub.asked] == [None, "bytes=1000-", "bytes=2000-"]
+
+
+def test_an_interrupted_fetch_is_gone_on_with_by_the_next_run(
+    store: ModelStore, hub: Hub, model: bytes
+) -> None:
+    hub.faults = ["cut", "hang_up"]
+    assert "goes on from there" in failed(store, hub).hint
+    hub.faults = [""]
+    assert fetched(store, hub).path.read_bytes() == model
+    assert hub.asked[-1]["range"] == "bytes=1000-"
+
+
+def test_a_model_that_changed_on_the_server_is_fetched_anew(
+    store: ModelStore, hub: Hub, model: bytes, tmp_path: Path
+) -> None:
+    hub.faults = ["cut", "hang_up"]
+    failed(store, hub)
+    other = write_tiny_gguf(tmp_path / "other.gguf", seed=8).read_bytes()
+    assert other != model
+    hub.files[NAME] = other
+    hub.faults = [""]
+    assert fetched(store, hub).path.read_bytes() == other
+
+
+@pytest.mark.parametrize("fault", ["wrong_part", "416"])
+def test_a_part_of_something_else_is_thrown_away(
+    store: ModelStore, hub: Hub, model: bytes, fault: str
+) -> None:
+    hub.faults = ["cut", fault, ""]
+    assert fetched(store, hub).path.read_bytes() == model
+    assert "range" not in hub.asked[-1]
+
+
+def test_a_server_that_knows_no_parts_sends_it_all_again(
+    store: ModelStore, hub: Hub, model: bytes
+) -> None:
+    hub.ranges = False
+    hub.faults = ["cut", ""]
+    assert fetched(store, hub).path.read_bytes() == model
+
+
+def test_a_fetch_that_ended_right_before_its_check_is_only_checked(
+    store: ModelStore, hub: Hub, model: bytes
+) -> None:
+    hub.cut_at = len(model)
+    hub.faults = ["cut"]
+    wrong = "0" * 64
+    assert "digest" in failed(store, hub, sha256=wrong).message
+    hub.faults = ["cut", "hang_up"]
+    hub.cut_at = len(model) - 1
+    failed(store, hub)
+    part = folder() / f"{NAME}.part"
+    part.write_bytes(model)
+    hub.faults = [""]
+    assert fetched(store, hub).path.read_bytes() == model
+
+
+def test_a_wrong_digest_leaves_nothing_behind(store: ModelStore, hub: Hub) -> None:
+    error = failed(store, hub, sha256="0" * 64)
+    assert "expected digest" in error.message
+    assert [path.name for path in folder().iterdir()] == [f".{NAME}.lock"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("announces_more", "cut"),
+        ("announces_less", "cut off"),
+        ("page", "no GGUF model"),
+        ("packed", "compressed"),
+        ("hang_up", "cut"),
+        ("drip", "next to nothing"),
+        ("drip_headers", "next to nothing"),
+        ("silence", "next to nothing"),
+        ("500", "busy"),
+        ("418", "status 418"),
+        ("elsewhere", "without end"),
+    ],
+)
+def test_a_server_that_misbehaves_is_told_of_in_one_line(
+    store: ModelStore, hub: Hub, fault: str, says: str
+) -> None:
+    hub.faults = [fault]
+    error = failed(store, hub, patience=IMPATIENT if says == "next to nothing" else QUICK)
+    assert isinstance(error, ModelError)
+    assert says in error.message
+    assert "\n" not in error.message
+    assert "secret" not in error.message + error.hint
+
+
+def test_a_stream_without_end_stops_at_the_listed_size(
+    store: ModelStore, hub: Hub, model: bytes
+) -> None:
+    hub.faults = ["endless"]
+    assert "more than it announced" in failed(store, hub, size=len(model)).message
+    assert (folder() / f"{NAME}.part").stat().st_size <= len(model)
+
+
+def test_the_time_in_all_is_bounded(store: ModelStore, hub: Hub) -> None:
+    hub.faults = ["drip"]
+    patience = Patience(total_seconds=0.4, pause_seconds=0.0)
+    assert "takes too long" in failed(store, hub, patience=patience).message
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [("404", NotFoundError), ("401", SettingsError), ("403", SettingsError)]
+)
+def test_what_is_not_given_is_told_at_once(
+    store: ModelStore, hub: Hub, status: str, kind: type[AmemError]
+) -> None:
+    hub.faults = [status]
+    assert isinstance(failed(store, hub), kind)
+    assert len(hub.given) == 1
+
+
+def test_a_server_that_asks_to_wait_is_waited_for(
+    store: ModelStore, hub: Hub, model: bytes
+) -> None:
+    hub.faults = ["429", ""]
+    assert fetched(store, hub).path.read_bytes() == model
+    store.remove("tiny")
+    hub.faults, hub.retry_after = ["429"], "3600"
+    assert "busy" in failed(store, hub).message
+    assert len(hub.given) == 3
+
+
+def test_a_size_other_than_the_listed_one_is_refused(
+    store: ModelStore, hub: Hub, model: bytes
+) -> None:
+    assert "bytes of a file that has" in failed(store, hub, size=len(model) + 1).message
+
+
+@pytest.mark.parametrize("place", ["http://example.org/x.gguf", "ftp://example.org/x.gguf"])
+def test_no_redirect_leads_to_an_unencrypted_place(store: ModelStore, hub: Hub, place: str) -> None:
+    hub.faults, hub.redirect_to = ["elsewhere"], place
+    assert "leads elsewhere" in failed(store, hub).message
+
+
+def test_a_key_is_not_sent_where_a_redirect_leads(
+    store: ModelStore, hub: Hub, model: bytes
+) -> None:
+    with a_hub("owner/tiny-GGUF", {NAME: model}) as other:
+        address = other.url.replace("127.0.0.1", "localhost")
+        hub.redirect_to = f"{address}/owner/tiny-GGUF/resolve/main/{NAME}"
+        hub.faults = ["elsewhere"]
+        assert fetched(store, hub).path.read_bytes() == model
+        assert hub.asked[0]["authorization"] == "Bearer secret"
+        assert "authorization" not in other.asked[0]
+
+
+def test_an_unencrypted_address_is_not_asked(store: ModelStore) -> None:
+    with pytest.raises(UsageError, match="without encryption"):
+        store.fetch(Wanted("http://example.org/x.gguf"), NAME, source="x")
+
+
+def test_two_at_once_do_not_disturb_each_other(store: ModelStore, hub: Hub) -> None:
+    hub.faults = ["silence", ""]
+    patience = Patience(slow_seconds=5.0, attempts=1)
+    errors: list[AmemError] = []
+    first = threading.Thread(target=lambda: errors.append(failed(store, hub, patience=patience)))
+    first.start()
+    while not hub.given:
+        pass
+    with pytest.raises(SettingsError, match="another amem"):
+        fetched(store, hub)
+    hub.stopped.set()
+    first.join()
+    assert len(errors) == 1
+
+
+def test_a_file_is_copied_and_one_of_another_kind_is_not(
+    store: ModelStore, model: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(model)
+    assert store.copy(path, NAME).path.read_bytes() == model
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(model[: len(model) // 2])
+    with pytest.raises(ModelError, match="cut off"):
+        store.copy(cut, "cut.gguf")
+    other = tmp_path / "other.gguf"
+    write_tiny_gguf(other, seed=9)
+    with pytest.raises(UsageError, match="here already"):
+        store.copy(other, NAME)
+    assert [one.name for one in store.models()] == ["tiny"]
+    store.remove("tiny")
+    assert store.models() == []
+    with pytest.raises(NotFoundError):
+        store.remove("tiny")
+
+
+def test_a_header_tells_the_memory_that_a_model_takes(model: bytes, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(model)
+    header = read_header(path)
+    assert header.architecture == "llama"
+    # One layer of 32 numbers each for keys and values, two bytes each.
+    assert header.window_bytes(1000) == 1000 * 2 * 32 * 2
+    assert memory_needed(path, 2000) - memory_needed(path, 1000) == header.window_bytes(1000)
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 8, 23, 24, 100, 2000])
+def test_a_header_that_is_cut_anywhere_is_refused(
+    model: bytes, tmp_path: Path, length: int
+) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(model[:length])
+    with pytest.raises(NotGguf):
+        read_header(path)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GGUF\x01\x00\x00\x00" + b"\x01" + bytes(15),
+        b"GGUF\x03\x00\x00\x00" + b"\xff" * 16,
+        b"GGUF\x03\x00\x00\x00" + b"\x01" + bytes(7) + b"\x01" + bytes(7) + b"\xff" * 8,
+        b"PK\x03\x04" + bytes(60),
+    ],
+)
+def test_a_header_that_claims_the_impossible_is_refused(tmp_path: Path, head: bytes) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(head)
+    with pytest.raises(NotGguf):
+        read_header(path)

@@ -1,0 +1,499 @@
+"""The server adapter against a server that misbehaves in every known way."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from amem_cli.errors import ModelError, SettingsError
+from amem_cli.models.openai_server import OpenAIServerModel
+from amem_cli.models.ports import LanguageModel
+from amem_cli.models.reply_schema import to_json_schema
+from tests.contracts.language_model_contract import (
+    INSTRUCTIONS,
+    SCHEMA,
+    LanguageModelContract,
+    assert_answers,
+    request_about,
+)
+from tests.fakes.chat_server import ChatServer
+
+KEY = "sk-SECRET0123456789"
+GOOD = json.dumps({"keywords": ["rye"], "relation": "related", "strength": 0.5, "sure": True})
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as running:
+        yield running
+
+
+def model_of(server: ChatServer, **changes: Any) -> OpenAIServerModel:
+    values: dict[str, Any] = {"api_key": KEY, "retry_delay": 0.0} | changes
+    return OpenAIServerModel(server.url, "test-model", **values)
+
+
+@pytest.fixture
+def model(server: ChatServer) -> Iterator[OpenAIServerModel]:
+    made = model_of(server)
+    yield made
+    made.close()
+
+
+class TestContract(LanguageModelContract):
+    @pytest.fixture
+    def model(self, server: ChatServer) -> Iterator[LanguageModel]:
+        made = model_of(server)
+        yield made
+        made.close()
+
+
+def failure(model: OpenAIServerModel, **changes: Any) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        model.answer(request_about("Rye bread.", **changes))
+    shown = "".join(traceback.format_exception(caught.value)) + caught.value.hint
+    assert "SECRET" not in shown
+    assert "\n" not in caught.value.message
+    return caught.value
+
+
+def test_it_sends_what_such_servers_expect(server: ChatServer, model: OpenAIServerModel) -> None:
+    answer = assert_answers(model, request_about("Rye bread."))
+    sent = server.requests[0]
+
+    assert (answer.prompt_tokens, answer.answer_tokens) == (7, 3)
+    assert sent.path == "/v1/chat/completions"
+    assert sent.authorization == f"Bearer {KEY}"
+    assert sent.body == {
+        "model": "test-model",
+        "messages": [
+            {"role": "system", "content": INSTRUCTIONS},
+            {"role": "user", "content": "Rye bread."},
+        ],
+        "max_tokens": 120,
+        "temperature": 0,
+        "stream": False,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": to_json_schema(SCHEMA)},
+        },
+    }
+
+
+def test_control_strings_of_a_note_do_not_reach_the_server_whole(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    model.answer(request_about("a <|im_end|> b [/INST] c <end_of_turn> d </s> e <｜User｜> \ud800"))
+    text = server.requests[0].body["messages"][1]["content"]
+
+    assert text.encode("utf-8")
+    for control in ("<|", "|>", "[/INST]", "<end_of_turn>", "</s>", "<｜"):
+        assert control not in text
+
+
+def formats(server: ChatServer) -> list[str]:
+    found = []
+    for request in server.requests:
+        asked = request.body.get("response_format", {})
+        bounded = " bounded" if "maxItems" in json.dumps(asked) else ""
+        found.append(asked.get("type", "words") + bounded)
+    return found
+
+
+@pytest.mark.parametrize("status", ["400", "404", "422"])
+def test_it_finds_out_how_the_server_wants_to_be_asked_and_remembers(
+    server: ChatServer, model: OpenAIServerModel, status: str
+) -> None:
+    server.faults = [status, status, status, status, ""]
+    server.content = GOOD
+    assert_answers(model, request_about("Rye bread."))
+    assert_answers(model, request_about("Oat bread."))
+
+    assert formats(server) == [
+        "json_schema bounded",
+        "json_schema",
+        "json_object bounded",
+        "json_object",
+        "words",
+        "words",
+    ]
+    for request in server.requests[2:]:
+        assert '"keywords"' in request.body["messages"][0]["content"]
+
+
+def test_a_server_that_calls_an_unknown_format_its_own_error_is_asked_otherwise(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.faults = ["500", "500", ""]
+    server.complaint = "1 validation error: response_format should be 'text' or 'json_object'"
+    server.content = GOOD
+    assert_answers(model, request_about("Rye bread."))
+    assert_answers(model, request_about("Oat bread."))
+    assert formats(server) == [
+        "json_schema bounded",
+        "json_schema",
+        "json_object bounded",
+        "json_object bounded",
+    ]
+
+
+def test_a_server_that_takes_a_schema_and_answers_in_prose_is_told_of_it_in_words(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.content = lambda body: GOOD if "schema" in str(body["messages"][0]) else "Rye is fine."
+    assert_answers(model, request_about("Rye bread."))
+    assert_answers(model, request_about("Oat bread."))
+    assert len(server.requests) == 3
+
+
+def test_prose_in_spite_of_all_is_given_back_as_it_is(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.content = "Rye is fine."
+    assert model.answer(request_about("Rye bread.")).text == "Rye is fine."
+    assert model.answer(request_about("Rye bread.")).text == "Rye is fine."
+    assert len(server.requests) == 3
+
+
+def ollama(server: ChatServer, window: int = 4096) -> OpenAIServerModel:
+    return model_of(server, ollama_window=window)
+
+
+def test_ollama_is_asked_in_its_own_way_with_the_window_of_the_settings(server: ChatServer) -> None:
+    server.is_ollama = True
+    model = ollama(server)
+    answer = assert_answers(model, request_about("Rye bread."))
+    model.close()
+    (sent,) = server.requests
+    assert sent.path == "/api/chat"
+    assert sent.body["options"] == {"num_ctx": 4096, "num_predict": 120, "temperature": 0}
+    assert (sent.body["think"], sent.body["format"]) == (False, to_json_schema(SCHEMA))
+    assert (answer.prompt_tokens, answer.answer_tokens, answer.truncated) == (7, 3, False)
+
+
+def test_a_prompt_that_ollama_cut_is_noticed(server: ChatServer) -> None:
+    server.is_ollama, server.content = True, GOOD
+    model = ollama(server, 100)
+    long = request_about("Rye bread keeps. " * 100)
+    assert model.answer(long).truncated
+    server.usage = {"prompt_tokens": 240, "completion_tokens": 3}
+    assert model.answer(long).truncated
+    model.close()
+    wide = ollama(server)
+    assert not wide.answer(long).truncated
+    server.usage = {}
+    assert not wide.answer(long).truncated
+    wide.close()
+
+
+def test_an_old_ollama_is_asked_without_what_it_does_not_know(server: ChatServer) -> None:
+    server.is_ollama, server.content = True, GOOD
+    model = ollama(server)
+    server.faults, server.complaint = ["400", ""], '"test-model" does not support thinking'
+    assert_answers(model, request_about("Rye bread."))
+    server.faults, server.complaint = ["400", "400", ""], "invalid format"
+    assert_answers(model, request_about("Rye bread."))
+    assert "think" not in server.requests[-1].body
+    assert server.requests[-1].body["format"] == "json"
+    assert '"keywords"' in server.requests[-1].body["messages"][0]["content"]
+    model.close()
+
+
+def test_a_server_that_is_no_ollama_is_asked_as_any_other(server: ChatServer) -> None:
+    model = ollama(server)
+    assert_answers(model, request_about("Rye bread."))
+    assert_answers(model, request_about("Oat bread."))
+    model.close()
+    paths = [request.path for request in server.requests]
+    assert paths == ["/api/chat", "/v1/chat/completions", "/v1/chat/completions"]
+
+
+def test_a_model_that_ollama_has_not_is_named(server: ChatServer) -> None:
+    server.is_ollama, server.faults = True, ["404"]
+    server.complaint = "model 'test-model' not found"
+    with pytest.raises(ModelError, match="'test-model' not found"):
+        ollama(server).answer(request_about("Rye bread."))
+    assert len(server.requests) == 1
+
+
+def test_a_refusal_of_every_way_is_an_error_with_the_servers_reason(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.faults = ["404"]
+    server.complaint = "model 'x' not found\nfor {key}"
+    error = failure(model)
+
+    assert "404: model 'x' not found for Bearer ***" in error.message
+    assert len(server.requests) == 5
+    server.faults = [""]
+    model.answer(request_about("Rye bread."))
+    assert formats(server)[5] == "json_schema bounded"
+
+
+def test_parameters_that_a_server_does_not_know_are_left_out(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.faults = ["400", ""]
+    server.complaint = "Unsupported parameter 'max_tokens'. Use 'max_completion_tokens' instead."
+    model.answer(request_about("Rye bread."))
+    server.faults = ["400", ""]
+    server.complaint = "Unsupported value: 'temperature' does not support 0."
+    model.answer(request_about("Rye bread."))
+    model.answer(request_about("Rye bread."))
+
+    last = server.requests[-1].body
+    assert last["max_completion_tokens"] == 120
+    assert "max_tokens" not in last
+    assert "temperature" not in last
+    assert formats(server) == ["json_schema bounded"] * 5
+
+
+def test_a_prompt_too_long_for_the_server_is_not_sent_again(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.faults = ["400"]
+    server.complaint = "This model's maximum context length is 4096 tokens."
+
+    assert "context length" in failure(model).message
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "fault", ["html", "empty_choices", "error_body", "redirect", "huge", "cut", "packed", "401"]
+)
+def test_a_misbehaving_server_is_an_error_and_is_asked_once(
+    server: ChatServer, model: OpenAIServerModel, fault: str
+) -> None:
+    server.faults = [fault]
+    server.complaint = "wrong key: {key}"
+    server.redirect_to = f"http://localhost:{server.port}/elsewhere"
+
+    assert failure(model).hint
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "503", "hang_up"])
+def test_a_busy_server_is_asked_again_twice_at_most(
+    server: ChatServer, model: OpenAIServerModel, fault: str
+) -> None:
+    server.faults = [fault, fault, ""]
+    assert_answers(model, request_about("Rye bread."))
+    assert len(server.requests) == 3
+
+    server.requests.clear()
+    server.faults = [fault]
+    assert failure(model).hint
+    assert len(server.requests) == 3
+
+
+def test_a_server_that_asks_for_a_long_pause_is_not_waited_for(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.faults = ["429"]
+    server.retry_after = "3600"
+
+    assert "429" in failure(model, deadline=5.0).message
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("fault", ["drip", "silence"])
+def test_the_deadline_holds_against_a_server_that_never_finishes(
+    server: ChatServer, model: OpenAIServerModel, fault: str
+) -> None:
+    server.faults = [fault]
+
+    assert "in" in failure(model, deadline=0.4).message
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": None},
+        {"content": 5},
+        {"content": [{"type": "text", "text": "x"}]},
+    ],
+)
+def test_an_answer_without_text_is_an_error(
+    server: ChatServer, model: OpenAIServerModel, message: dict[str, Any]
+) -> None:
+    server.message = message
+
+    failure(model)
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "tool_calls", None])
+def test_an_answer_that_was_cut_is_not_complete(
+    server: ChatServer, model: OpenAIServerModel, reason: str | None
+) -> None:
+    server.finish_reason = reason
+    server.content = '{"keywords": ["ry'
+    server.usage = {"prompt_tokens": "many", "completion_tokens": -1}
+    answer = model.answer(request_about("Rye bread."))
+
+    assert not answer.complete
+    assert answer.text == '{"keywords": ["ry'
+    assert (answer.prompt_tokens, answer.answer_tokens) == (0, 0)
+
+
+def test_a_filtered_answer_without_text_is_not_complete(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.finish_reason = "content_filter"
+    server.message = {"content": None}
+    answer = model.answer(request_about("Rye bread."))
+
+    assert (answer.text, answer.complete) == ("", False)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [f"```json\n{GOOD}\n```", f"<think>\nRye?\n</think>\n\n{GOOD}", f"  {GOOD}\n"],
+)
+def test_fences_and_thoughts_around_an_answer_are_taken_off(
+    server: ChatServer, model: OpenAIServerModel, content: str
+) -> None:
+    server.content = content
+
+    assert model.answer(request_about("Rye bread.")).text == GOOD
+
+
+def test_after_three_failures_the_server_is_left_alone_until_reset(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.faults = ["html"]
+    for _ in range(5):
+        failure(model)
+    assert len(server.requests) == 3
+
+    server.faults = [""]
+    failure(model)
+    model.reset()
+    assert_answers(model, request_about("Rye bread."))
+
+
+def test_after_a_rest_the_server_is_tried_again(server: ChatServer) -> None:
+    model = model_of(server, rest_seconds=0.0)
+    server.faults = ["html"] * 4 + [""]
+    for _ in range(4):
+        failure(model)
+
+    assert_answers(model, request_about("Rye bread."))
+    model.close()
+
+
+def test_refusals_of_a_working_model_do_not_stop_the_next_request(
+    server: ChatServer, model: OpenAIServerModel
+) -> None:
+    server.message = {"content": None, "refusal": "no"}
+    for _ in range(4):
+        refusal = model.answer(request_about("Rye bread."))
+        assert (refusal.text, refusal.complete, refusal.refused) == ("", False, True)
+    server.message = {}
+
+    assert_answers(model, request_about("Rye bread."))
+
+
+def test_no_server_at_all_is_an_error() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    model = OpenAIServerModel(url, "test-model", api_key=KEY, retry_delay=0.0)
+
+    assert "127.0.0.1" in failure(model).message
+    model.close()
+
+
+def test_proxies_are_not_used_for_this_machine(
+    server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    model = model_of(server)
+
+    assert_answers(model, request_about("Rye bread."))
+    model.close()
+
+
+def test_the_key_and_the_note_are_not_logged(
+    server: ChatServer, model: OpenAIServerModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    model.answer(request_about("Rye bread."))
+
+    assert "SECRET" not in caplog.text
+    assert "Rye bread" not in caplog.text
+    assert "SECRET" not in repr(model)
+
+
+@pytest.mark.parametrize(
+    ("url", "remote"),
+    [
+        ("http://127.0.0.1:11434/v1", False),
+        ("http://localhost:8080/v1/", False),
+        ("http://[::1]:8080/v1", False),
+        ("https://api.example.org/v1", True),
+        ("https://192.168.1.5/v1", True),
+        ("https://127.0.0.1.example.org/v1", True),
+        ("https://localhost.example.org/v1", True),
+    ],
+)
+def test_only_this_machine_is_not_remote(url: str, remote: bool) -> None:
+    assert OpenAIServerModel(url, "m").is_remote is remote
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "api.example.org/v1",
+        "ftp://127.0.0.1/v1",
+        "file:///etc/passwd",
+        "http://",
+        "http://[::1/v1",
+        "http://127.0.0.1:port/v1",
+        "http://api.example.org/v1",
+        "http://192.168.1.5:11434/v1",
+        "https://name:SECRET@api.example.org/v1",
+        "https://api.example.org/v1?key=SECRET",
+    ],
+)
+def test_an_unusable_address_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        OpenAIServerModel(url, "m")
+
+    assert "SECRET" not in caught.value.message + caught.value.hint
+
+
+def test_an_unencrypted_address_can_be_allowed() -> None:
+    assert OpenAIServerModel("http://192.168.1.5:11434/v1", "m", allow_http=True).is_remote
+
+
+@pytest.mark.parametrize("key", ["sk-SECRET\nx", "sk SECRET", "sk-SÉCRET", "sk-SECRET\x00"])
+def test_a_key_that_no_header_can_carry_is_refused_unseen(key: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        OpenAIServerModel("http://127.0.0.1:1/v1", "m", api_key=key)
+
+    assert "CRET" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_blanks_around_a_key_are_taken_off(server: ChatServer) -> None:
+    model = model_of(server, api_key=f" {KEY}\n")
+    model.answer(request_about("Rye bread."))
+    model.close()
+
+    assert server.requests[0].authorization == f"Bearer {KEY}"
+
+
+def test_without_a_key_no_authorization_is_sent(server: ChatServer) -> None:
+    model = model_of(server, api_key=None)
+    model.answer(request_about("Rye bread."))
+    model.close()
+
+    assert server.requests[0].authorization == ""

@@ -1,0 +1,297 @@
+"""Words of Chinese, Japanese, Korean and German notes are found, and everyday strings too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from amem_cli.index.port import MemoryIndex
+from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.search.search import Hit, marks, search
+from tests.fakes.encoder import FakeEncoder
+from tests.vaults import open_vault, write_note
+
+NOTES = {
+    "zh/猫": "今天我们收养了一只猫,我的猫很可爱,名字叫小白。",
+    "zh/项目": "我用Python写了一个脚本,整理知识管理的笔记。数据库放在本地。",
+    "zh/会议": "项目会议改到星期五下午三点,地点在上海办公室。",
+    "zh/茶": "绿茶用八十度的水泡，红茶用沸水。",
+    "ja/会議": "来週の会議は東京で行います。資料はＡＢＣ社から届く予定です。",
+    "ja/犬": "近所の犬がよく吠える。散歩は朝にするといい。",
+    "ja/データ": "データベースのバックアップを毎日取る。ﾊﾞｯｸｱｯﾌﾟの場所はサーバー。",
+    "ko/학교": "오늘 학교에서 수학 시험을 봤다. 선생님이 칭찬하셨다.",
+    "ko/물": "물을 하루에 여덟 잔 마시는 것이 좋다고 한다.",
+    "ko/책": "도서관에서 빌린 책을 다음 주까지 반납해야 한다.",
+    "de/Vermieter": "Frau Müller hat die Kaution für die Wohnung in Zürich nicht gezahlt.",
+    "de/Haus": "Die alten Häuser in der Straße am Fluss werden im Frühling renoviert.",
+    "de/Tür": "Die Haustür klemmt, und der Schlosser kommt am Montag.",
+    "de/Rechnung": "Drei Rechnungen sind offen, die größte ist vom Dachdecker.",
+    "de/Mail": "Herr Mueller schrieb: die Strasse ist gesperrt, wir fahren durch den Wald.",
+    "en/Müller": "Dan Muller paid the deposit for the flat in Zurich.",
+    "en/cafe": "The café on the corner has naïve paintings.",
+    "en/cpp": "Templates in C++ are resolved when the program is compiled.",
+    "en/csharp": "The service is written in C# and runs on .NET 8.",
+    "en/c": "Vitamin C helps, and so does sleep. A net result of nothing.",
+    "en/node": "The bundler needs node.js 20; see https://example.org/docs/setup?step=2 for more.",
+    "en/js": "JS engines differ. A node in a graph has neighbours.",
+    "en/version": "Upgraded to Python 3.11.2 on the laptop.",
+    "en/other version": "Python 3.12 has 11 changes and 2 fixes that matter.",
+    "en/phrase": "An old snapshot holds back the dead tuples of the table.",
+    "en/words": "Tuples can be unpacked. The plant is dead.",
+    "en/a-b": "The a-b test of the landing page ran for two weeks.",
+    "en/key": "The setting is timeout:30 in src/server/settings.py by ana@example.com.",
+    "en/tag": "Bought seedlings. #garden/balcony",
+    "en/emoji": "We won the quiz 🎉 and celebrated.",
+    "en/and": "Cats AND dogs: NOT friends, it's a NEAR miss.",
+    "en/walk": "Walking to work takes twenty minutes.",
+}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryIndex]:
+    root = tmp_path_factory.mktemp("vault")
+    for name, text in NOTES.items():
+        write_note(root, f"{name}.md", f"{text}\n")
+    ports = open_vault(root)
+    synchronise(ports)
+    embed_missing(ports, FakeEncoder())
+    yield ports.index
+    ports.index.close()
+
+
+def hits_of(index: MemoryIndex, query: str) -> list[Hit]:
+    return search(index, query, encoder=None, mode="keyword", neighbors=False, limit=10)
+
+
+def found(index: MemoryIndex, query: str) -> list[str]:
+    return [hit.note.path.removesuffix(".md") for hit in hits_of(index, query)]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        # One character, at the beginning, in the middle and at the end of a run.
+        ("猫", ["zh/猫"]),
+        ("茶", ["zh/茶"]),
+        ("水", ["zh/茶"]),
+        ("犬", ["ja/犬"]),
+        ("朝", ["ja/犬"]),
+        ("물", ["ko/물"]),
+        ("책", ["ko/책"]),
+        # Two, and more.
+        ("会议", ["zh/会议"]),
+        ("上海", ["zh/会议"]),
+        ("东京", []),
+        ("東京", ["ja/会議"]),
+        ("知识管理", ["zh/项目"]),
+        ("データベース", ["ja/データ"]),
+        ("バックアップ", ["ja/データ"]),
+        ("吠える", ["ja/犬"]),
+        # Particles, in the note or in the query.
+        ("학교", ["ko/학교"]),
+        ("수학 시험", ["ko/학교"]),
+        ("책은", ["ko/책"]),
+        ("도서관", ["ko/책"]),
+        # Scripts that meet, and other widths.
+        ("用Python写", ["zh/项目"]),
+        ("python", ["zh/项目", "en/version", "en/other version"]),
+        ("ABC", ["ja/会議"]),
+        ("ＡＢＣ", ["ja/会議"]),
+        ("ﾊﾞｯｸｱｯﾌﾟ", ["ja/データ"]),
+        ("ｐｙｔｈｏｎ ３.１１.２", ["en/version"]),
+    ],
+)
+def test_chinese_japanese_and_korean_words_are_found(
+    index: MemoryIndex, query: str, expected: list[str]
+) -> None:
+    best = found(index, query)
+    assert set(expected) <= set(best)
+    if len(query) <= 2:
+        assert best == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Müller", {"de/Vermieter", "de/Mail", "en/Müller"}),
+        ("Mueller", {"de/Vermieter", "de/Mail"}),
+        ("muller", {"de/Vermieter", "en/Müller"}),
+        ("MÜLLER", {"de/Vermieter", "de/Mail", "en/Müller"}),
+        ("Zürich", {"de/Vermieter", "en/Müller"}),
+        ("Haus", {"de/Haus"}),
+        ("Häuser", {"de/Haus"}),
+        ("haeuser", {"de/Haus"}),
+        ("Straße", {"de/Haus", "de/Mail"}),
+        ("Strasse", {"de/Haus", "de/Mail"}),
+        ("Rechnung", {"de/Rechnung"}),
+        ("der Rechnungen", {"de/Rechnung"}),
+        ("große", {"de/Rechnung"}),
+        ("Wälder", {"de/Mail"}),
+        ("Haustüren", {"de/Tür"}),
+        ("Hausschlüssel", set()),
+        ("Schloss", {"de/Tür"}),
+        ("cafe", {"en/cafe"}),
+        ("naive", {"en/cafe"}),
+    ],
+)
+def test_german_words_are_found_in_every_inflection_and_spelling(
+    index: MemoryIndex, query: str, expected: set[str]
+) -> None:
+    assert expected <= set(found(index, query))
+    assert expected or not found(index, query)
+
+
+def test_the_stems_of_german_words_do_not_disturb_english_notes(index: MemoryIndex) -> None:
+    assert found(index, "walks") == ["en/walk"]
+    assert "en/walk" not in found(index, "Wald")
+    assert found(index, "deposits")[0] == "en/Müller"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("c++", ["en/cpp"]),
+        ("C++", ["en/cpp"]),
+        ("c#", ["en/csharp"]),
+        (".net", ["en/csharp"]),
+        ("3.11.2", ["en/version"]),
+        ("3.11", ["en/version"]),
+        ("a-b", ["en/a-b"]),
+        ('"dead tuples"', ["en/phrase"]),
+        ("“dead tuples”", ["en/phrase"]),
+        ('"知识管理"', ["zh/项目"]),
+        ('"我用Python写"', ["zh/项目"]),
+        ("「整理知识」", ["zh/项目"]),
+        ("timeout:30", ["en/key"]),
+        ("src/server/settings.py", ["en/key"]),
+        ("settings.py", ["en/key"]),
+        ("ana@example.com", ["en/key", "en/node"]),
+        ("https://example.org/docs/setup?step=2", ["en/node", "en/key"]),
+        ("example.org", ["en/node", "en/key"]),
+        ("node.js", ["en/node", "en/js"]),
+        ("#garden", ["en/tag"]),
+        ("#garden/balcony", ["en/tag"]),
+        ("🎉", ["en/emoji"]),
+        ("🎉🎉", ["en/emoji"]),
+        ("cats AND dogs", ["en/and"]),
+        ("NEAR", ["en/and"]),
+        ("it's", ["en/and"]),
+        ("it’s", ["en/and"]),
+        ("templ*", ["en/cpp"]),
+        ("seedl", ["en/tag"]),
+        ("snapsoht", ["en/phrase"]),
+        ("*", []),
+        ('"', []),
+        ('""', []),
+        ("::", []),
+        ("'", []),
+    ],
+)
+def test_everyday_strings_find_what_holds_them(
+    index: MemoryIndex, query: str, expected: list[str]
+) -> None:
+    assert found(index, query) == expected
+
+
+def test_a_phrase_that_is_nowhere_gives_its_words(index: MemoryIndex) -> None:
+    for query in ('"tuples dead"', '"dead tuple', "“tuples dead”"):
+        assert set(found(index, query)) == {"en/phrase", "en/words"}
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "marked"),
+    [
+        ("猫", "zh/猫", ["猫", "猫"]),
+        ("知识管理", "zh/项目", ["知识管理"]),
+        ('"知识管理"', "zh/项目", ["知识管理"]),
+        ("用Python写", "zh/项目", ["用Python写"]),
+        ("バックアップ", "ja/データ", ["バックアップ", "ﾊﾞｯｸｱｯﾌﾟ"]),
+        ("ABC", "ja/会議", ["ＡＢＣ"]),
+        ("학교", "ko/학교", ["학교"]),
+        ("Häuser", "de/Haus", ["Häuser"]),
+        ("Haus", "de/Haus", ["Häuser"]),
+        ("Mueller", "de/Vermieter", ["Müller"]),
+        ("Strasse", "de/Haus", ["Straße"]),
+        ("cafe", "en/cafe", ["café"]),
+        ('"dead tuples"', "en/phrase", ["dead", "tuples"]),
+        ("templ*", "en/cpp", ["Templates"]),
+        ("seedl", "en/tag", ["seedlings"]),
+        ("c++", "en/cpp", ["C++"]),
+    ],
+)
+def test_what_was_found_is_marked_in_the_snippet(
+    index: MemoryIndex, query: str, path: str, marked: list[str]
+) -> None:
+    hit = next(hit for hit in hits_of(index, query) if hit.note.path == f"{path}.md")
+    assert [hit.snippet[start:end] for start, end in hit.marks] == marked
+
+
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("猫", "最后我的猫回家了。"),
+        ("Haus", "Die Häuser werden verkauft."),
+        ("Mueller", "Frau Müller rief an."),
+        ("cafe", "The café was closed."),
+        ("abc", "ＡＢＣ社から届いた。"),
+    ],
+)
+def test_the_snippet_of_a_long_note_shows_the_place(tmp_path: Path, query: str, line: str) -> None:
+    filler = {"猫": "今天天气很好，我们去公园散步。" * 20, "abc": "今日は天気がいい。" * 40}
+    padding = filler.get(query, "Das ist nicht das Thema und wird auch nicht wichtig. " * 20)
+    write_note(tmp_path, "long.md", f"{padding}\n\n{padding}\n\n{line}\n\n{padding}\n")
+    ports = open_vault(tmp_path)
+    synchronise(ports)
+    (hit,) = hits_of(ports.index, query)
+    assert line.rstrip(".。") in hit.snippet
+    assert hit.marks
+
+
+PIECES = [
+    "知识",
+    "猫",
+    "カナ",
+    "ｶﾅ",
+    "학교",
+    "Häuser",
+    "c++",
+    ".net",
+    "🙂",
+    "a-b",
+    "node.js",
+    "3.11",
+]
+SIGNS = [
+    '"',
+    "'",
+    "*",
+    "“",
+    "”",
+    "「",
+    "」",
+    "(",
+    ")",
+    ":",
+    "#",
+    "-",
+    "_",
+    "\\",
+    "/",
+    " ",
+    "\n",
+    "\0",
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.one_of(st.text(), st.lists(st.sampled_from([*PIECES, *SIGNS])).map("".join)))
+def test_no_query_fails(index: MemoryIndex, query: str) -> None:
+    if not query.strip():
+        return
+    for hit in hits_of(index, query):
+        assert 0 <= hit.score <= 1
+        assert marks(hit.snippet, [query]) is not None

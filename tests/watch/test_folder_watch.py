@@ -1,0 +1,679 @@
+"""Whatever happens to the notes of a vault, there is a hint of where to look."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from amem_cli.vault.folder import VaultFolder
+from amem_cli.watch.dirty_paths import DirtyPaths
+from amem_cli.watch.events import FolderWatch
+from tests.repositories import new_repository, person
+from tests.vaults import write_note
+
+pytestmark = pytest.mark.slow
+
+PATIENCE = 120.0
+TOP = Path(__file__).parents[2]
+
+
+class Picture:
+    """The notes of a vault as somebody knows them who looks only where hints lead.
+
+    Attributes:
+        notes: inode, size and time of each note, by path.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.vault = VaultFolder(root)
+        self.watch = FolderWatch(root)
+        self.dirty = DirtyPaths(quiet=0.05)
+        self.notes = self.truth()
+        self.hinted: set[str] = set()
+        self.lost = False
+
+    def truth(self) -> dict[str, tuple[int, int, int]]:
+        states = self.vault.scan([])
+        return {state.path: (state.inode, state.size, state.mtime_ns) for state in states}
+
+    def gather(self) -> set[str]:
+        hints, lost = self.watch.take()
+        self.hinted |= hints
+        self.lost |= lost
+        for path in hints:
+            self.dirty.hint(path, time.monotonic())
+        if lost:
+            self.dirty.doubt(time.monotonic())
+        return hints
+
+    def look(self) -> None:
+        look = self.dirty.take(time.monotonic())
+        if look is None:
+            return
+        for path in list(self.notes):
+            if look.within is None or _below(path, look.within):
+                del self.notes[path]
+        found = self.vault.scan([]) if look.within is None else self.vault.look(look.within, [])
+        for state in found:
+            self.notes[state.path] = (state.inode, state.size, state.mtime_ns)
+
+    def becomes_true(self) -> bool:
+        """Follow hints until what is known is what is there, and nothing waits."""
+        return self.until(lambda: self.dirty.is_clean and self.notes == self.truth())
+
+    def until(self, reached: Callable[[], bool]) -> bool:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            self.gather()
+            self.look()
+            if reached():
+                return True
+            self.watch.wait(0.02)
+        return False
+
+    def renew(self) -> None:
+        """Watch anew, as after trouble."""
+        self.watch.close()
+        self.watch = FolderWatch(self.root)
+        self.dirty.doubt(time.monotonic())
+
+    def settle(self) -> None:
+        """Wait until every earlier event has been told, and forget what was hinted at."""
+        assert self.becomes_true()
+        self.passes_a_mark()
+        self.hinted.clear()
+
+    def passes_a_mark(self) -> None:
+        """All events before the one that is made here have been told."""
+        folders = ["", *(path.name for path in self.root.iterdir() if _is_visible(path))]
+        marks = {f"{folder}/mark.md" if folder else "mark.md" for folder in folders}
+        for mark in marks:
+            (self.root / mark).write_text("x")
+        assert self.until(lambda: marks <= self.hinted), marks - self.hinted
+        for mark in marks:
+            (self.root / mark).unlink()
+        assert self.becomes_true()
+        self.hinted -= marks
+
+
+def _is_visible(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+
+
+def _below(path: str, within: frozenset[str]) -> bool:
+    return any(path == each or path.startswith(f"{each}/") for each in within)
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Iterator[Picture]:
+    root = tmp_path / "vault"
+    write_note(root, "top.md", "top\n")
+    write_note(root, "notes/one.md", "one\n")
+    write_note(root, "notes/deep/er/two.md", "two\n")
+    watched = Picture(root)
+    yield watched
+    watched.watch.close()
+
+
+def test_a_saved_a_new_and_a_deleted_note_are_hinted_at(picture: Picture) -> None:
+    write_note(picture.root, "top.md", "other\n")
+    write_note(picture.root, "notes/deep/er/new.md", "new\n")
+    (picture.root / "notes/one.md").unlink()
+
+    assert picture.becomes_true()
+    assert picture.hinted == {"top.md", "notes/deep/er/new.md", "notes/one.md"}
+    assert not picture.lost
+
+
+def test_a_new_top_folder_is_watched_with_what_is_in_it_already(picture: Picture) -> None:
+    write_note(picture.root, "a/b/c/d/first.md", "first\n")
+    assert picture.becomes_true()
+    write_note(picture.root, "a/b/c/d/second.md", "second\n")
+    assert picture.becomes_true()
+
+    assert "a/b/c/d/second.md" in picture.hinted
+    assert picture.until(lambda: picture.watch.trouble() == "")
+
+
+@pytest.mark.parametrize("place", ["made", "notes/made"])
+def test_folders_made_and_written_into_at_once_are_seen(picture: Picture, place: str) -> None:
+    script = f"""
+        for i in $(seq 30); do mkdir -p {place}/$i/x/y && echo $i > {place}/$i/x/y/n.md; done
+    """
+    subprocess.run(["sh", "-c", script], cwd=picture.root, check=True)
+
+    assert picture.becomes_true()
+    assert len(picture.notes) == 33
+
+
+def test_a_deep_copy_is_seen_and_watched(picture: Picture, tmp_path: Path) -> None:
+    for level in range(1, 31):
+        folders = "/".join(f"level {number}" for number in range(level))
+        write_note(tmp_path / "source", f"{folders}/n{level}.md", "x\n")
+    subprocess.run(["cp", "-r", tmp_path / "source", picture.root / "notes/copy"], check=True)
+    subprocess.run(["cp", "-r", tmp_path / "source", picture.root / "copy"], check=True)
+    assert picture.becomes_true()
+    assert len(picture.notes) == 63
+
+    picture.settle()
+    deepest = max(picture.notes, key=len)
+    write_note(picture.root, deepest, "changed\n")
+    assert picture.until(lambda: deepest in picture.hinted)
+    assert picture.becomes_true()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("notes", "renamed"), ("notes/deep", "notes/renamed"), ("notes/deep", "lifted")],
+)
+def test_a_renamed_folder_is_followed(picture: Picture, old: str, new: str) -> None:
+    (picture.root / old).rename(picture.root / new)
+    write_note(picture.root, f"{new}/at once.md", "x\n")
+    assert picture.becomes_true()
+
+    picture.settle()
+    write_note(picture.root, f"{new}/later.md", "x\n")
+    assert picture.until(lambda: f"{new}/later.md" in picture.hinted)
+    assert picture.becomes_true()
+    assert picture.until(lambda: picture.watch.trouble() == "")
+
+
+@pytest.mark.parametrize("folder", ["notes", "notes/deep"])
+def test_a_folder_moved_out_is_gone_and_one_moved_in_is_there(
+    picture: Picture, tmp_path: Path, folder: str
+) -> None:
+    outside = tmp_path / "outside"
+    (picture.root / folder).rename(outside)
+    assert picture.becomes_true()
+
+    write_note(outside, "ghost.md", "written elsewhere\n")
+    assert picture.becomes_true()
+    outside.rename(picture.root / folder)
+    assert picture.until(lambda: f"{folder}/ghost.md" in picture.notes)
+
+    picture.settle()
+    write_note(picture.root, f"{folder}/ghost.md", "written here\n")
+    assert picture.until(lambda: f"{folder}/ghost.md" in picture.hinted)
+    assert picture.becomes_true()
+
+
+@pytest.mark.parametrize("folder", ["notes", "notes/deep"])
+def test_a_folder_that_is_deleted_and_made_again_is_watched(picture: Picture, folder: str) -> None:
+    for round_ in range(5):
+        shutil.rmtree(picture.root / folder)
+        write_note(picture.root, f"{folder}/again {round_}.md", "x\n")
+    assert picture.becomes_true()
+
+    picture.settle()
+    write_note(picture.root, f"{folder}/later.md", "x\n")
+    assert picture.until(lambda: f"{folder}/later.md" in picture.hinted)
+    assert picture.until(lambda: picture.watch.trouble() == "")
+
+
+def test_a_watch_that_ends_by_itself_is_told_and_can_be_made_anew(
+    picture: Picture, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    (picture.root / "notes/deep").rename(outside)
+    (picture.root / "notes/deep").mkdir()
+    picture.settle()
+    shutil.rmtree(picture.root / "notes/deep")
+    shutil.rmtree(outside)
+    write_note(picture.root, "notes/deep/er/two.md", "new\n")
+
+    ended = "watching ended unexpectedly"
+    assert picture.until(lambda: picture.watch.trouble() == ended or picture.becomes_true())
+    if picture.watch.trouble() == ended:
+        picture.renew()
+    assert picture.becomes_true()
+    picture.settle()
+    assert picture.until(lambda: picture.watch.trouble() == "")
+
+
+def test_swapped_top_folders_are_both_watched(picture: Picture) -> None:
+    write_note(picture.root, "other/n.md", "x\n")
+    picture.settle()
+    (picture.root / "notes").rename(picture.root / "aside")
+    (picture.root / "other").rename(picture.root / "notes")
+    (picture.root / "aside").rename(picture.root / "other")
+    assert picture.becomes_true()
+
+    picture.settle()
+    for path in ("notes/n.md", "other/one.md"):
+        write_note(picture.root, path, "changed\n")
+    assert picture.until(lambda: {"notes/n.md", "other/one.md"} <= picture.hinted)
+
+
+def _save_in_place(path: Path) -> None:
+    path.write_text("in place\n")
+
+
+def _save_by_rename(path: Path) -> None:
+    new = path.with_name(".save.tmp")
+    new.write_text("renamed\n")
+    new.replace(path)
+
+
+def _save_like_vim(path: Path) -> None:
+    backup = path.with_name(f"{path.name}~")
+    path.rename(backup)
+    path.write_text("as vim does\n")
+    backup.unlink()
+
+
+def _save_with_vim(path: Path) -> None:
+    command = [
+        "vim",
+        "-Nu",
+        "NONE",
+        "-es",
+        "-c",
+        "set bsk= backup",
+        "-c",
+        "s/.*/by vim/",
+        "-c",
+        "x",
+    ]
+    subprocess.run([*command, str(path)], check=True, stdin=subprocess.DEVNULL)
+
+
+def _save_with_sed(path: Path) -> None:
+    subprocess.run(["sed", "-i", "s/.*/by sed/", str(path)], check=True)
+
+
+@pytest.mark.parametrize(
+    "save", [_save_in_place, _save_by_rename, _save_like_vim, _save_with_vim, _save_with_sed]
+)
+def test_the_way_an_editor_saves_is_seen(picture: Picture, save: Callable[[Path], None]) -> None:
+    if save is _save_with_vim and shutil.which("vim") is None:
+        pytest.skip("vim is not installed")
+    for path in ("top.md", "notes/deep/er/two.md"):
+        before = (picture.root / path).read_bytes()
+        save(picture.root / path)
+        assert (picture.root / path).read_bytes() != before
+        assert picture.until(lambda path=path: path in picture.hinted)  # type: ignore[misc]
+    assert picture.becomes_true()
+    assert picture.hinted == {"top.md", "notes/deep/er/two.md"}
+
+
+def test_reading_makes_no_hint(picture: Picture) -> None:
+    picture.settle()
+    for _ in range(3):
+        list(picture.vault.scan([]))
+        for path in picture.notes:
+            picture.vault.read(path)
+    picture.passes_a_mark()
+
+    assert picture.hinted == set()
+
+
+@pytest.mark.parametrize("folder", [".git", ".obsidian", ".trash", "notes/.obsidian", ".amem"])
+def test_what_is_nobody_s_note_makes_no_hint(picture: Picture, folder: str) -> None:
+    picture.settle()
+    write_note(picture.root, f"{folder}/deep/n.md", "x\n")
+    write_note(picture.root, f"{folder}/n.md", "x\n")
+    (picture.root / folder / "n.md").rename(picture.root / folder / "m.md")
+    for name in (".hidden.md", "n.md~", "n.txt", ".n.md.swp", "4913", "n.jsonl"):
+        write_note(picture.root, f"notes/{name}", "x\n")
+    picture.passes_a_mark()
+
+    assert picture.hinted == set()
+
+
+def test_a_journal_that_comes_from_elsewhere_is_hinted_at(picture: Picture) -> None:
+    write_note(picture.root, ".amem/journal/2026-01-other.jsonl", "{}\n")
+
+    assert picture.until(lambda: ".amem/journal" in picture.hinted)
+    assert picture.hinted == {".amem/journal"}
+
+
+def test_a_journal_folder_that_was_taken_away_is_watched_again(picture: Picture) -> None:
+    shutil.rmtree(picture.root / ".amem/journal")
+    (picture.root / ".amem/journal").mkdir()
+    assert picture.until(lambda: picture.watch.trouble() == "")
+
+    assert picture.until(lambda: _hinted_after_a_line(picture))
+
+
+def _hinted_after_a_line(picture: Picture) -> bool:
+    picture.watch.trouble()
+    picture.hinted.clear()
+    write_note(picture.root, ".amem/journal/2026-01-other.jsonl", f"{time.monotonic()}\n")
+    return picture.until(lambda: ".amem/journal" in picture.hinted)
+
+
+def test_a_journal_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "vault", tmp_path / "elsewhere"
+    write_note(root, "n.md", "x\n")
+    elsewhere.mkdir()
+    (root / ".amem").mkdir()
+    (root / ".amem/journal").symlink_to(elsewhere)
+    picture = Picture(root)
+    write_note(elsewhere, "2026-01-other.jsonl", "{}\n")
+    picture.passes_a_mark()
+
+    assert picture.hinted == set()
+    assert picture.until(lambda: picture.watch.trouble() == "")
+    picture.watch.close()
+
+
+def test_linked_folders_are_not_followed(picture: Picture, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (picture.root / "link").symlink_to(tmp_path / "elsewhere")
+    (picture.root / "notes/link").symlink_to(tmp_path / "elsewhere")
+    picture.settle()
+    write_note(tmp_path / "elsewhere", "n.md", "x\n")
+    picture.passes_a_mark()
+
+    assert picture.hinted == set()
+    assert picture.until(lambda: picture.watch.trouble() == "")
+
+
+def test_a_vault_that_is_reached_through_a_link_is_watched(tmp_path: Path) -> None:
+    write_note(tmp_path / "real", "notes/n.md", "x\n")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with closing(FolderWatch(tmp_path / "link")) as watch:
+        write_note(tmp_path / "real", "notes/n.md", "changed\n")
+        assert hinted(watch, "notes/n.md")
+
+        (tmp_path / "other").mkdir()
+        (tmp_path / "link").unlink()
+        (tmp_path / "link").symlink_to(tmp_path / "other")
+        assert watch.trouble() == "the vault's folder was moved or replaced"
+
+
+def test_a_checkout_of_hundreds_of_files_is_seen_whole(picture: Picture, tmp_path: Path) -> None:
+    repository = new_repository(picture.root, person(tmp_path / "home"))
+    repository.save(".")
+    repository.git("checkout", "-q", "-b", "other")
+    for number in range(300):
+        write_note(picture.root, f"notes/{number % 20}/{number}.md", "other\n")
+    repository.save(".")
+    for branch in ("main", "other", "main"):
+        repository.git("checkout", "-q", branch)
+        assert picture.becomes_true()
+
+    assert not any(path.startswith(".git") for path in picture.hinted)
+
+
+@contextmanager
+def closing(watch: FolderWatch) -> Iterator[FolderWatch]:
+    try:
+        yield watch
+    finally:
+        watch.close()
+
+
+def hinted(watch: FolderWatch, path: str) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        watch.wait(0.05)
+        if path in watch.take()[0]:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("name", ["watchdog.observers.inotify_c", "watchdog.observers.inotify"])
+def test_a_queue_that_ran_over_is_told(picture: Picture, name: str) -> None:
+    assert picture.watch.take()[1] is False
+    logging.getLogger(name).warning("Inotify queue overflowed; filesystem events were lost")
+
+    assert picture.watch.take() == (set(), True)
+    assert picture.watch.take() == (set(), False)
+
+
+def test_a_watch_that_was_closed_hears_no_log_any_more(tmp_path: Path) -> None:
+    before = list(logging.getLogger("watchdog.observers").handlers)
+    watch = FolderWatch(tmp_path)
+    watch.close()
+    watch.close()
+
+    assert logging.getLogger("watchdog.observers").handlers == before
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="this is about inotify")
+
+# A wait ends with every hint, and there are thousands of them: only the clock tells how long.
+OVERFLOW = """
+import sys, time
+from pathlib import Path
+from amem_cli.watch.events import FolderWatch
+PATIENCE = 120
+watch = FolderWatch(Path(sys.argv[1]))
+print("ready", flush=True)
+for line in sys.stdin:
+    lost, deadline = False, time.monotonic() + PATIENCE
+    while not lost and time.monotonic() < deadline:
+        watch.wait(0.05)
+        lost = watch.take()[1]
+    print(lost, flush=True)
+    sys.stdin.readline()
+    later, deadline = False, time.monotonic() + PATIENCE
+    while not later and time.monotonic() < deadline:
+        watch.wait(0.05)
+        later = "made while it slept/later.md" in watch.take()[0]
+    print(later, repr(watch.trouble()), flush=True)
+"""
+
+
+@linux
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="watchdog for 3.10 does not tell of it")
+def test_a_real_overflow_is_told_and_what_came_meanwhile_is_watched(tmp_path: Path) -> None:
+    queue = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if queue > 20_000:
+        pytest.skip(f"a queue of {queue} events takes long to fill")
+    root = tmp_path / "vault"
+    (root / "notes").mkdir(parents=True)
+    with running(OVERFLOW, root) as watcher:
+        watcher.send_signal(signal.SIGSTOP)
+        for number in range(queue):
+            (root / "notes" / f"{number}.md").touch()
+        (root / "made while it slept").mkdir()
+        watcher.send_signal(signal.SIGCONT)
+        assert asked(watcher, "lost?") == "True"
+
+        write_note(root, "made while it slept/later.md", "x\n")
+        assert asked(watcher, "hinted?") == "True ''"
+
+
+@contextmanager
+def running(program: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A process that has said that it is ready."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(TOP)},
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def asked(process: subprocess.Popen[str], question: str) -> str:
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(f"{question}\n")
+    process.stdin.flush()
+    return process.stdout.readline().strip()
+
+
+def limited(root: Path, *limits: str, program: str) -> str:
+    """What a program prints in a user namespace with limits of its own."""
+    writes = "; ".join(
+        f"echo {value} > /proc/sys/user/{name}"
+        for name, value in (limit.split("=") for limit in limits)
+    )
+    command = [sys.executable, "-c", program, str(root)]
+    done = subprocess.run(
+        ["unshare", "-Ur", "sh", "-c", f'{writes}; exec "$@"', "sh", *command],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(TOP)},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _may_unshare() -> bool:
+    if sys.platform != "linux" or shutil.which("unshare") is None:
+        return False
+    # The limits of this namespace only; those in /proc/sys/fs are the whole machine's.
+    test = ["unshare", "-Ur", "sh", "-c", "echo 100 > /proc/sys/user/max_inotify_watches"]
+    return subprocess.run(test, capture_output=True).returncode == 0
+
+
+unsharing = pytest.mark.skipif(not _may_unshare(), reason="no user namespaces with limits here")
+
+TROUBLE = """
+import sys
+from pathlib import Path
+from amem_cli.watch.events import FolderWatch
+try:
+    watch = FolderWatch(Path(sys.argv[1]))
+except OSError as error:
+    sys.exit(print(f"OSError: {error.strerror}") or 0)
+print(watch.trouble())
+print(watch.trouble())
+watch.close()
+"""
+
+
+@linux
+@unsharing
+@pytest.mark.parametrize("place", ["", "notes/"])
+def test_the_limit_of_watches_is_told(tmp_path: Path, place: str) -> None:
+    for number in range(100):
+        (tmp_path / f"{place}{number}").mkdir(parents=True)
+    folders = 100 + 2 + (1 if place else 0)
+
+    told = limited(tmp_path, "max_inotify_watches=40", program=TROUBLE).splitlines()
+
+    message = f"the system's limit of watches is reached (40 of {folders} folders)"
+    assert told == [message, message]
+    assert limited(tmp_path, "max_inotify_watches=200", program=TROUBLE).split() == []
+
+
+@linux
+@unsharing
+@pytest.mark.parametrize("limit", ["max_inotify_watches=0", "max_inotify_instances=0"])
+def test_where_nothing_can_be_watched_that_is_an_error(tmp_path: Path, limit: str) -> None:
+    assert limited(tmp_path, limit, program=TROUBLE).startswith("OSError: inotify")
+
+
+@linux
+def test_where_no_more_files_may_be_open_that_is_an_error_and_nothing_is_left(
+    tmp_path: Path,
+) -> None:
+    program = """
+        import os, resource, sys, threading
+        from pathlib import Path
+        from amem_cli.watch.events import FolderWatch
+        FolderWatch(Path(sys.argv[1])).close()
+        before = len(os.listdir("/proc/self/fd")), threading.active_count()
+        taken = []
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        try:
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        failed = 0
+        for free in range(4):
+            try:
+                FolderWatch(Path(sys.argv[1])).close()
+            except OSError:
+                failed += 1
+            os.close(taken.pop())
+        for each in taken:
+            os.close(each)
+        assert failed, "there were files enough"
+        print("ready", flush=True)
+        sys.stdin.readline()
+        after = len(os.listdir("/proc/self/fd")), threading.active_count()
+        print(before == after, before, after, flush=True)
+    """
+    with running(program, tmp_path) as process:
+        assert asked(process, "left?").startswith("True")
+
+
+def test_a_root_that_is_replaced_or_gone_is_told(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    root.mkdir()
+    with closing(FolderWatch(root)) as watch:
+        assert watch.trouble() == ""
+        root.rename(tmp_path / "aside")
+        assert watch.trouble() == "the vault's folder was moved or replaced"
+        watch.take()
+        root.mkdir()
+        assert watch.trouble() == "the vault's folder was moved or replaced"
+    with closing(FolderWatch(root)) as watch:
+        assert watch.trouble() == ""
+    shutil.rmtree(root)
+    with pytest.raises(OSError):
+        FolderWatch(root)
+
+
+def test_many_watches_one_after_the_other_leave_nothing_behind(tmp_path: Path) -> None:
+    for name in ("a", "b/c"):
+        (tmp_path / name).mkdir(parents=True)
+    FolderWatch(tmp_path).close()
+    threads = threading.active_count()
+    for _ in range(10):
+        watch = FolderWatch(tmp_path)
+        write_note(tmp_path, "a/n.md", "x\n")
+        watch.close()
+        watch.close()
+
+    assert threading.active_count() == threads
+
+
+def test_a_wait_ends_with_a_wake_that_came_before_it(tmp_path: Path) -> None:
+    with closing(FolderWatch(tmp_path)) as watch:
+        watch.wake()
+        started = time.monotonic()
+        watch.wait(60.0)
+        assert time.monotonic() - started < 30
+        watch.wait(0.0)
+        watch.wait(-1.0)
+
+
+def test_a_wait_ends_at_once_while_hints_are_not_taken(tmp_path: Path) -> None:
+    with closing(FolderWatch(tmp_path)) as watch:
+        write_note(tmp_path, "n.md", "x\n")
+        started = time.monotonic()
+        for _ in range(3):
+            watch.wait(60.0)
+        assert time.monotonic() - started < 30
+        assert watch.take()[0] == {"n.md"}
+
+
+def test_a_wait_ends_with_a_wake_from_a_signal(tmp_path: Path) -> None:
+    with closing(FolderWatch(tmp_path)) as watch:
+        before = signal.signal(signal.SIGUSR1, lambda *_: watch.wake())
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
+        timer.start()
+        try:
+            started = time.monotonic()
+            watch.wait(60.0)
+            assert time.monotonic() - started < 30
+        finally:
+            timer.join()
+            signal.signal(signal.SIGUSR1, before)
