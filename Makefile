@@ -15,8 +15,8 @@ FIND_LINKS := $(if $(AMEM_WHEELS),--find-links $(AMEM_WHEELS))
 .PHONY: install demo test test-all quick audit fuzz fuzz-native docs man session clean
 PYTEST = $(BIN)/python -m pytest
 AT_A_TIME = -n $(WORKERS) --dist worksteal
-QUICK_TESTS := tests/core tests/services tests/contracts tests/fuzz tests/test_config.py \
-	tests/cli/test_usage.py tests/cli/test_unchanged.py
+QUICK_TESTS := tests/language tests/markdown tests/notes tests/journal tests/vault tests/index tests/search tests/analyzer \
+	tests/memory tests/editing tests/ask tests/graph tests/contracts tests/fuzz tests/cli/test_usage.py tests/cli/test_unchanged.py
 NODE_TOOLS := tests/node/node_modules/.installed
 
 install: $(VENV)/.installed
