@@ -94,7 +94,7 @@ class Problem:
 
     Attributes:
         path: vault-relative path of the note.
-        line: 1-based line, 0 where it concerns the whole file.
+        line: 1-based line, 0 if it concerns the whole file.
         message: what is wrong.
         hint: what to do about it.
     """

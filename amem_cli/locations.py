@@ -1,9 +1,4 @@
-"""Finds the vault that a command works on, and the user's settings.
-
-The name of this machine, by which the files that it writes in a vault are told apart.
-Writes a small JSON file in the user's state folder so that it is there whole or as it was.
-Where a user's settings, caches, state and data lie.
-"""
+"""Where things lie: the vault of a command, and the user's settings, caches and state."""
 
 from __future__ import annotations
 
@@ -12,7 +7,6 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from amem_cli.errors import SettingsError
 from amem_cli.settings import CONFIG_NAME, load_settings
@@ -29,7 +23,7 @@ def find_vault(
     vault of the user's settings.
 
     Raises:
-        SettingsError: there is none, or it is no vault.
+        SettingsError: there is none, or it is not a vault.
     """
     variables = os.environ if environment is None else environment
     named = option or (Path(variables["AMEM_VAULT"]) if variables.get("AMEM_VAULT") else None)
@@ -57,7 +51,7 @@ def user_settings_file(environment: Mapping[str, str]) -> Path:
 
 
 def machine_name(environment: Mapping[str, str]) -> str:
-    """A short random name of this machine, made once; `local` where none can be kept."""
+    """A short random name of this machine, made once; `local` if none can be kept."""
     path = user_state_folder(environment) / "machine"
     return _kept(path) or _made(path)
 
@@ -104,10 +98,6 @@ def write_state(path: Path, document: object) -> None:
             f"{path} cannot be written: {error.strerror}",
             hint="Check the folder and the disk; AMEM_STATE_DIR names another folder.",
         ) from None
-
-
-if TYPE_CHECKING:
-    pass
 
 
 def user_config_folder(environment: Mapping[str, str] | None = None) -> Path:

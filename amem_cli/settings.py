@@ -18,7 +18,7 @@ class Settings:
     """All settings; a dotted key in TOML is the field with `_` for the first dot.
 
     Attributes:
-        default_vault: the vault where no other is named; only of use in the user's settings.
+        default_vault: the vault if no other is named; only of use in the user's settings.
         notes_dir: folder of new notes.
         encoder_model: a sentence-transformers name or folder.
         search_reranker: a sentence-transformers CrossEncoder that reads the best hits again, by
@@ -33,7 +33,7 @@ class Settings:
         llm_deadline_seconds: longest time for one answer.
         llm_daily_tokens: tokens, in and out, that this vault may spend a day; 0: any number.
         llm_price_input, llm_price_output: what a server's model costs for a million tokens in and
-            out, in any currency; 0: nothing is told of costs.
+            out, in any currency; 0: costs are not shown.
         evolution_mode: `auto`, `review` (changes of older notes wait for a person) or `off`.
         evolution_settle_seconds: a note edited by a person is left in peace for so long.
         evolution_max_links: most links that the machine adds to one note.
@@ -252,7 +252,7 @@ def load_settings(
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
-    """The values of a TOML file by dotted key; empty where there is no file.
+    """The values of a TOML file by dotted key; empty if there is no file.
 
     Raises:
         SettingsError: the file is not readable TOML.
@@ -271,7 +271,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
         reason = error.strerror or str(error)
         raise SettingsError(f"cannot read {path.name}: {reason}", hint=f"Look at {path}.") from None
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Mend {path}.") from None
+        raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Fix {path}.") from None
     flat: dict[str, Any] = {}
     for name, value in data.items():
         if isinstance(value, dict):

@@ -1,8 +1,4 @@
-"""Makes note ids and reads and writes moments.
-
-Reads days as people name them: `2026-03`, `7d`, `yesterday`, `last week`.
-What the moment at which a note was written means to a search.
-"""
+"""Note ids, moments, and days as people name them: `2026-03`, `7d`, `yesterday`, `last week`."""
 
 from __future__ import annotations
 
@@ -25,10 +21,10 @@ _ISO = re.compile(
 
 
 def new_id(moment: datetime, taken: Callable[[str], bool]) -> str:
-    """The Zettelkasten id of a moment, `YYYYMMDDHHmmss`; where taken, with `-2`, `-3` and so on.
+    """The Zettelkasten id of a moment, `YYYYMMDDHHmmss`; if taken, with `-2`, `-3` and so on.
 
     Args:
-        taken: whether an id is or was in use; asked O(log n) times where n ids share the second.
+        taken: whether an id is or was in use; asked O(log n) times if n ids share the second.
     """
     stamp = (
         f"{moment.year:04}{moment.month:02}{moment.day:02}"
@@ -68,7 +64,7 @@ def parse_moment(text: str) -> datetime:
             like), or digits only: `YYYYMMDD`, `YYYYMMDDHHmm`, `YYYYMMDDHHmmss`.
 
     Returns:
-        The moment; with a time zone only where the text names one, at midnight for a date alone.
+        The moment; with a time zone only if the text names one, at midnight for a date alone.
 
     Raises:
         ValueError: the text is none of these, or names a moment that does not exist.
@@ -87,7 +83,7 @@ def parse_moment(text: str) -> datetime:
 
 
 def created_text(moment: datetime) -> str:
-    """ISO 8601 to the second, with the offset where the moment has a time zone."""
+    """ISO 8601 to the second, with the offset if the moment has a time zone."""
     return moment.isoformat(timespec="seconds")
 
 
@@ -180,7 +176,7 @@ def date_words(created: str) -> str:
 
 
 def seconds_between(created: str, other: str) -> float:
-    """Seconds from one moment to another; infinite where one is no moment, or only one has a zone.
+    """Seconds from one moment to another; infinite if one is not a moment, or only one has a zone.
 
     Args:
         created, other: ISO 8601 texts.

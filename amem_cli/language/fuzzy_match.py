@@ -86,7 +86,7 @@ def _word_score(word: str, entry: Entry) -> int | None:
 
 
 def _spread(word: str, text: str) -> int | None:
-    """How many other letters stand between those of a word; None where they are not all there."""
+    """How many other letters stand between those of a word; None if they are not all there."""
     first = at = text.find(word[0])
     for char in word[1:]:
         if at < 0:

@@ -1,7 +1,4 @@
-"""Keys and passwords in text: told apart from other words, and blotted out.
-
-Text that cannot steer a terminal, and JSON that any terminal can show.
-"""
+"""Text that is safe to show: secrets redacted, and nothing that steers a terminal."""
 
 from __future__ import annotations
 

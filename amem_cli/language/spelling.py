@@ -44,7 +44,7 @@ def index_stems(word: str) -> set[str]:
 
 
 def distance(left: str, right: str, limit: int) -> int:
-    """Letters to insert, drop, replace, or swap with the next; `limit + 1` where there are more."""
+    """Letters to insert, drop, replace, or swap with the next; `limit + 1` if there are more."""
     if abs(len(left) - len(right)) > limit:
         return limit + 1
     before: list[int] = []

@@ -96,7 +96,7 @@ def is_generic(word: str) -> bool:
 
 
 def cjk_bigrams(run: str) -> list[str]:
-    """Overlapping pairs of a run of characters; the run itself where it is one character."""
+    """Overlapping pairs of a run of characters; the run itself if it is one character."""
     if len(run) < 2:
         return [run] if run else []
     return [run[i : i + 2] for i in range(len(run) - 1)]
@@ -184,7 +184,7 @@ def _starts_month(text: str) -> bool:
 
 
 def detect_language(text: str) -> str:
-    """Two-letter code of a text's language, by its script or its stop words; `en` where unsure."""
+    """Two-letter code of a text's language, by its script or its stop words; `en` if unsure."""
     sample = fold(text[:20_000])
     scripts = Counter(_script(character) for character in sample if character.isalpha())
     total = sum(scripts.values())

@@ -48,7 +48,7 @@ def find_footnotes(text: str) -> list[Footnote]:
 
 
 def with_own_footnotes(text: str, beside: str) -> str:
-    """A text whose footnotes still lead to their own where `beside` stands in the same note.
+    """A text whose footnotes still lead to their own if `beside` stands in the same note.
 
     A label that `beside` uses for something else becomes one that neither has; a footnote that says
     what one of `beside` says gets the label it has there. Code and comments stay as they are.

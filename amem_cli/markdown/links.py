@@ -1,9 +1,4 @@
-"""Links to files that are no notes.
-
-Reads and writes the links and hashtags of a markdown text as Obsidian does.
-Gives links of a text other targets and keeps every other character.
-Lets links of a text lead elsewhere, and keeps every other character of it.
-"""
+"""The links and hashtags of a markdown text, read and changed as Obsidian does."""
 
 from __future__ import annotations
 

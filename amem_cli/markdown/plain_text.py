@@ -1,7 +1,4 @@
-"""Markdown as the prose a reader sees, without links, emphasis marks, tables or comments.
-
-Finds the marks of a markdown text that carry no words: emphasis, headings, lists, HTML.
-"""
+"""Markdown as the prose that a reader sees, and the marks that carry no words."""
 
 from __future__ import annotations
 
@@ -162,7 +159,7 @@ def markup_cuts(visible: str) -> Iterator[Cut]:
 
 
 def _inline_replacement(visible: str, match: re.Match[str]) -> str | None:
-    """What stays of an inline mark, or None where it is a part of the words."""
+    """What stays of an inline mark, or None if it is a part of the words."""
     if match.lastgroup == "tag":
         return "" if _TAG_WITHIN_WORDS.fullmatch(match["tag"]) else " "
     if match.lastgroup == "emphasis":

@@ -1,7 +1,4 @@
-"""Finds the parts of a markdown text that Obsidian reads as code or as a comment.
-
-Finds conflicts that git left in a text.
-"""
+"""The parts of a text that Obsidian reads as code or as a comment, and git's conflicts."""
 
 from __future__ import annotations
 

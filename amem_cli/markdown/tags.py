@@ -13,7 +13,7 @@ _HYPHENS = re.compile(r"-{2,}")
 
 
 def normalise_tag(text: str) -> str | None:
-    """Make a tag of a text, or None where nothing is left that Obsidian would take for a tag.
+    """Make a tag of a text, or None if nothing is left that Obsidian would take for a tag.
 
     Blanks become `-`; punctuation, quotes, brackets, control and invisible characters go; nesting
     by `/` stays, without empty parts. At most 60 characters. Case is kept.

@@ -1,6 +1,6 @@
-"""Reads a note's fields from its header as leniently as people write them.
+"""The note codec: a note from its bytes, and its bytes with a few properties changed.
 
-The note codec: a note from its bytes, and its bytes with a few properties changed.
+Reading is as lenient as people are when they write; writing changes only the lines it must.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WIKILINK = re.compile(r"!?\[\[[^\[\]\r\n]{1,1000}\]\]")
 
 
 class NoteProperties:
-    """The properties of one note; what cannot be read is told in `problems` and left out."""
+    """The properties of one note; what cannot be read goes to `problems` and left out."""
 
     def __init__(self, path: str, header: Header, names: PropertyNames) -> None:
         self.problems: list[Problem] = []
@@ -201,7 +201,7 @@ def body_bytes(raw: bytes) -> bytes:
     """The bytes after the header and its fences.
 
     Without a header all but the byte order mark, so that giving the note a header changes nothing;
-    the whole file where the header is refused.
+    the whole file if the header is refused.
     """
     try:
         fences = find_fences(raw)
@@ -221,11 +221,11 @@ def edit_header(raw: bytes, changes: Changes, names: PropertyNames = _USUAL_NAME
         names: which properties are the id and the creation date.
 
     Returns:
-        The new file, or `raw` itself where every property says so already.
+        The new file, or `raw` itself if every property says so already.
 
     Raises:
         HeaderRefused: the header cannot be edited without risk; nothing is lost.
-        ValueError: a text is no valid Unicode, or the note's id would change.
+        ValueError: a text is not valid Unicode, or the note's id would change.
     """
     _check_encodable(changes)
     forms = _forms(names)
@@ -259,7 +259,7 @@ def compose_note(
 
     Raises:
         HeaderRefused: the header would be too large to be read again.
-        ValueError: a text is no valid Unicode.
+        ValueError: a text is not valid Unicode.
     """
     _check_encodable({**header, "": body})
     forms = _forms(names)

@@ -93,7 +93,7 @@ class Header:
         """Text of a scalar, or of a bare `[[A]]`, which YAML takes for a list in a list.
 
         Returns:
-            None where the value is null or no text.
+            None if the value is null or no text.
         """
         if value.kind == "scalar":
             return None if value.is_null else value.text
@@ -101,7 +101,7 @@ class Header:
         return source if value.kind == "list" and _WIKILINK.match(source) else None
 
     def texts_of(self, value: Value) -> tuple[str, ...] | None:
-        """Texts of a list without its nulls, or None where the list holds more than texts."""
+        """Texts of a list without its nulls, or None if the list holds more than texts."""
         whole = self.text_of(value)
         if whole is not None:
             return (whole,)
@@ -114,7 +114,7 @@ def find_fences(raw: bytes) -> Fences | None:
     """Find the `---` lines of a note's header.
 
     Returns:
-        None where the note has no header and may be given one.
+        None if the note has no header and may be given one.
 
     Raises:
         HeaderRefused: the note begins with something that neither is a header nor may have one
@@ -198,7 +198,7 @@ def _check_beginning(raw: bytes, start: int) -> None:
     fence = _FENCE.match(raw, blank.end()) if blank else None
     if fence and _PROPERTY_LINE.match(raw, fence.end()) and _closing_fence(raw, fence.end()):
         raise HeaderRefused(
-            "blank lines stand before the header, so it is not read as one",
+            "blank lines come before the header, so nothing reads it as one",
             line=raw.count(b"\n", 0, fence.start()) + 1,
             hint="Remove the blank lines before the first ---.",
         )
@@ -216,7 +216,7 @@ def _check_encoding(raw: bytes, *, first_line: int) -> None:
 
 def _check_marks(text: str) -> None:
     for mark, message, hint in (
-        (_NO_YAML, "a control character stands in the header", "Remove the character."),
+        (_NO_YAML, "the header contains a control character", "Remove the character."),
         (_CONFLICT, "the header holds a merge conflict", "Resolve the conflict and save the note."),
         (_TEMPLATE, *_TEMPLATE_ADVICE),
     ):
@@ -251,7 +251,7 @@ def _entries(text: str, parts: tuple[Value, ...]) -> Iterator[Entry]:
                 text,
                 name.start,
                 "a property's name does not begin its line, or its colon is apart from it",
-                "Write `name: value`, each on a line of its own.",
+                "Write `name: value`, each on its own line.",
             )
         if name.text == "<<":
             raise refusal(text, name.start, "the header merges (<<)", "Write the properties out.")

@@ -1,7 +1,4 @@
-"""Writes strings and lists as YAML that every reader takes for the same strings.
-
-Rewrites single properties of a header and keeps every other character.
-"""
+"""Rewrites single properties of a header and keeps every other character."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from amem_cli.notes.front_matter import Entry, Header
 from amem_cli.notes.yaml_tree import Value, refusal
 
 Form = Literal["free", "quoted", "moment"]
-"""How a string is written: plain where that is clearly safe, always quoted, or as a bare date."""
+"""How a string is written: plain if that is clearly safe, always quoted, or as a bare date."""
 
 _PUNCTUATION = frozenset(" _/-.,;()'+&%?!’–—")
 _NOT_IN_FLOW = frozenset(",?")
@@ -32,7 +29,7 @@ _MOMENT = re.compile(
 
 
 def scalar(text: str, form: Form = "free", *, in_flow: bool = False) -> str:
-    """One string on one line; a date only where `form` asks for it and the text is a real one."""
+    """One string on one line; a date only if `form` asks for it and the text is a real one."""
     if form == "moment" and _is_moment(text):
         return text
     if form != "quoted" and _is_plain(text, in_flow=in_flow):
@@ -261,7 +258,7 @@ def _block_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[
 
 
 def _comment_left(header: Header, item: Value, line_start: int) -> str:
-    """The comment behind an item that goes, on a line of its own; it is not the item's."""
+    """The comment behind an item that goes, on its own line; it is not the item's."""
     rest = header.text[item.end : _next_line(header.text, item.end)]
     if not rest.lstrip(" ").startswith("#"):
         return ""
@@ -270,7 +267,7 @@ def _comment_left(header: Header, item: Value, line_start: int) -> str:
 
 
 def _sources(header: Header, value: Value) -> dict[str, str]:
-    """How the strings of a list are written, where they stand on one line."""
+    """How the strings of a list are written, if they stand on one line."""
     pairs = ((part, header.text[part.start : part.end]) for part in value.parts if part.is_string)
     return {part.text: source for part, source in pairs if len(source.splitlines()) == 1}
 
@@ -282,7 +279,7 @@ def _item_lines(header: Header, entry: Entry, item: Value) -> tuple[int, int]:
             header.text,
             item.start,
             f"the list `{entry.name}` is laid out in a way that cannot be edited",
-            "Write each value on a line of its own after `- `.",
+            "Write each value on its own line after `- `.",
         )
     return line_start, _next_line(header.text, item.end)
 
@@ -301,7 +298,7 @@ def _check_no_comment(header: Header, entry: Entry, start: int, end: int) -> Non
         raise refusal(
             header.text,
             start,
-            f"a comment stands within the brackets of `{entry.name}`",
+            f"a comment is inside the brackets of `{entry.name}`",
             "Move the comment out of the brackets.",
         )
 

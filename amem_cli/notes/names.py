@@ -1,7 +1,4 @@
-"""Finds the note that a link means, as Obsidian does, and writes links to notes.
-
-Makes file names of titles and titles of texts, and knows files that are no notes.
-"""
+"""Names of notes: which note a link means, as Obsidian decides it, and file names from titles."""
 
 from __future__ import annotations
 
@@ -82,7 +79,7 @@ def name_key(text: str) -> str:
 
 
 def alias_key(text: str) -> str:
-    """The `name_key` of an alias or title; empty where a link could only mean a folder by it."""
+    """The `name_key` of an alias or title; empty if a link could only mean a folder by it."""
     return "" if "/" in text else name_key(text.strip())
 
 
@@ -106,7 +103,7 @@ def resolve(target: str, source: str, names: NoteNames) -> str | None:
         source: path of the note that holds the link, or empty.
 
     Returns:
-        The path of the note; the source where the target is only a heading; None where no note or
+        The path of the note; the source if the target is only a heading; None if no note or
         more than one alias fits, or the target is an attachment.
     """
     wanted = target.strip()
@@ -127,8 +124,8 @@ def shortest_target(path: str, names: NoteNames) -> str:
         path: a note that `names` knows.
 
     Returns:
-        The file name without `.md` where no other note has it; else the path from the root without
-        `.md`, with a leading `/` for a note in the root folder; with `.md` only where the name
+        The file name without `.md` if no other note has it; else the path from the root without
+        `.md`, with a leading `/` for a note in the root folder; with `.md` only if the name
         would otherwise read as another kind of file.
     """
     is_unique = len(names.candidates(name_key(path))) == 1
@@ -165,7 +162,7 @@ def _by_alias(wanted: str, names: NoteNames) -> str | None:
 
 
 def _location(wanted: str, source: str) -> str | None:
-    """The target as a path without `.` and `..`, or None where it is no path inside the vault."""
+    """The target as a path without `.` and `..`, or None if it is no path inside the vault."""
     is_relative = wanted.startswith(("./", "../"))
     parts = source.split("/")[:-1] if is_relative else []
     if wanted.endswith("/"):
@@ -264,7 +261,7 @@ def title_of(content: str, limit: int = 60) -> str:
     """A title for a text without one: its heading, else its first sentence or line.
 
     The heading is the one that opens the text, or the first of level 1. Without markup, cut between
-    words to at most `limit` characters; `Untitled` where the text has no words.
+    words to at most `limit` characters; `Untitled` if the text has no words.
     """
     from amem_cli.markdown.links import plain_text
 
@@ -286,11 +283,11 @@ def is_hidden(path: str) -> bool:
 def conflict_copy(name: str) -> bool:
     """Whether a file name is that of a sync conflict or of an editor's or a writer's leftover.
 
-    Knows Syncthing, Dropbox, Nextcloud, ownCloud, Seafile, Obsidian Sync, and OneDrive where the
-    computer has its factory name. iCloud's `Name 2.md` cannot be told from a note's own name.
+    Knows Syncthing, Dropbox, Nextcloud, ownCloud, Seafile, Obsidian Sync, and OneDrive if the
+    computer has its factory name. iCloud's `Name 2.md` cannot be told apart from a note's own name.
     """
     lowered = name.lower()
-    # Most names can be told by these alone, in a tenth of the time.
+    # These alone decide most names, in a tenth of the time.
     suspect = "conflict" in lowered or "-desktop-" in lowered or "-laptop-" in lowered
     return bool((suspect and _CONFLICT.search(name)) or _LEFTOVER.fullmatch(name))
 

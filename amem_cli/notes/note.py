@@ -1,7 +1,4 @@
-"""A memory as the program sees it: one markdown note with its metadata.
-
-Relations by which a note takes the place of another.
-"""
+"""A memory as the program sees it: one markdown note with its metadata."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ class Note:
         created: ISO 8601 text of the `created` property, or empty.
         links: wikilink texts of the `links` property, brackets included.
         private: the note must never reach a model on another machine.
-        refused: why the front matter cannot be edited, or None where it can.
+        refused: why the front matter cannot be edited, or None if it can.
     """
 
     path: str

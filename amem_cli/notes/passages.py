@@ -1,6 +1,6 @@
-"""Cuts a long note into passages that an encoder of 256 tokens can read whole.
+"""Cuts a long note into passages for an encoder of 256 tokens, with the note's metadata.
 
-What of a note is embedded: text and metadata together (A-MEM, arXiv 2502.12110, eq. 3).
+Text and metadata together are the enhanced embedding of A-MEM (arXiv 2502.12110, eq. 3).
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def split_passages(
 ) -> list[Passage]:
     """The passages of a text in order, without overlap, that hold its every non-blank character.
 
-    Cuts before headings and between paragraphs where it can, then between lines, sentences and
-    words. A code block stays whole where it fits. Linear in the length of the text.
+    Cuts before headings and between paragraphs if it can, then between lines, sentences and
+    words. A code block stays whole if it fits. Linear in the length of the text.
 
     Args:
         target_chars: length at which a passage is full, in Latin characters; one of Chinese,

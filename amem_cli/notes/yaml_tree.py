@@ -19,7 +19,7 @@ Kind = Literal["scalar", "list", "mapping"]
 
 
 class NotProperties(HeaderRefused):
-    """What stands between two rules at the top of a note is text, so the note has no header."""
+    """Two rules at the top of a note enclose text, so the note has no header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Value:
 
     @property
     def is_string(self) -> bool:
-        """True where YAML 1.1 reads a string, so no number, date, boolean or null."""
+        """True if YAML 1.1 reads a string, so no number, date, boolean or null."""
         if self.kind != "scalar" or self.is_null:
             return False
         return self.style != "" or _resolves_to_string(self.text)
@@ -77,7 +77,7 @@ def read_tree(text: str) -> Tree:
     """Read a header's text in one pass over its events, without recursion.
 
     Raises:
-        HeaderRefused: the text is no YAML, too much of it, or not plain data.
+        HeaderRefused: the text is not YAML, too much of it, or not plain data.
     """
     import yaml
 
@@ -164,7 +164,7 @@ class _TreeBuilder:
         if not isinstance(event, MappingStartEvent):
             line = self._text.count("\n", 0, _start(event)) + 2
             raise NotProperties(
-                "what stands between the first two lines --- is text, not properties",
+                "what the first two lines --- enclose is text, not properties",
                 line=line,
                 hint="Write `name: value` lines there, or *** in place of the first ---.",
             )
@@ -172,7 +172,7 @@ class _TreeBuilder:
             raise self._refusal(
                 event,
                 "the header is written in braces",
-                "Write each property as `name: value` on a line of its own.",
+                "Write each property as `name: value` on its own line.",
             )
 
     def _scalar(self, event: ScalarEvent) -> None:

@@ -1,7 +1,4 @@
-"""A folder held open, so that what is done in it by name cannot be led astray by a link.
-
-Folders of the program's own in a vault, which may be somebody else's vault.
-"""
+"""A folder held open, so that no link put in its place can lead a write astray."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ class OpenFolder:
         path: where the folder is; a link here is followed, links below are not.
 
     Raises:
-        OSError: it cannot be opened, or is no folder.
+        OSError: it cannot be opened, or is not a folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -71,7 +68,7 @@ class OpenFolder:
         """Go down into a folder in this one.
 
         Raises:
-            OSError: it is not there, is no folder, or is a link (ELOOP).
+            OSError: it is not there, is not a folder, or is a link (ELOOP).
         """
         if self.is_link(name):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
@@ -85,7 +82,7 @@ class OpenFolder:
         self._handle, self._path = handle, self._path / name
 
     def is_link(self, name: str) -> bool:
-        """True where the name is a symbolic link's."""
+        """True if the name is a symbolic link's."""
         try:
             status = self.lstat(name)
         except FileNotFoundError:
@@ -93,7 +90,7 @@ class OpenFolder:
         return (status.st_mode & 0o170000) == 0o120000
 
     def is_writable(self) -> bool:
-        """False where the system would not let this user make files here."""
+        """False if the system would not let this user make files here."""
         place = self._path if self._handle is None else "."
         return os.access(place, os.W_OK | os.X_OK, dir_fd=self._handle)
 
@@ -106,7 +103,7 @@ class OpenFolder:
         return os.open(self._place(name), flags | _PLAIN, mode, dir_fd=self._handle)
 
     def make(self, name: str) -> None:
-        """Make a folder in this one where there is none."""
+        """Make a folder in this one if there is none."""
         with suppress(FileExistsError):
             os.mkdir(self._place(name), dir_fd=self._handle)
 
@@ -128,7 +125,7 @@ class OpenFolder:
         )
 
     def exchange(self, one: str, other: str) -> bool:
-        """Exchange two names in one step; False where the system cannot."""
+        """Exchange two names in one step; False if the system cannot."""
         return _rename2(self, one, self, other, _RENAME_EXCHANGE)
 
     def name_own(self, temporary: str, name: str) -> None:
@@ -158,7 +155,7 @@ class OpenFolder:
             self.unlink(temporary)
 
     def move(self, source: str, to: OpenFolder, target: str) -> None:
-        """Move a file to a name that is free, in one step where the system can.
+        """Move a file to a name that is free, in one step if the system can.
 
         Raises:
             FileExistsError: the name is taken.
@@ -181,7 +178,7 @@ class OpenFolder:
             raise
 
     def sync(self) -> None:
-        """Make renames in this folder durable, where the system can."""
+        """Make renames in this folder durable, if the system can."""
         if self._handle is not None:
             with suppress(OSError):
                 os.fsync(self._handle)
@@ -206,7 +203,7 @@ def _renameat2() -> Callable[..., int] | None:
 def _rename2(
     source: OpenFolder, source_name: str, target: OpenFolder, target_name: str, flags: int
 ) -> bool:
-    """Rename with flags; False where the system or file system has no such call."""
+    """Rename with flags; False if the system or file system has no such call."""
     call = _renameat2()
     if call is None or source._handle is None or target._handle is None:
         return False
@@ -222,7 +219,7 @@ def _rename2(
 
 
 def own_files(folder: Path, pattern: str) -> Iterator[Path]:
-    """Regular files of one of the program's own folders, by name; none where it is a link."""
+    """Regular files of one of the program's own folders, by name; none if it is a link."""
     if folder.is_symlink() or not folder.is_dir():
         return
     for path in sorted(folder.glob(pattern)):
@@ -231,7 +228,7 @@ def own_files(folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def make_own_folder(folder: Path) -> None:
-    """Make one of the program's own folders where it is missing.
+    """Make one of the program's own folders if it is missing.
 
     Raises:
         SettingsError: it is a link, and would lead what is written elsewhere.
@@ -248,13 +245,13 @@ def read_own_file(path: Path, limit: int) -> bytes:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no regular file, or is larger than `limit` bytes.
+        ValueError: it is not a regular file, or is larger than `limit` bytes.
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     handle = os.open(path, flags | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         raw = stream.read(limit + 1)
     if len(raw) > limit:
         raise ValueError("the file is too large")

@@ -1,7 +1,4 @@
-"""Paths of notes in a vault: which ones may be gone through, and how odd ones are told of.
-
-The vault's folder of notes: finding, reading and, in one place, writing them.
-"""
+"""The vault's folder of notes: finding, reading and, in one place, writing them."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ _DRIVE = re.compile(r"[A-Za-z]?:")
 
 
 def has_drive(path: str) -> bool:
-    """True where a path begins as one with a drive of Windows."""
+    """True if a path begins as one with a drive of Windows."""
     return _DRIVE.match(path) is not None
 
 
@@ -104,7 +101,7 @@ class VaultFolder:
         return any(path == folder or path.startswith(folder + "/") for folder in self._excluded)
 
     def is_readable(self, folder: str) -> bool:
-        """False for a folder that may be there and cannot be listed; True where it is gone."""
+        """False for a folder that may be there and cannot be listed; True if it is gone."""
         try:
             with self._enter(folder) as opened, opened.entries():
                 return True
@@ -114,14 +111,14 @@ class VaultFolder:
             return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
     def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
-        """All notes, in no particular order; what cannot be a note is told in `problems`."""
+        """All notes, in no particular order; what cannot be a note goes to `problems`."""
         self._sweep_intents()
         yield from self._walk([""], problems if problems is not None else [])
 
     def look(
         self, paths: Collection[str], problems: list[Problem] | None = None
     ) -> Iterator[FileState]:
-        """The notes at these paths, and those below them where a path is a folder's."""
+        """The notes at these paths, and those below them if a path is a folder's."""
         found = problems if problems is not None else []
         wanted: dict[str, set[str]] = {}
         for path in paths:
@@ -156,7 +153,7 @@ class VaultFolder:
                     if names is None or entry.name in names:
                         self._take_entry(opened, folder, entry, folders, states, problems)
         except (OSError, UnsafePath) as error:
-            # What was named by a hint may be gone by now; nobody is told of that.
+            # What was named by a hint may be gone by now, which is not reported.
             gone = isinstance(error, (FileNotFoundError, NotADirectoryError))
             if names is None or not gone:
                 reason = error.strerror if isinstance(error, OSError) else "it became a link"
@@ -226,7 +223,7 @@ class VaultFolder:
         return self.root.joinpath(*parts)
 
     def exists(self, path: str) -> bool:
-        """True where a regular file is at `path`."""
+        """True if a regular file is at `path`."""
         try:
             with self._folder_of(path) as folder:
                 return stat.S_ISREG(folder.lstat(path_parts(path)[-1]).st_mode)
@@ -390,7 +387,7 @@ class VaultFolder:
 
 
 def _read_regular(folder: OpenFolder, name: str) -> tuple[os.stat_result, bytes | None]:
-    """The first 2 MiB of a file; None for what is no regular file, which is not waited for."""
+    """The first 2 MiB of a file; None for what is not a regular file, which is not waited for."""
     handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)

@@ -28,7 +28,7 @@ class FileContent:
     """A note's bytes.
 
     Attributes:
-        raw: the file, or its first 2 MiB where it is larger (`cut`).
+        raw: the file, or its first 2 MiB if it is larger (`cut`).
     """
 
     state: FileState
@@ -54,18 +54,18 @@ class Vault(Protocol):
     """A folder of notes. Every path given or returned is relative to it, with `/`."""
 
     def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
-        """All notes, in no particular order; what cannot be a note is told in `problems`."""
+        """All notes, in no particular order; what cannot be a note goes to `problems`."""
 
     def look(
         self, paths: Collection[str], problems: list[Problem] | None = None
     ) -> Iterator[FileState]:
-        """The notes at these paths, and those below them where a path is a folder's."""
+        """The notes at these paths, and those below them if a path is a folder's."""
 
     def is_readable(self, folder: str) -> bool:
-        """False for a folder that may be there and cannot be listed; True where it is gone."""
+        """False for a folder that may be there and cannot be listed; True if it is gone."""
 
     def exists(self, path: str) -> bool:
-        """True where a regular file is at `path`."""
+        """True if a regular file is at `path`."""
 
     def read(self, path: str) -> FileContent:
         """Read one note.

@@ -1,7 +1,6 @@
-"""Whether another program has a file open to write in it: a save in place takes several steps.
+"""Replaces or creates one file so that nobody's text is lost: guarded, atomic, durable.
 
-Names for files that are being written, which tell by whom, and whether those are gone.
-Replaces or creates one file so that nobody's text is ever lost: guarded, atomic, durable.
+A save in place takes another program several steps, so files that are open for writing wait.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def wait_for_writers(handle: int, seconds: float) -> bool:
         seconds: how long at most.
 
     Returns:
-        False where somebody is still writing.
+        False if somebody is still writing.
     """
     until = time.monotonic() + seconds
     pause = _FIRST_PAUSE_S
@@ -194,7 +193,7 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
     patience_s = 0.0
     known = {expected, sha256(content)}
     try:
-        # A link or a pipe is told as what it is, and is not opened.
+        # A link or a pipe is reported as what it is, and is not opened.
         _refuse_odd_file(name, folder.lstat(name))
         source = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(source, "rb") as stream:
@@ -248,10 +247,10 @@ def require_writable(folder: OpenFolder, name: str, path: str) -> None:
     """Refuse a note that `replace_in` would refuse for what its file or folder is.
 
     Args:
-        path: how the note is named in what is told.
+        path: how the note is named in messages.
 
     Raises:
-        SettingsError: the file is no regular one, hard-linked or read-only, or its folder is.
+        SettingsError: the file is not a regular one, hard-linked or read-only, or its folder is.
         OSError: there is no such file.
     """
     _refuse_odd_file(path, folder.lstat(name))
@@ -262,7 +261,7 @@ def require_writable(folder: OpenFolder, name: str, path: str) -> None:
 
 
 def write_failure(name: str, error: OSError) -> SettingsError:
-    """What to tell where the system does not let a file be written."""
+    """What to say if the system does not let a file be written."""
     hint = {
         errno.ENOSPC: "The disk is full; free some space and try again.",
         errno.EDQUOT: "Your quota on this disk is used up; free some space and try again.",
@@ -279,7 +278,7 @@ def write_failure(name: str, error: OSError) -> SettingsError:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` durable, where the system can."""
+    """Make a rename in `folder` durable, if the system can."""
     with suppress(OSError), OpenFolder(folder) as opened:
         opened.sync()
 
@@ -388,7 +387,7 @@ def _take_attributes(new: int, old: int) -> None:
 
 
 def _patience(folder: OpenFolder, own: str) -> float:
-    """How many seconds to wait for somebody who writes; none where nothing tells of writers.
+    """How many seconds to wait for somebody who writes; none if nothing reveals writers.
 
     Args:
         own: a file that nobody else knows.
@@ -432,7 +431,7 @@ def _refuse_odd_file(name: str, status: os.stat_result) -> None:
     if status.st_nlink > 1:
         raise SettingsError(
             f"{name} is hard-linked elsewhere",
-            hint="Writing would split the link; make it a file of its own first.",
+            hint="Writing would split the link; make a separate copy first.",
         )
     if not status.st_mode & stat.S_IWUSR:
         raise SettingsError(f"{name} is read-only", hint="Allow writing it, if amem may.")

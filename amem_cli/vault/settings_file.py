@@ -33,12 +33,12 @@ def write_values(path: Path, values: Mapping[str, Value]) -> None:
     try:
         document = tomlkit.parse(raw.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Mend {path}.") from None
+        raise SettingsError(f"cannot read {path.name}: {error}", hint=f"Fix {path}.") from None
     for key, value in values.items():
         section, _, name = key.rpartition(".")
         table: Any = document.setdefault(section, tomlkit.table()) if section else document
         if not isinstance(table, MutableMapping):
-            raise SettingsError(f"{section} in {path.name} is no table", hint=f"Mend {path}.")
+            raise SettingsError(f"{section} in {path.name} is not a table", hint=f"Fix {path}.")
         table[name] = list(value) if isinstance(value, tuple) else value
     content = tomlkit.dumps(document).encode()
     try:

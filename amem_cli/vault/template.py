@@ -10,7 +10,7 @@ from amem_cli.errors import SettingsError
 
 STATE_FOLDER = ".amem"
 IGNORED = (".amem/index.db*", ".amem/*.lock", ".amem/intents/")
-# What a write holds or saved of a note for a while, and deleted notes; left to the user where the
+# What a write holds or saved of a note for a while, and deleted notes; left to the user if the
 # lines above stand in the file already.
 _ALSO_IGNORED = (".amem-*.tmp", ".trash/")
 ATTRIBUTES = (".amem/journal/*.jsonl merge=union text eol=lf",)
@@ -70,7 +70,7 @@ def create_vault(folder: Path) -> list[str]:
 def adopt_vault(folder: Path) -> list[str]:
     """Add the program's own folder to a folder of notes; no note is opened.
 
-    Lines that git needs are appended to `.gitignore` and `.gitattributes` where they are missing.
+    Lines that git needs are appended to `.gitignore` and `.gitattributes` if they are missing.
 
     Returns:
         The paths of the files written or extended, relative to the folder.
@@ -79,7 +79,7 @@ def adopt_vault(folder: Path) -> list[str]:
         SettingsError: there is no such folder, or it cannot be written.
     """
     if not folder.is_dir():
-        raise SettingsError(f"{folder} is no folder", hint="amem init makes a new vault.")
+        raise SettingsError(f"{folder} is not a folder", hint="amem init makes a new vault.")
     state = folder / STATE_FOLDER
     if state.is_symlink():
         raise SettingsError(f"{state} is a link", hint="Remove it; a vault keeps its own folder.")
@@ -112,7 +112,7 @@ def _files(template: Path) -> Iterator[Path]:
 
 
 def extend_lines(path: Path, lines: tuple[str, ...]) -> bool:
-    """Append the lines that a file does not have yet; False where it has them all.
+    """Append the lines that a file does not have yet; False if it has them all.
 
     Git reads none of these files through a link, and a link may lead out of the vault, so it is
     left as it is.
