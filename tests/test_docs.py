@@ -202,3 +202,21 @@ def test_the_session_can_be_recorded_anew() -> None:
         assert kept in drawn and kept in (TOP / "docs" / "images" / "session.svg").read_text(
             "utf-8"
         )
+
+
+PACKAGES = sorted(path.parent.name for path in (TOP / "amem_cli").glob("*/__init__.py"))
+NAMED_MODULES = sorted(
+    {
+        (page.relative_to(TOP).as_posix(), module)
+        for page in [*(TOP / "docs").rglob("*.md"), TOP / "README.md"]
+        for module in re.findall(
+            rf"`((?:{'|'.join(PACKAGES)})/\w+)(?:\.py)?`", page.read_text(encoding="utf-8")
+        )
+    }
+)
+
+
+@pytest.mark.parametrize(("page", "module"), NAMED_MODULES)
+def test_a_module_that_a_page_names_exists(page: str, module: str) -> None:
+    place = TOP / ("tests" if "/test_" in module else "amem_cli") / module
+    assert place.with_suffix(".py").is_file() or place.is_dir()

@@ -24,13 +24,6 @@ def test_a_cited_test_exists(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(re.findall(r"`((?:core|adapters|services|cli|rendering)/\w+)`", PAGE)))
-)
-def test_a_cited_module_exists(name: str) -> None:
-    assert (TOP / "amem_cli" / f"{name}.py").is_file()
-
-
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row[0])[:50])
 def test_every_threat_has_a_defence_and_a_test_or_says_that_there_is_nothing(
     row: list[str],
