@@ -13,7 +13,7 @@ from amem_cli.doctor.finding import Finding
 from amem_cli.git.state import common_folder, git_folder, unfinished_work, work_tree
 from amem_cli.vault.template import ATTRIBUTES, IGNORED, extend_lines
 
-# What each line of `.gitignore` is there for; another line may do the same.
+# The purpose of each line of `.gitignore`; other lines may serve it too.
 _MEANT = {
     ".amem/index.db*": (".amem/index.db", ".amem/index.db-wal", ".amem/index.db-shm"),
     ".amem/*.lock": (".amem/write.lock", ".amem/work.lock", ".amem/watch.lock"),
@@ -27,11 +27,11 @@ _RUNS_CODE = re.compile(
 _CODE_SECTIONS = frozenset({"core", "filter", "diff"})
 _LARGEST_FILE = 200_000_000
 
-# Folders with patterns, and what a vault's path begins with in each.
+# Folders with patterns, and the prefix of the vault's paths in each.
 _Folders = Sequence[tuple[Path, str]]
 
 
-def git_findings(root: Path, *, may_mend: bool) -> Iterator[Finding]:
+def git_findings(root: Path) -> Iterator[Finding]:
     """What is wrong with the repository that the vault is in; nothing if it is in none."""
     top = work_tree(root)
     if top is None:
@@ -40,20 +40,19 @@ def git_findings(root: Path, *, may_mend: bool) -> Iterator[Finding]:
     folders = [(top, below), (root, "")]
     folder = git_folder(top / ".git")
     if folder is None:
-        hint = "Mend the repository, or remove the file if there shall be none."
+        hint = "Repair the repository, or remove .git if there should be none."
         yield Finding("git", str(top / ".git"), "does not lead to a repository", hint)
         return
     if _is_tracked(folder / "index", f"{below}.amem/index.db"):
-        yield Finding(
-            "git",
-            ".amem/index.db",
-            "is tracked by git, though it is only a copy and changes all the time",
-            "git rm --cached .amem/index.db",
-        )
-    for name, lines in (
-        (".gitignore", _missing_patterns(folders)),
-        (".gitattributes", [] if _joins_journals(folders) else ATTRIBUTES),
-    ):
+        message = "is tracked by git, though it is only a copy and changes all the time"
+        yield Finding("git", ".amem/index.db", message, "git rm --cached .amem/index.db")
+    missing = [
+        line
+        for line in IGNORED
+        if not all(_is_ignored(folders, path) for path in _MEANT.get(line, (line,)))
+    ]
+    attributes = [] if _joins_journals(folders) else list(ATTRIBUTES)
+    for name, lines in ((".gitignore", missing), (".gitattributes", attributes)):
         if lines:
             path = root / name
             yield Finding(
@@ -61,21 +60,24 @@ def git_findings(root: Path, *, may_mend: bool) -> Iterator[Finding]:
                 name,
                 f"lacks {', '.join(lines)}",
                 f"Add the line{'s' if len(lines) > 1 else ''} at its end.",
-                mend=partial(_extend, path, lines) if may_mend and not path.is_symlink() else None,
+                fix=None if path.is_symlink() else partial(_extend, path, lines),
             )
     unfinished = unfinished_work(folder)
     if unfinished:
-        hint = "Finish or abort it (git status tells how), then run `amem index`."
+        hint = "Finish or abort it (see git status), then run `amem index`."
         yield Finding("git", "", f"{unfinished} is not finished", hint)
     if _is_ignored(folders, _JOURNAL):
-        yield Finding(
-            "git",
-            ".gitignore",
-            "keeps the journal out of git, so other clones can neither explain nor undo a change",
-            "Fine if this vault is used in one place only; else let git see .amem/journal.",
-            severity="notice",
+        message = "excludes the journal, so other clones can neither explain nor undo a change"
+        hint = (
+            "Fine if you use this vault in one place only; otherwise let git track .amem/journal."
         )
-    yield from _code_that_git_runs(common_folder(folder))
+        yield Finding("git", ".gitignore", message, hint, severity="notice")
+    shared = common_folder(folder)
+    programs = [*_hooks(shared / "hooks"), *_configured_programs(shared / "config")]
+    if programs:
+        hint = "Fine if they are yours; check them if the vault is somebody else's. amem runs none."
+        message = f"git runs programs here: {', '.join(programs)}"
+        yield Finding("git", str(shared), message, hint, severity="notice")
 
 
 def _is_tracked(index: Path, path: str) -> bool:
@@ -89,17 +91,9 @@ def _is_tracked(index: Path, path: str) -> bool:
     if int.from_bytes(data[4:8], "big") >= 4:
         return path.rpartition("/")[2].encode() + b"\0" in data
     name = os.fsencode(path)
-    # Two bytes stand before a name: four flags, and its length in twelve bits.
+    # Two bytes precede a name: four flags, and its length in twelve bits.
     starts = ((flags << 12 | len(name)).to_bytes(2, "big") for flags in range(16))
     return len(name) < 0xFFF and any(start + name + b"\0" in data for start in starts)
-
-
-def _missing_patterns(folders: _Folders) -> list[str]:
-    return [
-        line
-        for line in IGNORED
-        if not all(_is_ignored(folders, path) for path in _MEANT.get(line, (line,)))
-    ]
 
 
 def _joins_journals(folders: _Folders) -> bool:
@@ -143,29 +137,22 @@ def _matches(pattern: str, path: str) -> bool:
     return fnmatch.fnmatchcase("/".join(parts[:depth]), bare)
 
 
-def _code_that_git_runs(folder: Path) -> Iterator[Finding]:
-    hooks = folder / "hooks"
+def _hooks(folder: Path) -> list[str]:
     try:
-        programs = [
+        return [
             f"hooks/{path.name}"
-            for path in sorted(hooks.iterdir())
+            for path in sorted(folder.iterdir())
             if path.suffix != ".sample" and path.is_file() and os.access(path, os.X_OK)
         ]
     except OSError:
-        programs = []
+        return []
+
+
+def _configured_programs(config: Path) -> Iterator[str]:
     section = ""
-    for line in _lines(folder / "config"):
+    for line in _lines(config):
         heading = _SECTION.match(line)
         section = heading[1].casefold() if heading else section
         setting = _RUNS_CODE.match(line)
         if setting and section in _CODE_SECTIONS and setting[2].strip() not in ("", "false"):
-            programs.append(f"{section}.{setting[1]}")
-    if programs:
-        yield Finding(
-            "git",
-            str(folder),
-            f"git runs programs here: {', '.join(programs)}",
-            "Fine if they are yours; look at them if the vault came from somebody else. amem runs"
-            " none of them.",
-            severity="notice",
-        )
+            yield f"{section}.{setting[1]}"
