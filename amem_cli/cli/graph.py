@@ -290,7 +290,7 @@ def _picture(
     found: Sequence[Cluster],
     options: MapOptions,
 ) -> bytes:
-    from amem_cli.graph.map_picture import map_picture, unwritable
+    from amem_cli.graph.map import map_picture, unwritable
 
     missing = unwritable([cluster.name for cluster in found])
     if missing:
