@@ -16,8 +16,6 @@ from amem_cli.doctor.folders import (
     user_findings,
     writable_findings,
 )
-from amem_cli.doctor.git import git_findings
-from amem_cli.doctor.machine import disk_findings, place_findings, sqlite_findings, watch_findings
 from amem_cli.doctor.notes import (
     conflict_findings,
     duplicate_findings,
@@ -41,6 +39,13 @@ from amem_cli.doctor.settings import (
     encoder_findings,
     language_model_findings,
     read_settings,
+)
+from amem_cli.doctor.surroundings import (
+    disk_findings,
+    git_findings,
+    place_findings,
+    sqlite_findings,
+    watch_findings,
 )
 from amem_cli.errors import Problem
 from amem_cli.index.draft import VaultPorts
