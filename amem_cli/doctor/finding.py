@@ -55,6 +55,7 @@ def examine(checks: Sequence[Check], *, progress: Progress | None = None) -> lis
     for done, check in enumerate(checks, 1):
         try:
             findings.extend(check.run())
+        # A vault may be broken in unexpected ways; that must not stop the other checks.
         except Exception as error:
             hint = "Fix the other findings first, then run `amem doctor` again."
             if isinstance(error, AmemError):

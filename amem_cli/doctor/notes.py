@@ -149,6 +149,7 @@ def _give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> s
     ports = open_ports()
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))
+        # Either note may have been edited since the check.
         original_id = parse_note(original, ports.vault.read(original).raw, ports.names).id
         if draft.note.id != old or original_id != old:
             raise SettingsError("the notes have changed meanwhile", hint=_AGAIN)
@@ -232,6 +233,7 @@ def link_findings(vault: VaultSnapshot, files: VaultFiles, ports: OpenPorts) -> 
 def _broken_links(
     vault: VaultSnapshot, checked: CheckedNote, files: VaultFiles
 ) -> Iterator[LinkInNote]:
+    # A note may link to the same missing note many times; its first link is enough.
     first = {(link.kind, link.target): link for link in reversed(checked.links)}
     for link in checked.links:
         if (

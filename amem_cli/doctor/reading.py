@@ -85,6 +85,7 @@ def list_files(root: Path) -> VaultFiles:
         count += 1
         for name in (*folders, *names):
             path = (Path(folder) / name).relative_to(root).as_posix()
+            # Names that are not UTF-8 could not be printed.
             shown = os.fsencode(path).decode("utf-8", "backslashreplace")
             if name.startswith(TEMPORARY_PREFIX):
                 temporary += [shown] if name.endswith(TEMPORARY_SUFFIX) else []
@@ -95,6 +96,7 @@ def list_files(root: Path) -> VaultFiles:
 
 def folded(text: str) -> str:
     """A path as file systems that ignore case and the form of accents compare it."""
+    # Folding the case may undo the normal form, so it is restored.
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
@@ -111,6 +113,7 @@ def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
     except FileNotFoundError:
         yield None
         return
+    # Even reading a database in WAL mode writes files beside it, so a copy is opened.
     with tempfile.TemporaryDirectory(prefix="amem-doctor-") as folder:
         try:
             copy = copy_index(path, Path(folder))
@@ -132,6 +135,7 @@ def _check_usable(copy: Path) -> None:
     try:
         db, _ = open_index(copy)
         with contextlib.closing(db):
+            # Unlike integrity_check it skips comparing indexes with tables, which is slow.
             verdict = db.pragma("quick_check")
     except (Unusable, OSError, apsw.Error) as error:
         raise IndexFault(f"cannot be used: {error}") from None

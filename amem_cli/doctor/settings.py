@@ -181,6 +181,7 @@ def language_model_findings(
         return
     if model is None:
         return
+    # Opening it has only checked the user's consent; no server was contacted.
     model.close()
     url = server_url(settings)
     fault = _unreachable(url)

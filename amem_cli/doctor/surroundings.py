@@ -170,6 +170,7 @@ def git_findings(root: Path) -> Iterator[Finding]:
     if top is None:
         return
     below = "" if root == top else f"{root.relative_to(top).as_posix()}/"
+    # As git does, patterns nearer to the file come last and win.
     folders = [(top, below), (root, "")]
     folder = git_folder(top / ".git")
     if folder is None:
@@ -223,6 +224,7 @@ def _is_tracked(index: Path, path: str) -> bool:
         return False
     if int.from_bytes(data[4:8], "big") >= 4:
         return path.rpartition("/")[2].encode() + b"\0" in data
+    # Searching bytes is enough; parsing would have to know all of git's extensions.
     name = os.fsencode(path)
     # Two bytes precede a name: four flags, and its length in twelve bits.
     starts = ((flags << 12 | len(name)).to_bytes(2, "big") for flags in range(16))

@@ -29,6 +29,7 @@ TRAILER = "Amem-Event"
 # Events of a person's own commands, and those that only do bookkeeping.
 _PERSONAL = frozenset({"add", "edit", "remove", "merge"})
 _BOOKKEEPING = frozenset({"baseline", "release"})
+# Unicode categories by which a note could forge lines of the message or hide text in it.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 
@@ -193,6 +194,7 @@ def commit_message(events: Sequence[Event], *, left_out: Collection[str] = ()) -
 
 def one_line(text: str, limit: int) -> str:
     """Text of a note or a model as one line of visible characters, cut if it is too long."""
+    # A text may be megabytes long, so it is cut before it is cleaned.
     chars = (
         " " if unicodedata.category(char) in _INVISIBLE else char for char in text[: 4 * limit]
     )

@@ -34,6 +34,7 @@ _OWN_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+# These override the repository's own settings, which may name programs to run.
 _SETTINGS = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -104,6 +105,7 @@ class Git:
         except subprocess.TimeoutExpired:
             _end(process)
             raise GitError("git took too long") from None
+        # On Ctrl+C too: git must not go on alone.
         except BaseException:
             _end(process)
             raise

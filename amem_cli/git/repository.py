@@ -152,6 +152,7 @@ def _attempt(git: Git, vault: VaultInGit, paths: Sequence[str], describe: Descri
         with index.locked(copy) as replace_index:
             _refuse_unready(git, vault.git_dir)
             reason = f"commit (amem): {message.splitlines()[0]}"
+            # The old value makes git refuse if the branch has moved meanwhile.
             try:
                 git("update-ref", "-m", reason, "HEAD", commit, head or "0" * len(commit))
             except GitError as error:
@@ -222,9 +223,11 @@ def _write_commit(git: Git, head: str, message: str) -> tuple[Git, str]:
     Returns:
         Git with that name, and the commit's id.
     """
+    # A partial clone lacks objects, and must not fetch them for this.
     tree = git("write-tree", "--missing-ok").strip()
     words = ("commit-tree", "--no-gpg-sign", *(("-p", head) if head else ()), "-F", "-", tree)
     text = message.encode("utf-8", "replace").replace(b"\0", b"")
+    # Without this setting git would invent an address from the host's name.
     try:
         return git, git("-c", "user.useConfigOnly=true", *words, stdin=text).strip()
     except GitError:

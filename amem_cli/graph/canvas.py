@@ -199,6 +199,7 @@ def _table(graph: Graph, paths: Sequence[str]) -> dict[str, Rectangle]:
 
 def _spring_places(graph: Graph, paths: Sequence[str]) -> Mapping[str, Sequence[float]]:
     """Where links pull the notes (Fruchterman and Reingold 1991); empty without links."""
+    # Sorted, so that the same vault gives the same canvas.
     pairs = sorted({tuple(sorted((e.source, e.target))) for e in part(graph, paths).edges})
     if not pairs or len(paths) > _MOST_WITH_SPRINGS:
         return {}

@@ -282,6 +282,7 @@ def mermaid_text(
         text = "\n".join(_mermaid_lines(chosen, edges, clusters, vault_name, root)) + "\n"
         if len(edges) <= MOST_LINKS and len(text) <= MOST_CHARACTERS:
             return Mermaid(text, len(chosen.nodes), len(edges))
+        # The excess shrinks about in proportion to the notes, so few rounds are needed.
         over = max(len(edges) / MOST_LINKS, len(text) / MOST_CHARACTERS)
         count = min(count - 1, int(count / over) + 1)
 

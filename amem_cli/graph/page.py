@@ -122,6 +122,7 @@ def graph_page(
 
 def _json_for_markup(document: Any) -> str:
     """JSON for a script element: it contains no markup, and reads as the same data."""
+    # Escapes would make a page of Chinese notes twice as large.
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     return _UNSAFE_IN_MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -262,6 +262,7 @@ def stats(
     """
     index = ports.index
     graph = vault_graph(index)
+    # What the vault would be without the machine's links.
     own = replace(graph, edges=tuple(each for each in graph.edges if each.by == "person"))
     price = price or Price()
     totals = index.events.model_totals()
