@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from amem_cli.doctor.checkup import Checkup
-from amem_cli.doctor.finding import Finding, examine, mend
+from amem_cli.doctor.finding import Finding, apply_fixes, examine
 from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import LinkRecord
@@ -22,7 +22,7 @@ def fix(root: Path, check: str = "", **variables: str) -> list[Finding]:
     """What is found, after everything that may be was mended."""
     checkup = Checkup(root, {**os.environ, "AMEM_LLM_BACKEND": "none", **variables})
     try:
-        findings = mend(examine(checkup.checks()))
+        findings = apply_fixes(examine(checkup.checks()))
     finally:
         checkup.close()
     return [each for each in findings if check in ("", each.check)]

@@ -70,7 +70,7 @@ MAY_WRITE = {
     "index/connection.py": "a temporary index where the vault's cannot be written",
     "index/file.py": "the index, which can always be made again",
     "journal/files.py": "appends to this machine's journal",
-    "doctor/leftovers.py": "removes leftovers that the user told it to",
+    "doctor/folders.py": "removes leftovers if the user says so",
     "models/llama_cpp_worker.py": "sends the noise of native code to the null device",
     "watch/service.py": "the service that the user asked for, in the user's own folders",
     "exchange/source_database.py": "a temporary copy of another program's database",

@@ -36,7 +36,7 @@ def doctor(
     import os
 
     from amem_cli.doctor.checkup import Checkup
-    from amem_cli.doctor.finding import examine, is_healthy, mend
+    from amem_cli.doctor.finding import apply_fixes, examine, is_healthy
     from amem_cli.locations import find_vault
     from amem_cli.terminal.findings import findings_document, show_findings
 
@@ -46,7 +46,7 @@ def doctor(
         with session.output.progress("checking") as progress:
             findings = examine(checkup.checks(), progress=progress)
         if fix:
-            findings = mend(findings)
+            findings = apply_fixes(findings)
     finally:
         checkup.close()
     verbose = session.output.verbose

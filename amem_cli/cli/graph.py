@@ -237,11 +237,11 @@ def export_network(
     if form == "json":
         text = _json(_document(network, root, away))
     else:
-        from amem_cli.graph.formats import written_as
+        from amem_cli.graph.formats import export
 
         # Around one note its links say more than clusters would.
         found = _clusters(network) if root is None else []
-        written = written_as(form, network, found, workspace.root.name, root)
+        written = export(form, network, found, workspace.root.name, root)
         if written.notice:
             session.output.notice(written.notice)
         text = written.text
@@ -290,7 +290,7 @@ def _picture(
     found: Sequence[Cluster],
     options: MapOptions,
 ) -> bytes:
-    from amem_cli.graph.map_picture import map_picture, unwritable
+    from amem_cli.graph.map import map_picture, unwritable
 
     missing = unwritable([cluster.name for cluster in found])
     if missing:

@@ -1,1 +1,1 @@
-"""The checks of `amem doctor`, and what they mend."""
+"""The checks of `amem doctor`, and their fixes."""

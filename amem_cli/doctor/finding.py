@@ -1,30 +1,29 @@
-"""What a check-up finds wrong, what to do about it, and what can be mended without a person."""
+"""What a check reports: what is wrong, what to do about it, and how to fix it automatically."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from amem_cli.errors import AmemError, Problem
 from amem_cli.index.port import Progress
 
-Severity = Literal["problem", "notice"]
-Mend = Callable[[], str]
+Fix = Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a check found.
+    """One thing that is wrong or worth knowing.
 
     Attributes:
         check: name of the check.
-        path: vault-relative path, or that of a file of the user's; empty if there is none.
+        path: vault-relative path, or absolute if outside of the vault; empty if there is none.
         message: what is wrong, one line.
-        hint: what to do about it; once mended, what was done.
+        hint: what to do about it; once fixed, what was done.
         line: 1-based line, 0 if it concerns the whole file.
         severity: a `notice` is worth knowing, but leaves the vault healthy.
-        mend: puts it right and says in one line what it did; None if that is not safe. Raises
+        fix: repairs it and returns one line about what it did; None if that is not safe. Raises
             AmemError or OSError if it cannot.
     """
 
@@ -33,67 +32,62 @@ class Finding:
     message: str
     hint: str = ""
     line: int = 0
-    severity: Severity = "problem"
-    mend: Mend | None = None
+    severity: Literal["problem", "notice"] = "problem"
+    fix: Fix | None = None
     fixed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A named look at one side of a vault or of the machine."""
+class Check(NamedTuple):
+    """A named check of one aspect of a vault or of the machine."""
 
     name: str
     run: Callable[[], Iterable[Finding]]
 
 
 def from_problem(check: str, problem: Problem, *, hint: str = "") -> Finding:
-    """A finding of a problem; `hint` if the problem brings none."""
+    """A finding for a problem; `hint` is used if the problem has none."""
     return Finding(check, problem.path, problem.message, problem.hint or hint, problem.line)
 
 
 def examine(checks: Sequence[Check], *, progress: Progress | None = None) -> list[Finding]:
-    """Everything that the checks find, in their order; a check that fails is a finding itself."""
+    """Run the checks in order; one that fails becomes a finding itself."""
     findings: list[Finding] = []
     for done, check in enumerate(checks, 1):
         try:
             findings.extend(check.run())
+        # A vault may be broken in unexpected ways; that must not stop the other checks.
         except Exception as error:
-            findings.append(_not_made(check.name, error))
+            hint = "Fix the other findings first, then run `amem doctor` again."
+            if isinstance(error, AmemError):
+                hint = error.hint
+            message = f"the check could not be made: {_reason(error)}"
+            findings.append(Finding(check.name, "", message, hint))
         if progress is not None:
             progress(done, len(checks))
     return findings
 
 
-def mend(findings: Sequence[Finding]) -> list[Finding]:
-    """Put right what can be, one after the other; the hint then says what was done, or why not."""
-    return [finding if finding.mend is None else _mended(finding) for finding in findings]
+def apply_fixes(findings: Sequence[Finding]) -> list[Finding]:
+    """Run every fix in order; the hint then says what was done, or why it failed."""
+    return [_fixed(finding, finding.fix) if finding.fix else finding for finding in findings]
 
 
 def is_healthy(findings: Sequence[Finding]) -> bool:
-    """True if nothing is left but notices and what was mended."""
+    """True if nothing is left but notices and what was fixed."""
     return all(finding.fixed or finding.severity == "notice" for finding in findings)
 
 
-def _mended(finding: Finding) -> Finding:
-    assert finding.mend is not None
+def _fixed(finding: Finding, fix: Fix) -> Finding:
     try:
-        done = finding.mend()
-    except AmemError as error:
-        hint = f"Not mended: {error.message}. {error.hint}".strip()
-        return replace(finding, hint=hint)
+        return replace(finding, hint=fix(), fixed=True)
     except Exception as error:
-        return replace(finding, hint=f"Not mended: {_reason(error)}.")
-    return replace(finding, hint=done, fixed=True)
-
-
-def _not_made(name: str, error: Exception) -> Finding:
-    if isinstance(error, AmemError):
-        return Finding(name, "", f"the check could not be made: {error.message}", error.hint)
-    hint = "Mend what the other findings name first, then run `amem doctor` again."
-    return Finding(name, "", f"the check could not be made: {_reason(error)}", hint)
+        hint = error.hint if isinstance(error, AmemError) else ""
+        return replace(finding, hint=f"Not fixed: {_reason(error)}. {hint}".strip())
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, AmemError):
+        return error.message
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return f"{type(error).__name__}: {error}"

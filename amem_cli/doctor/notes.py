@@ -1,24 +1,32 @@
-"""Checks the notes' files: what cannot be read, conflicts, headers, names, ids used twice."""
+"""Checks the notes: unreadable files, conflicts, headers, names, duplicate ids, broken links."""
 
 from __future__ import annotations
 
+import difflib
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 
 from amem_cli.doctor.finding import Finding, from_problem
-from amem_cli.doctor.reading import OpenPorts, VaultReading
+from amem_cli.doctor.reading import (
+    CheckedNote,
+    LinkInNote,
+    OpenPorts,
+    VaultFiles,
+    VaultSnapshot,
+    folded,
+)
 from amem_cli.errors import SettingsError
-from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
+from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.sync import refresh
-from amem_cli.journal.events import Change
+from amem_cli.journal.events import Change, LinkRecord
+from amem_cli.journal.ownership import ownership
 from amem_cli.language.dates import new_id, parse_moment
+from amem_cli.markdown.links import is_attachment, parse_link
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.front_matter import find_fences, read_header
-from amem_cli.notes.names import conflict_copy, is_linkable
+from amem_cli.notes.names import conflict_copy, is_linkable, name_key, resolve
 from amem_cli.notes.note import PropertyNames
 
 # What Windows refuses anywhere in a path, and the names that it takes for devices.
@@ -28,15 +36,21 @@ _DEVICE = re.compile(
 )
 _LINK_MESSAGE = "symbolic link"
 _TEMPLATE_MESSAGE = "the header is a template's"
+# Least likeness of a suggested name; comparing is slow, so only for the first links.
+_LIKENESS = 0.7
+_SUGGESTIONS = 20
+# More notes than these, and than a fifth of all, are seldom deleted on purpose.
+LOST_AT_ONCE = 10
+_AGAIN = "Run `amem doctor` again."
 
 
-def file_findings(reading: VaultReading) -> Iterator[Finding]:
+def file_findings(vault: VaultSnapshot) -> Iterator[Finding]:
     """Files that look like notes but are none, and what cannot be read."""
-    for problem in reading.problems:
+    for problem in vault.problems:
         if conflict_copy(problem.path.rpartition("/")[2]):
             continue
         if _LINK_MESSAGE in problem.message:
-            hint = "Put the note itself into the vault if it shall be a memory."
+            hint = "If it should be a memory, move the note itself into the vault."
             yield Finding("files", problem.path, problem.message, hint, severity="notice")
         else:
             unread = problem.message.startswith(("cannot read", "cannot be read"))
@@ -44,85 +58,78 @@ def file_findings(reading: VaultReading) -> Iterator[Finding]:
             yield from_problem("files", problem, hint=hint)
 
 
-def conflict_findings(reading: VaultReading) -> Iterator[Finding]:
-    """Copies that a synchronising program made of a conflict, and conflicts of git in a text."""
-    for problem in reading.problems:
+def conflict_findings(vault: VaultSnapshot) -> Iterator[Finding]:
+    """Conflict copies that a sync program made, and git conflicts in a text."""
+    for problem in vault.problems:
         if conflict_copy(problem.path.rpartition("/")[2]):
             yield from_problem("conflicts", problem)
-    for path, each in reading.notes.items():
-        if each.conflict_line:
+    for path, checked in vault.notes.items():
+        if checked.conflict_line:
             yield Finding(
                 "conflicts",
                 path,
-                "holds an unresolved conflict of git's",
+                "has an unresolved git conflict",
                 "Keep what is right between <<<<<<< and >>>>>>>, remove the marks, and save.",
-                each.conflict_line,
+                checked.conflict_line,
             )
 
 
-def header_findings(reading: VaultReading) -> Iterator[Finding]:
-    """Headers that the program will not write to, and properties that hold something odd."""
-    for each in reading.notes.values():
-        refused = each.note.refused
-        # A conflict in the header is told by the check on conflicts.
-        if refused is not None and not each.conflict_line:
-            found = from_problem("headers", refused)
+def header_findings(vault: VaultSnapshot) -> Iterator[Finding]:
+    """Headers that amem will not write to, and properties with unexpected values."""
+    for path, checked in vault.notes.items():
+        refused = checked.note.refused
+        # The check of conflicts reports a conflict in the header.
+        if refused is not None and not checked.conflict_line:
+            finding = from_problem("headers", refused)
             # A template is as it should be, wherever the user keeps it.
             is_template = refused.message == _TEMPLATE_MESSAGE
-            yield replace(found, severity="notice") if is_template else found
-        for problem in each.note.problems:
+            yield replace(finding, severity="notice") if is_template else finding
+        for problem in checked.note.problems:
             yield from_problem("headers", problem)
-        if each.cut:
-            message = "is larger than 2 MiB; its beginning is searchable, it is never edited"
-            yield Finding("headers", each.note.path, message, "Split the note.")
+        if checked.cut:
+            message = (
+                "is larger than 2 MiB; only its beginning is searchable, and it is never edited"
+            )
+            yield Finding("headers", path, message, "Split the note.")
 
 
-def name_findings(reading: VaultReading) -> Iterator[Finding]:
+def name_findings(vault: VaultSnapshot) -> Iterator[Finding]:
     """Names that clash on another system, and names that another system cannot hold."""
     same: dict[str, list[str]] = {}
-    for path in sorted(reading.notes):
-        folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
-        same.setdefault(folded, []).append(path)
+    for path in sorted(vault.notes):
+        same.setdefault(folded(path), []).append(path)
     for first, *others in same.values():
         if others:
             yield Finding(
                 "names",
                 first,
-                f"has the same name as {', '.join(others)}, but for case or the form of accents",
+                f"differs from {', '.join(others)} only in case or the form of accents",
                 "Rename one of them; on Windows or macOS one would replace the other.",
             )
-    for path in reading.notes:
+    for path in vault.notes:
         if not is_linkable(path):
-            yield Finding(
-                "names",
-                path,
-                "has a name that no link can hold",
-                "Rename it without # ^ [ ] | ` and without blanks at its ends.",
-            )
+            hint = "Rename it without # ^ [ ] | ` and without blanks at its ends."
+            yield Finding("names", path, "has a name that links cannot contain", hint)
         elif _NOT_ON_WINDOWS.search(path) or _DEVICE.search(path.removesuffix(".md")):
-            yield Finding(
-                "names",
-                path,
-                "has a name that Windows cannot hold",
-                "Rename it if the vault shall ever be opened there.",
-                severity="notice",
-            )
+            message = "has a name that Windows does not allow"
+            hint = "Rename it if the vault will ever be opened there."
+            yield Finding("names", path, message, hint, severity="notice")
 
 
-def duplicate_findings(reading: VaultReading, ports: OpenPorts | None) -> Iterator[Finding]:
+def duplicate_findings(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Finding]:
     """Every note whose id belongs to another note."""
-    for note_id, paths in reading.ids.items():
+    for note_id, paths in vault.ids.items():
         if len(paths) < 2:
             continue
-        known = {event.path for event in reading.events.get(note_id, ())}.intersection(paths)
+        known = {event.path for event in vault.events.get(note_id, ())}.intersection(paths)
         if len(known) != 1:
             why = f"the journal {'names more than one' if known else 'knows none'} of them"
             yield Finding(
                 "ids",
                 paths[-1],
                 f"has the id {note_id}, and so has {', '.join(paths[:-1])}; {why}",
-                f"Remove the line `{reading.names.id}:` from the note that is the copy.",
-                reading.property_line(paths[-1], reading.names.id),
+                f"Remove the line `{vault.names.id}:` from the note that is the copy.",
+                vault.property_line(paths[-1], vault.names.id),
             )
             continue
         (original,) = known
@@ -131,34 +138,32 @@ def duplicate_findings(reading: VaultReading, ports: OpenPorts | None) -> Iterat
                 yield Finding(
                     "ids",
                     copy,
-                    f"has the id {note_id}, which the journal knows as that of {original}",
-                    "If it is a copy, remove this line; amem gives the note an id of its own.",
-                    reading.property_line(copy, reading.names.id),
-                    mend=partial(_give_new_id, ports, copy, note_id, original) if ports else None,
+                    f"has the id {note_id}, which belongs to {original} according to the journal",
+                    "If it is a copy, remove this line; amem then gives the note a new id.",
+                    vault.property_line(copy, vault.names.id),
+                    fix=partial(_give_new_id, ports, copy, note_id, original),
                 )
 
 
-def _give_new_id(ports_of: OpenPorts, path: str, old: str, original: str) -> str:
-    ports = ports_of()
+def _give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> str:
+    ports = open_ports()
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))
-        kept = parse_note(original, ports.vault.read(original).raw, ports.names).id
-        if draft.note.id != old or kept != old:
-            raise SettingsError("the notes changed meanwhile", hint="Run `amem doctor` again.")
-        fresh = new_id(_moment(ports, old), ports.index.notes.id_taken)
+        # Either note may have been edited since the check.
+        original_id = parse_note(original, ports.vault.read(original).raw, ports.names).id
+        if draft.note.id != old or original_id != old:
+            raise SettingsError("the notes have changed meanwhile", hint=_AGAIN)
+        try:
+            moment = parse_moment(old[:14])
+        except ValueError:
+            moment = ports.clock.now().replace(tzinfo=None)
+        fresh = new_id(moment, ports.index.notes.id_taken)
         event = new_event(ports, "edit", by="person", reason=f"the id {old} is that of {original}")
         raw = _with_id(draft.raw, fresh, ports.names)
         draft.restore(raw, event, (Change("id", old, fresh),))
         ports.changes.apply(draft.write(), [replace(each, note=fresh) for each in draft.events])
         refresh(ports, [path])
     return f"Gave {path} the id {fresh}; nothing else in it changed."
-
-
-def _moment(ports: VaultPorts, note_id: str) -> datetime:
-    try:
-        return parse_moment(note_id[:14])
-    except ValueError:
-        return ports.clock.now().replace(tzinfo=None)
 
 
 def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
@@ -171,11 +176,103 @@ def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
     header = read_header(raw, fences) if fences else None
     entry = header.entry(names.id) if header else None
     if fences is None or header is None or entry is None:
-        raise SettingsError("the note has no id line", hint="Run `amem doctor` again.")
+        raise SettingsError("the note has no id line", hint=_AGAIN)
     text = header.text
     changed = text[: entry.value.start] + f'"{note_id}"' + text[entry.value.end :]
     after = raw[: fences.text_start] + changed.encode("utf-8") + raw[fences.text_end :]
-    expected = replace(parse_note("", raw, names), id=note_id)
-    if parse_note("", after, names) != expected:
+    # Reading the result back is the only proof that no other property changed.
+    if parse_note("", after, names) != replace(parse_note("", raw, names), id=note_id):
         raise SettingsError("the id cannot be changed safely", hint="Change it by hand.")
     return after
+
+
+def link_findings(vault: VaultSnapshot, files: VaultFiles, ports: OpenPorts) -> Iterator[Finding]:
+    """Every link that leads nowhere, each target of a note once.
+
+    Args:
+        files: a link to any file or folder of the vault leads somewhere, if not to a note.
+    """
+    names = {name_key(path): path.rpartition("/")[2].removesuffix(".md") for path in vault.notes}
+    broken = [
+        (path, checked, link)
+        for path, checked in vault.notes.items()
+        for link in _broken_links(vault, checked, files)
+    ]
+    deleted: list[tuple[Finding, str]] = []
+    for number, (path, checked, link) in enumerate(broken):
+        record = _machine_links(vault, checked).get(link.text)
+        line = link.line
+        if link.kind != "wikilink":
+            line = vault.property_line(path, vault.names.links, link.text)
+        by_amem = f"amem's link [[{link.target}]] leads to no note"
+        if record is None:
+            message = f"the link [[{link.target}]] leads to no note"
+            near = _similar_names(link.target, names) if number < _SUGGESTIONS else ""
+            yield Finding(
+                "links", path, message, f"{near}Correct the link, or write the note.", line
+            )
+        elif record.target in vault.ids:
+            now = vault.ids[record.target][0]
+            hint = f"The note is now {now}; rename it back, or link it again: amem link."
+            yield Finding("links", path, by_amem, hint, line)
+        else:
+            # A note that cannot be read at the moment is not gone.
+            is_gone = vault.complete and not files.holds(record.path)
+            fix = partial(_remove_link, ports, path, link.text, record.target) if is_gone else None
+            hint = "Remove the link, or bring the note back."
+            message = f"{by_amem}; the note is gone"
+            deleted.append((Finding("links", path, message, hint, line, fix=fix), record.target))
+    lost = len({target for _, target in deleted})
+    for finding, _ in deleted:
+        if lost > max(LOST_AT_ONCE, len(vault.notes) // 5):
+            hint = f"{lost} notes that amem linked to are gone. Is a folder missing?"
+            finding = replace(finding, hint=hint, fix=None)
+        yield finding
+
+
+def _broken_links(
+    vault: VaultSnapshot, checked: CheckedNote, files: VaultFiles
+) -> Iterator[LinkInNote]:
+    # A note may link to the same missing note many times; its first link is enough.
+    first = {(link.kind, link.target): link for link in reversed(checked.links)}
+    for link in checked.links:
+        if (
+            first[link.kind, link.target] is link
+            and not is_attachment(link.target)
+            and resolve(link.target, checked.note.path, vault.table) is None
+            and not files.holds(link.target)
+        ):
+            yield link
+
+
+def _machine_links(vault: VaultSnapshot, checked: CheckedNote) -> dict[str, LinkRecord]:
+    """Records of the links that the machine made, by their text in the note's property."""
+    if checked.note.refused is not None:
+        return {}
+    links = ownership(vault.own_events(checked.note)).links.values()
+    return {record.text: record for record in links if record.by == "machine"}
+
+
+def _similar_names(target: str, names: dict[str, str]) -> str:
+    """A question that names one or two notes as links; empty if none is similar."""
+    keys: list[str] = difflib.get_close_matches(name_key(target), names, n=2, cutoff=_LIKENESS)
+    near = " or ".join(f"[[{names[key]}]]" for key in keys)
+    return f"Did you mean {near}? " if near else ""
+
+
+def _remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> str:
+    ports = open_ports()
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(path))
+        record = ownership(ports.index.events.read(draft.note.id or path)).links.get(target)
+        parsed = parse_link(text)
+        leads = parsed is not None and resolve(parsed.target, path, ports.index.names) is not None
+        if record is None or record.by != "machine" or record.text != text or leads:
+            raise SettingsError("the link has changed meanwhile", hint=_AGAIN)
+        links = [link for link in draft.note.links if link != text]
+        event = new_event(ports, "link", trigger=target, reason=f"{record.path} is gone")
+        if not draft.change({"links": links}, event):
+            raise SettingsError("the link is not there any more", hint=_AGAIN)
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [path])
+    return f"Removed {text} from the links of {path}."

@@ -1,7 +1,4 @@
-"""A vault and its index for looking only: nothing is written, moved or swept, whatever is found.
-
-Reads a whole vault once for all checks, from its files alone and without writing anything.
-"""
+"""Reads a vault, its index and its journal once for all checks, and writes nothing."""
 
 from __future__ import annotations
 
@@ -10,8 +7,10 @@ import os
 import stat
 import tempfile
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import apsw
@@ -33,9 +32,15 @@ from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.port import FileContent, Vault
 from amem_cli.vault.safe_write import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
 
+JOURNAL = ".amem/journal"
+UNREAD = "cannot be read"  # how the scan of a vault begins its message about a folder
 
-class UntouchedVault(VaultFolder):
-    """The notes of a vault; what a killed process left behind stays where it is."""
+# Opens the vault for a fix, with its index up to date.
+OpenPorts = Callable[[], VaultPorts]
+
+
+class ReadOnlyVault(VaultFolder):
+    """The notes of a vault; what a killed process left behind stays in place."""
 
     def _rescue(
         self, folder: OpenFolder, entry: os.DirEntry[str], path: str, problems: list[Problem]
@@ -46,70 +51,58 @@ class UntouchedVault(VaultFolder):
         pass
 
 
-class FileNames:
-    """Paths of files and folders, found by their ends as links name them."""
+class VaultFiles:
+    """Everything in a vault, notes or not.
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        self._paths: dict[str, list[str]] = {}
-        for path in paths:
-            folded = _folded(path)
-            self._paths.setdefault(folded.rpartition("/")[2], []).append(f"/{folded}")
+    Attributes:
+        folders: how many there are, hidden ones included.
+        temporary: vault-relative paths of the temporary files that amem's writes left behind.
+    """
+
+    def __init__(self, folders: int, paths: Iterable[str], temporary: Iterable[str]) -> None:
+        self.folders = folders
+        self.temporary = tuple(sorted(temporary))
+        self._by_name: dict[str, list[str]] = defaultdict(list)
+        for path in map(folded, paths):
+            self._by_name[path.rpartition("/")[2]].append(f"/{path}")
 
     def holds(self, target: str) -> bool:
-        """Whether a path ends with the target, with or without `.md`, in any case."""
-        parts = [part for part in target.split("/") if part not in ("", ".", "..")]
-        wanted = _folded("/".join(parts))
+        """Whether a path ends with a link's target, with or without `.md`, in any case."""
+        end = folded("/".join(part for part in target.split("/") if part not in ("", ".", "..")))
         return any(
             path.endswith(f"/{name}")
-            for name in (wanted, f"{wanted}.md")
-            for path in self._paths.get(name.rpartition("/")[2], ())
+            for name in (end, f"{end}.md")
+            for path in self._by_name.get(name.rpartition("/")[2], ())
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """What lies in a vault beside its notes.
-
-    Attributes:
-        folders: how many there are, hidden ones among them.
-        files: files and folders that are not hidden.
-        temporary: vault-relative paths of what writes of this program have left.
-    """
-
-    folders: int
-    files: FileNames
-    temporary: tuple[str, ...]
-
-
-def survey(root: Path) -> Survey:
-    """Walk a whole vault; links are not followed, and what cannot be entered is left out."""
+def list_files(root: Path) -> VaultFiles:
+    """Walk a whole vault; links are not followed, folders that cannot be entered are skipped."""
     count = 0
     files: list[str] = []
-    temporary = []
-    waiting = [root]
-    while waiting:
-        folder = waiting.pop()
+    temporary: list[str] = []
+    for folder, folders, names in os.walk(root):
         count += 1
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
-                path = Path(entry.path).relative_to(root).as_posix()
-                shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-                if entry.name.startswith(TEMPORARY_PREFIX):
-                    temporary += [shown] if entry.name.endswith(TEMPORARY_SUFFIX) else []
-                elif not entry.name.startswith("."):
-                    files.append(shown)
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(Path(entry.path))
-    return Survey(count, FileNames(files), tuple(sorted(temporary)))
+        for name in (*folders, *names):
+            path = (Path(folder) / name).relative_to(root).as_posix()
+            # Names that are not UTF-8 could not be printed.
+            shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+            if name.startswith(TEMPORARY_PREFIX):
+                temporary += [shown] if name.endswith(TEMPORARY_SUFFIX) else []
+            elif not name.startswith("."):
+                files.append(shown)
+    return VaultFiles(count, files, temporary)
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """A path as file systems that ignore case and the form of accents compare it."""
+    # Folding the case may undo the normal form, so it is restored.
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 @contextlib.contextmanager
 def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
-    """A copy of the index, which is opened and deleted again; None where there is no index.
+    """A temporary copy of the index; None if there is no index.
 
     Raises:
         IndexFault: the file is no usable index.
@@ -120,11 +113,12 @@ def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
     except FileNotFoundError:
         yield None
         return
+    # Even reading a database in WAL mode writes files beside it, so a copy is opened.
     with tempfile.TemporaryDirectory(prefix="amem-doctor-") as folder:
         try:
             copy = copy_index(path, Path(folder))
         except OSError as error:
-            raise IndexFault(f"cannot be copied for a look: {error.strerror}") from None
+            raise IndexFault(f"cannot be copied: {error.strerror}") from None
         _check_usable(copy)
         index = SqliteIndex(copy)
         try:
@@ -140,30 +134,22 @@ def _check_usable(copy: Path) -> None:
         raise IndexFault("is empty")
     try:
         db, _ = open_index(copy)
-        try:
+        with contextlib.closing(db):
+            # Unlike integrity_check it skips comparing indexes with tables, which is slow.
             verdict = db.pragma("quick_check")
-        finally:
-            db.close()
     except (Unusable, OSError, apsw.Error) as error:
         raise IndexFault(f"cannot be used: {error}") from None
     if verdict != "ok":
         raise IndexFault(f"is damaged: {str(verdict).splitlines()[0]}")
 
 
-JOURNAL = ".amem/journal"
-UNREAD = "cannot be read"  # as the scan of a vault begins what it says of a folder
-
-# Opens the vault for a mend, with its index in step with the notes.
-OpenPorts = Callable[[], VaultPorts]
-
-
 @dataclass(frozen=True, slots=True)
-class FoundLink:
+class LinkInNote:
     """A link of a note with its place.
 
     Attributes:
         text: the link as it is written in a property; empty for a link in the body.
-        line: 1-based line of a link in the body; 0 if it cannot be told, and for a property.
+        line: 1-based line of a link in the body; 0 if it is unknown, and for a property.
     """
 
     target: str
@@ -173,7 +159,7 @@ class FoundLink:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadNote:
+class CheckedNote:
     """What the checks need of a note.
 
     Attributes:
@@ -184,42 +170,66 @@ class ReadNote:
 
     note: Note
     cut: bool
-    links: tuple[FoundLink, ...]
+    links: tuple[LinkInNote, ...]
     conflict_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class VaultReading:
+@dataclass(frozen=True)
+class VaultSnapshot:
     """A vault as its files say.
 
     Attributes:
         notes: by path.
-        ids: paths of the notes with each id.
         problems: of files that are no notes or could not be read.
-        events: of the journal, each id once, by the note's id or path, oldest first.
-        same_id: events whose id another one has, though they say something else, with that one.
+        journal: the journal's events, each id once, in order.
+        same_id: different events with one id: file name, the first event, the other one.
         complete: every folder, note and journal file could be read.
-        table: the notes' names.
     """
 
     vault: Vault
     names: PropertyNames
-    notes: Mapping[str, ReadNote]
-    ids: Mapping[str, tuple[str, ...]]
+    notes: Mapping[str, CheckedNote]
     problems: tuple[Problem, ...]
-    events: Mapping[str, tuple[Event, ...]]
-    event_ids: frozenset[str]
+    journal: Mapping[str, Event]
     same_id: tuple[tuple[str, Event, Event], ...]
     journal_problems: tuple[Problem, ...]
     complete: bool
-    table: NameTable = field(repr=False)
 
-    def own_events(self, note: Note) -> tuple[Event, ...]:
+    @cached_property
+    def unread(self) -> frozenset[str]:
+        """Paths of what could not be read."""
+        return frozenset(problem.path for problem in self.problems)
+
+    @cached_property
+    def ids(self) -> Mapping[str, list[str]]:
+        """Paths of the notes with each id."""
+        ids: dict[str, list[str]] = {}
+        for path, checked in self.notes.items():
+            if checked.note.id:
+                ids.setdefault(checked.note.id, []).append(path)
+        return ids
+
+    @cached_property
+    def events(self) -> Mapping[str, list[Event]]:
+        """Events by the note's id, or its path if it has none, oldest first."""
+        events: dict[str, list[Event]] = {}
+        for event in self.journal.values():
+            if key := event.note or event.path:
+                events.setdefault(key, []).append(event)
+        return events
+
+    @cached_property
+    def table(self) -> NameTable:
+        """The names by which links reach the notes."""
+        rows = ((path, each.note.aliases, each.note.title) for path, each in self.notes.items())
+        return NameTable(rows)
+
+    def own_events(self, note: Note) -> list[Event]:
         """The events of one note."""
-        return self.events.get(note.id or note.path, ())
+        return self.events.get(note.id or note.path, [])
 
     def property_line(self, path: str, name: str, text: str = "") -> int:
-        """The 1-based line of a note's property, or of a text in it; 0 if it cannot be told."""
+        """The 1-based line of a note's property, or of a text in it; 0 if it is unknown."""
         raw = self.vault.read(path).raw
         try:
             fences = find_fences(raw)
@@ -232,67 +242,58 @@ class VaultReading:
         return header.line(max(header.text.find(text, entry.start, entry.value.end), entry.start))
 
 
-def read_vault(vault: Vault, journal: Journal | None, names: PropertyNames) -> VaultReading:
+def read_vault(vault: Vault, journal: Journal | None, names: PropertyNames) -> VaultSnapshot:
     """Read every note and the whole journal.
 
     Args:
-        vault: one whose `scan` leaves everything where it is.
+        vault: its `scan` must leave everything in place.
         journal: None if the vault's journal must not be read.
     """
     problems: list[Problem] = []
-    notes: dict[str, ReadNote] = {}
-    unread = journal is None
+    notes: dict[str, CheckedNote] = {}
+    complete = journal is not None
     for state in sorted(vault.scan(problems), key=lambda state: state.path):
         try:
-            content = vault.read(state.path)
+            notes[state.path] = _read_note(vault.read(state.path), names)
         except AmemError as error:
             message = error.message.replace(f" {state.path}", "")
             problems.append(Problem(state.path, 0, message, error.hint))
-            unread = True
-            continue
-        notes[state.path] = _read_note(content, names)
+            complete = False
     journal_problems: list[Problem] = []
-    found = _read_journal(journal, journal_problems)
-    told = (*problems, *journal_problems)
-    unread = unread or any(problem.message.startswith(UNREAD) for problem in told)
-    events, same_id = _each_once(found)
-    rows = ((path, each.note.aliases, each.note.title) for path, each in notes.items())
-    return VaultReading(
+    events: dict[str, Event] = {}
+    same_id = []
+    for file in journal.read_new({}, journal_problems).files if journal else ():
+        for event in file.events:
+            first = events.setdefault(event.id, event)
+            if first != event:
+                same_id.append((file.name, first, event))
+    if any(each.message.startswith(UNREAD) for each in (*problems, *journal_problems)):
+        complete = False
+    return VaultSnapshot(
         vault=vault,
         names=names,
         notes=notes,
-        ids=_ids(notes),
         problems=tuple(problems),
-        events=_by_note(events),
-        event_ids=frozenset(event.id for event in events),
+        journal={key: events[key] for key in sorted(events)},
         same_id=tuple(same_id),
         journal_problems=tuple(journal_problems),
-        complete=not unread,
-        table=NameTable(rows),
+        complete=complete,
     )
 
 
-def _ids(notes: Mapping[str, ReadNote]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
-    for path, each in notes.items():
-        if each.note.id:
-            found.setdefault(each.note.id, []).append(path)
-    return {note_id: tuple(paths) for note_id, paths in found.items()}
-
-
-def _read_note(content: FileContent, names: PropertyNames) -> ReadNote:
+def _read_note(content: FileContent, names: PropertyNames) -> CheckedNote:
     note = parse_note(content.state.path, content.raw, names)
     text = content.raw.decode("utf-8", "replace")
     links = list(_body_links(note.body, text))
     for written in note.links:
         link = parse_link(written)
         if link is not None and link.target:
-            links.append(FoundLink(link.target, "property", written, 0))
-    return ReadNote(replace(note, body=""), content.cut, tuple(links), conflict_line(text))
+            links.append(LinkInNote(link.target, "property", written, 0))
+    return CheckedNote(replace(note, body=""), content.cut, tuple(links), conflict_line(text))
 
 
-def _body_links(body: str, text: str) -> Iterator[FoundLink]:
-    # A body in UTF-16 is decoded otherwise than the whole text; its lines cannot be told.
+def _body_links(body: str, text: str) -> Iterator[LinkInNote]:
+    # A body in UTF-16 is decoded otherwise than the whole text, so its lines are unknown.
     offset = len(text) - len(body) if text.endswith(body) else None
     line, counted = 1, 0
     for link in find_links(body):
@@ -300,36 +301,4 @@ def _body_links(body: str, text: str) -> Iterator[FoundLink]:
             line += text.count("\n", counted, offset + link.start)
             counted = offset + link.start
         if link.target:
-            yield FoundLink(link.target, "wikilink", "", 0 if offset is None else line)
-
-
-def _read_journal(journal: Journal | None, problems: list[Problem]) -> list[tuple[str, Event]]:
-    if journal is None:
-        return []
-    try:
-        news = journal.read_new({}, problems)
-    except OSError as error:
-        problems.append(Problem(JOURNAL, 0, f"{UNREAD}: {error.strerror or error}"))
-        return []
-    return [(file.name, event) for file in news.files for event in file.events]
-
-
-def _each_once(
-    found: Sequence[tuple[str, Event]],
-) -> tuple[list[Event], list[tuple[str, Event, Event]]]:
-    first: dict[str, Event] = {}
-    same_id = []
-    for name, event in found:
-        known = first.setdefault(event.id, event)
-        if known != event:
-            same_id.append((name, known, event))
-    return [first[key] for key in sorted(first)], same_id
-
-
-def _by_note(events: Sequence[Event]) -> dict[str, tuple[Event, ...]]:
-    grouped: dict[str, list[Event]] = {}
-    for event in events:
-        key = event.note or event.path
-        if key:
-            grouped.setdefault(key, []).append(event)
-    return {key: tuple(each) for key, each in grouped.items()}
+            yield LinkInNote(link.target, "wikilink", "", 0 if offset is None else line)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from functools import cache, partial
+from pathlib import Path
 
-from amem_cli.doctor.finding import Finding, Mend, from_problem
-from amem_cli.doctor.reading import JOURNAL, OpenPorts, VaultReading
+from amem_cli.doctor.finding import Finding, Fix, from_problem
+from amem_cli.doctor.reading import JOURNAL, OpenPorts, VaultSnapshot
 from amem_cli.errors import IndexFault, SettingsError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.hand_edits import missing_of_own, release_edited
@@ -20,18 +22,17 @@ from amem_cli.markdown.links import parse_link
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import Note
+from amem_cli.vault.dir_handle import own_files
 
 # The vault over a copy of its index; None if there is no index.
 OpenCopy = Callable[[], AbstractContextManager[VaultPorts | None]]
-# The lines of a journal's file, by the file's name.
-LinesOf = Callable[[str], Sequence[str]]
 
 _MERGE_MARK = re.compile(r"(?:<{7}|>{7}|\|{7})(?: |\r?\Z)|={7}\r?\Z")
 _EVENT_ID = re.compile(r"\s*\{\s*\"id\"\s*:\s*\"([^\"\\]+)\"")
 
 _INDEX = ".amem/index.db"
-_SHOWN = 3
-# What every command that reads the vault catches up with; any other difference is damage.
+_NAMED_DIFFERENCES = 3
+# Every command that reads the vault catches up with these; any other difference is damage.
 _BEHIND = (
     ": not in the index",
     ": in the index, but gone",
@@ -42,169 +43,172 @@ _BEHIND = (
 
 
 def index_findings(
-    open_copy: OpenCopy,
-    unread: Collection[str],
-    *,
-    update: Mend | None,
-    rebuild: Mend | None,
+    open_copy: OpenCopy, unread: Collection[str], *, update: Fix, rebuild: Fix
 ) -> Iterator[Finding]:
-    """Whether the index is there, can be used, and says what the notes say.
+    """Whether the index exists, is usable, and agrees with the notes.
 
     Args:
-        unread: paths of notes and folders that cannot be read now; the index cannot be compared
-            with them, and another check tells them.
-        update, rebuild: bring it in step; make it anew from nothing.
+        unread: paths of notes and folders that cannot be read now, so that the index cannot be
+            compared with them; another check reports them.
+        update, rebuild: bring it up to date; make it from scratch.
     """
     hint = "Nothing is lost: `amem index` makes it from the notes."
     try:
         with open_copy() as ports:
             if ports is None:
-                yield Finding("index", _INDEX, "there is no index", hint, mend=update)
+                yield Finding("index", _INDEX, "there is no index", hint, fix=update)
                 return
             differences = index_differences(ports, unread)
     except IndexFault as fault:
-        yield Finding("index", _INDEX, fault.message, hint, mend=rebuild)
+        yield Finding("index", _INDEX, fault.message, hint, fix=rebuild)
         return
     if differences:
-        more = len(differences) - _SHOWN
-        shown = [*differences[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+        named = differences[:_NAMED_DIFFERENCES]
+        if len(differences) > len(named):
+            named.append(f"and {len(differences) - len(named)} more")
         yield Finding(
             "index",
             _INDEX,
-            f"is not in step with the vault: {'; '.join(shown)}",
-            "`amem index` brings it up to date, as most commands do by themselves; otherwise"
+            f"is out of step with the vault: {'; '.join(named)}",
+            "`amem index` brings it up to date, and so do most commands; if not,"
             " `amem index --rebuild`.",
             severity="notice" if all(each.endswith(_BEHIND) for each in differences) else "problem",
-            mend=update,
+            fix=update,
         )
 
 
 def index_differences(ports: VaultPorts, unread: Collection[str]) -> list[str]:
-    """Differences between index and vault, one line each, but for what cannot be read now."""
+    """Differences between index and vault, one line each, except for what cannot be read now."""
     hidden = tuple(f"{path}{end}" for path in unread for end in (": ", "/"))
     return [each for each in check_index(ports) if not each.startswith(hidden)]
 
 
-def journal_findings(
-    reading: VaultReading, ports: OpenPorts | None, lines_of: LinesOf
-) -> Iterator[Finding]:
-    """Lines that cannot be read, ids used twice, notes that disagree, events of lost notes."""
-    yield from _unread_lines(reading, cache(lines_of))
-    for name, known, event in reading.same_id:
+def journal_findings(vault: VaultSnapshot, folder: Path, ports: OpenPorts) -> Iterator[Finding]:
+    """Unreadable lines, ids used twice, notes that disagree, events of lost notes."""
+    yield from _unreadable_lines(vault, folder)
+    for name, first, event in vault.same_id:
         yield Finding(
             "journal",
             f"{JOURNAL}/{name}",
-            f"two different events have the id {event.id}: {_named(known)}, and {_named(event)}",
-            "The first one counts. Delete the line that is wrong.",
+            f"two different events have the id {event.id}: {_named(first)}, and {_named(event)}",
+            "The first one is used. Delete the line that is wrong.",
         )
-    yield from _disagreements(reading, ports)
-    yield from _events_of_lost_notes(reading)
+    yield from _disagreements(vault, ports)
+    yield from _events_of_lost_notes(vault)
 
 
-def _unread_lines(reading: VaultReading, lines_of: LinesOf) -> Iterator[Finding]:
-    for problem in reading.journal_problems:
-        lines = lines_of(problem.path.rpartition("/")[2]) if problem.line else ()
-        text = lines[problem.line - 1] if 0 < problem.line <= len(lines) else ""
-        why = _why_harmless(reading, text) if problem.line else ""
-        if why:
-            message = f"{problem.message}; {why}"
-            hint, line = "Nothing needs doing; the line may be deleted.", problem.line
-            yield Finding("journal", problem.path, message, hint, line, severity="notice")
+def _unreadable_lines(vault: VaultSnapshot, folder: Path) -> Iterator[Finding]:
+    files = {path.name: path for path in own_files(folder, "*.jsonl")}
+
+    @cache
+    def lines_of(name: str) -> list[str]:
+        with contextlib.suppress(OSError, KeyError):
+            return files[name].read_bytes().decode("utf-8", "replace").split("\n")
+        return []
+
+    for problem in vault.journal_problems:
+        if not problem.line:
+            yield from_problem("journal", problem, hint="Check its permissions, and the disk.")
             continue
-        hint = "Check its permissions, and the disk."
-        if problem.line:
-            hint = "Put the line back from git or a backup, or delete it; the others count."
-        yield from_problem("journal", problem, hint=hint)
+        lines = lines_of(problem.path.rpartition("/")[2])
+        text = lines[problem.line - 1] if problem.line <= len(lines) else ""
+        if why := _why_harmless(vault, text):
+            message = f"{problem.message}; {why}"
+            hint, line = "Nothing needs to be done; you may delete the line.", problem.line
+            yield Finding("journal", problem.path, message, hint, line, severity="notice")
+        else:
+            hint = "Restore the line from git or a backup, or delete it; the other lines are used."
+            yield from_problem("journal", problem, hint=hint)
 
 
-def _why_harmless(reading: VaultReading, text: str) -> str:
+def _why_harmless(vault: VaultSnapshot, text: str) -> str:
     """Why nothing is lost with a line that cannot be read; empty if something may be."""
     if _MERGE_MARK.match(text):
-        return "it is a mark of a merge, of which both sides count"
+        return "it is a merge mark, and both sides of the merge are used"
     if not text.strip("\0 \t\r"):
         return "it is empty"
-    known = _EVENT_ID.match(text)
-    if known and known[1] in reading.event_ids:
-        return "the same event is whole on another line"
-    # A change of which the journal line was cut off is made again whole, or was taken back.
+    event_id = _EVENT_ID.match(text)
+    if event_id and event_id[1] in vault.journal:
+        return "the same event is complete on another line"
+    # A change whose journal line was cut off is made again whole, or was taken back.
     if text.startswith("{") and not text.rstrip("\0 \t\r").endswith("}"):
-        return "its writing was cut off"
+        return "writing it was interrupted"
     return ""
 
 
-def _disagreements(reading: VaultReading, ports: OpenPorts | None) -> Iterator[Finding]:
-    shared = {path for paths in reading.ids.values() if len(paths) > 1 for path in paths}
-    for path, each in reading.notes.items():
-        if each.note.id is None or each.note.refused is not None or path in shared:
+def _disagreements(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Finding]:
+    shared = {path for paths in vault.ids.values() if len(paths) > 1 for path in paths}
+    for path, checked in vault.notes.items():
+        if checked.note.id is None or checked.note.refused is not None or path in shared:
             continue
-        gone = _gone_of_own(reading, each.note)
-        if gone:
+        missing = _missing_of_machine(vault, checked.note)
+        if missing:
             yield Finding(
                 "journal",
                 path,
-                f"no longer holds what amem wrote, by the journal: {'; '.join(gone)}",
-                "If you took it out, it is yours to decide; `amem doctor --fix` records that.",
-                mend=partial(_release, ports, path) if ports else None,
+                f"lacks what amem wrote according to the journal: {'; '.join(missing)}",
+                "If you removed it, that is fine; `amem doctor --fix` records your edit.",
+                fix=partial(_record_edit, ports, path),
             )
 
 
-def _gone_of_own(reading: VaultReading, note: Note) -> list[str]:
+def _missing_of_machine(vault: VaultSnapshot, note: Note) -> list[str]:
     """What the machine wrote and nobody recorded as removed, field by field."""
-    events = reading.own_events(note)
+    events = vault.own_events(note)
     if not any(event.by == "machine" for event in events):
         return []
     owned = ownership(events)
-    gone = {
+    missing = {
         "keywords": sorted(owned.keywords - set(note.keywords)),
         "tags": sorted(owned.tags - set(note.tags)),
         "context": ["another sentence"] if owned.context not in (None, "", note.context) else [],
-        "links": _lost_links(reading, note, owned),
+        "links": _lost_links(vault, note, owned),
     }
-    return [f"{name} {', '.join(values)}" for name, values in gone.items() if values]
+    return [f"{name} {', '.join(values)}" for name, values in missing.items() if values]
 
 
-def _lost_links(reading: VaultReading, note: Note, owned: Ownership) -> list[str]:
-    missing = [record for record in owned.links.values() if record.text not in note.links]
-    if not missing:
-        return []
-    # A link to which a person gave words is the person's, as in `services.release`.
+def _lost_links(vault: VaultSnapshot, note: Note, owned: Ownership) -> list[str]:
+    # A link to which a person gave words is the person's, as in `index.hand_edits`.
     parsed = [parse_link(text) for text in note.links if not is_worded(text)]
-    reached = {resolve(link.target, note.path, reading.table) for link in parsed if link}
+    reached = {resolve(link.target, note.path, vault.table) for link in parsed if link}
     # A link whose text a rename changed still leads where the record says.
     return [
         record.text
-        for record in missing
-        if not reached & set(reading.ids.get(record.target, [record.target]))
+        for record in owned.links.values()
+        if record.text not in note.links
+        and not reached & set(vault.ids.get(record.target, [record.target]))
     ]
 
 
-def _release(ports_of: OpenPorts, path: str) -> str:
-    # Opening the vault brings the index in step, which may have recorded it already.
-    ports = ports_of()
+def _record_edit(open_ports: OpenPorts, path: str) -> str:
+    # Opening the vault updates the index, which may have recorded it already.
+    ports = open_ports()
     with ports.changes.locked():
         release_edited(ports, [path])
         refresh(ports, [path])
     note = parse_note(path, ports.vault.read(path).raw, ports.names)
     if missing_of_own(ports, note):
-        raise SettingsError("the note changed meanwhile", hint="Run `amem doctor` again.")
-    return f"The journal says that it is yours from now on; {path} is as it was."
+        raise SettingsError("the note has changed meanwhile", hint="Run `amem doctor` again.")
+    return f"Recorded your edit in the journal; {path} is unchanged."
 
 
-def _events_of_lost_notes(reading: VaultReading) -> Iterator[Finding]:
-    lost: list[tuple[Event, ...]] = []
-    for key, events in reading.events.items():
-        here = key in reading.ids or any(event.path in reading.notes for event in events)
-        if not here and events[-1].kind not in REMOVING:
-            lost.append(events)
-    if lost and reading.complete:
+def _events_of_lost_notes(vault: VaultSnapshot) -> Iterator[Finding]:
+    lost = [
+        events
+        for key, events in vault.events.items()
+        if key not in vault.ids
+        and not any(event.path in vault.notes for event in events)
+        and events[-1].kind not in REMOVING
+    ]
+    if lost and vault.complete:
         count = sum(map(len, lost))
         counted = "1 event" if count == 1 else f"{count} events"
         notes = "1 note that is" if len(lost) == 1 else f"{len(lost)} notes that are"
         yield Finding(
             "journal",
             JOURNAL,
-            f"holds {counted} of {notes} not in the vault",
-            "Nothing needs doing; if the notes should be here, look in the trash or in git.",
+            f"has {counted} of {notes} not in the vault",
+            "Nothing needs to be done; if the notes should exist, look in the trash or in git.",
             severity="notice",
         )
 

@@ -1,16 +1,26 @@
-"""Checks the settings, and reads as many of them as can be used."""
+"""Checks the settings, uses as many of them as are valid, and checks the models they name.
+
+No model is loaded, and nothing is sent to a server.
+"""
 
 from __future__ import annotations
 
-import difflib
+import contextlib
+import json
 import re
-from collections.abc import Mapping
+import socket
+import threading
+import urllib.request
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from amem_cli.doctor.finding import Finding
-from amem_cli.errors import AmemError, SettingsError
+from amem_cli.errors import AmemError, EncoderError, SettingsError
+from amem_cli.models.open import open_model, server_url
 from amem_cli.settings import (
     CONFIG_NAME,
     ENVIRONMENT_PREFIX,
@@ -22,16 +32,18 @@ from amem_cli.settings import (
     setting_keys,
 )
 
+SERVER_SECONDS = 2.0
+_PACKAGES = ("numpy", "onnxruntime", "sqlite_vec", "tokenizers")
 _LINE = re.compile(r"\bline ([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class UsableSettings:
-    """The settings as far as they can be used.
+    """The valid settings.
 
     Attributes:
         origin: the layer of each by dotted key.
-        trusted: nothing was left out, so that the notes are read as their owner wants them.
+        trusted: every setting is valid, so notes are read as their owner configured.
     """
 
     settings: Settings
@@ -43,7 +55,7 @@ class UsableSettings:
 def read_settings(
     vault_file: Path | None, user_file: Path, environment: Mapping[str, str]
 ) -> UsableSettings:
-    """Every layer's settings, without those that do not fit; each of these is a finding.
+    """Every layer's valid settings; each invalid one is a finding.
 
     Args:
         vault_file: None if the vault's own must not be read.
@@ -51,51 +63,38 @@ def read_settings(
     findings: list[Finding] = []
     settings = Settings()
     origin = dict.fromkeys(setting_keys(), "built-in")
-    layers = (
-        ("user", _file_values(user_file, str(user_file), findings)),
-        ("vault", _file_values(vault_file, f".amem/{CONFIG_NAME}", findings)),
-        ("environment", _environment_values(environment, findings)),
-    )
-    for layer, values in layers:
-        changes = {setting_keys()[key]: value for key, value in values.items()}
-        settings = replace(settings, **changes)
+    layers = {"user": _file_values(user_file, str(user_file), findings)}
+    if vault_file is not None:
+        layers["vault"] = _file_values(vault_file, f".amem/{CONFIG_NAME}", findings)
+    layers["environment"] = _environment_values(environment, findings)
+    for layer, values in layers.items():
+        settings = replace(settings, **{setting_keys()[key]: values[key] for key in values})
         origin.update(dict.fromkeys(values, layer))
-    broken = any(finding.severity == "problem" for finding in findings)
-    try:
-        settings, found = load_settings(vault_file, user_file, environment)
-        origin = dict(found)
-    except SettingsError as error:
-        if not broken:
+    if not findings:
+        try:
+            # Valid one by one, settings may still contradict each other.
+            load_settings(vault_file, user_file, environment)
+        except SettingsError as error:
             findings.append(Finding("settings", "", error.message, error.hint))
-        broken = True
-    return UsableSettings(settings, origin, tuple(findings), not broken)
+    return UsableSettings(settings, origin, tuple(findings), not findings)
 
 
-def _file_values(path: Path | None, shown: str, findings: list[Finding]) -> dict[str, Any]:
-    if path is None:
-        return {}
+def _file_values(path: Path, shown: str, findings: list[Finding]) -> dict[str, Any]:
     try:
         values = read_settings_file(path)
     except SettingsError as error:
         line = _LINE.search(error.message)
-        hint = "Correct the file; until then none of its settings counts."
+        hint = "Correct the file; until then none of its settings is used."
         number = int(line[1]) if line else 0
         findings.append(Finding("settings", shown, error.message, hint, number))
         return {}
     usable = {}
-    known = setting_keys()
     for key, value in values.items():
-        place = _line_of(path, key)
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f"Did you mean {near[0]}?" if near else "`amem config list` shows all of them."
-            findings.append(Finding("settings", shown, f"there is no setting {key}", hint, place))
-            continue
         try:
             usable[key] = checked_value(key, value)
         except AmemError as error:
-            hint = error.hint or "Correct the value, or remove the line for the default."
-            findings.append(Finding("settings", shown, error.message, hint, place))
+            hint = error.hint or "Correct the value, or remove the line to use the default."
+            findings.append(Finding("settings", shown, error.message, hint, _line_of(path, key)))
     return usable
 
 
@@ -103,11 +102,9 @@ def _environment_values(environment: Mapping[str, str], findings: list[Finding])
     usable = {}
     for key, name in setting_keys().items():
         variable = ENVIRONMENT_PREFIX + name.upper()
-        text = environment.get(variable)
-        if not text:
-            continue
         try:
-            usable[key] = parse_setting(key, text)
+            if text := environment.get(variable):
+                usable[key] = parse_setting(key, text)
         except AmemError as error:
             message = f"the variable {variable}: {error.message}"
             findings.append(Finding("settings", "", message, error.hint or "Unset or correct it."))
@@ -115,17 +112,121 @@ def _environment_values(environment: Mapping[str, str], findings: list[Finding])
 
 
 def _line_of(path: Path, key: str) -> int:
-    """Where a setting stands; 0 if that cannot be told."""
+    """The 1-based line of a setting; 0 if it cannot be determined."""
     section, _, name = key.rpartition(".")
-    inside = not section
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return 0
-    for number, line in enumerate(lines, 1):
+    current = ""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         stripped = line.strip()
         if stripped.startswith("["):
-            inside = stripped.strip("[] ") == section
-        elif inside and stripped.partition("=")[0].strip(" \"'") == name:
+            current = stripped.strip("[] ")
+        elif current == section and stripped.partition("=")[0].strip(" \"'") == name:
             return number
     return 0
+
+
+def encoder_findings(model: str) -> Iterator[Finding]:
+    """Whether the encoder is on this machine, complete and safe, and can be run."""
+    from amem_cli.models.encoder_files import EncoderMissing, find_encoder, model_fingerprint
+
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        hint = "Install amem again; until then only `search --mode keyword` works."
+        yield Finding("models", "", f"not installed: {', '.join(missing)}", hint)
+    try:
+        folder = find_encoder(model)
+        model_fingerprint(folder)
+        _check_weights(folder)
+    except EncoderMissing as error:
+        hint = (
+            f"To download it when it is next used: amem config set encoder.model {model};"
+            " or choose another: amem model list."
+        )
+        yield Finding("models", "", error.message, hint)
+    except EncoderError as error:
+        yield Finding("models", "", error.message, error.hint)
+
+
+def _check_weights(folder: Path) -> None:
+    """Refuse truncated weights, as an interrupted copy leaves them.
+
+    Raises:
+        EncoderError: a file is shorter than its header says.
+    """
+    for path in folder.rglob("*.safetensors"):
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+            with path.open("rb") as stream:
+                length = int.from_bytes(stream.read(8), "little")
+                header = json.loads(stream.read(min(length, 100_000_000)))
+            header.pop("__metadata__", None)
+            end = max(tensor["data_offsets"][1] for tensor in header.values())
+            if path.stat().st_size < 8 + length + end:
+                raise EncoderError(
+                    f"the encoder's weights in {path} are not whole", hint="Copy them again."
+                )
+
+
+def language_model_findings(
+    usable: UsableSettings, root: Path, environment: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Whether the language model exists, may be used, and its server can be reached."""
+    settings = usable.settings
+    try:
+        model = open_model(settings, root, usable.origin, environment)
+        if settings.llm_backend == "llama.cpp":
+            yield from _model_file_findings(settings)
+            return
+    except AmemError as error:
+        # A server that the user of this machine did not choose is not contacted either.
+        yield Finding("models", "", error.message, error.hint)
+        return
+    if model is None:
+        return
+    # Opening it has only checked the user's consent; no server was contacted.
+    model.close()
+    url = server_url(settings)
+    fault = _unreachable(url)
+    if fault:
+        hint = "Start the server, or choose another model: amem model use. Until then, notes wait."
+        yield Finding("models", "", f"the server {url} cannot be reached: {fault}", hint)
+
+
+def _model_file_findings(settings: Settings) -> Iterator[Finding]:
+    from amem_cli.models.llama_cpp import bundled_model, check_model_file
+
+    if find_spec("llama_cpp") is None:
+        hint = "pip install llama-cpp-python, or: amem model use none"
+        yield Finding("models", "", "llama-cpp-python is not installed", hint)
+    path = Path(settings.llm_model).expanduser() if settings.llm_model else bundled_model()
+    check_model_file(path)
+    size = path.stat().st_size // 2**20
+    if size > settings.llm_memory_mb:
+        yield Finding(
+            "models",
+            str(path),
+            f"the model has {size} MB, but llm.memory_mb allows only {settings.llm_memory_mb}",
+            f"amem config set llm.memory_mb {size * 2}",
+        )
+
+
+def _unreachable(url: str) -> str:
+    """Why no connection can be made, within two seconds in all; empty if one can."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    is_local = host in ("localhost", "::1") or host.startswith("127.")
+    if urllib.request.getproxies() and not is_local:
+        return ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    faults: list[str] = []
+
+    def connect() -> None:
+        try:
+            socket.create_connection((host, port), timeout=SERVER_SECONDS).close()
+            faults.append("")
+        except OSError as error:
+            faults.append(error.strerror or str(error))
+
+    # A name lookup has no timeout, so the thread is abandoned when the time is up.
+    worker = threading.Thread(target=connect, name="amem-doctor", daemon=True)
+    worker.start()
+    worker.join(SERVER_SECONDS)
+    return faults[0] if faults else f"no answer within {SERVER_SECONDS:.0f} s"

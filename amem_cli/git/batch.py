@@ -1,16 +1,16 @@
-"""Makes one commit of what the machine changed in one command, and says in it what and why."""
+"""Commits the machine's changes of one command to git, with a message that says what and why."""
 
 from __future__ import annotations
 
 import threading
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.journal.events import REMOVING
-from amem_cli.locations import STATE_FOLDER
+from amem_cli.locations import STATE_FOLDER, machine_name
 
 if TYPE_CHECKING:
     from amem_cli.git.repository import CommitReport, Describe
@@ -26,9 +26,10 @@ MAX_TRAILERS = 1000
 NAMED_PATHS = 3
 TRAILER = "Amem-Event"
 
-# Events of a person's own commands, and those that only keep account.
+# Events of a person's own commands, and those that only do bookkeeping.
 _PERSONAL = frozenset({"add", "edit", "remove", "merge"})
-_ACCOUNTS = frozenset({"baseline", "release"})
+_BOOKKEEPING = frozenset({"baseline", "release"})
+# Unicode categories by which a note could forge lines of the message or hide text in it.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 
 
@@ -40,7 +41,7 @@ class CommitBatch:
         self._events: list[Event] = []
 
     def collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        """Remember a change that was made whole."""
+        """Add a completed change."""
         by_machine = any(map(is_machine_change, events))
         for write in writes:
             self._written[write.path] = by_machine or self._written.get(write.path, False)
@@ -51,7 +52,7 @@ class CommitBatch:
 
     @property
     def events(self) -> list[Event]:
-        """What the machine did, and how the notes of the batch came and went, oldest first."""
+        """The machine's changes, and how the notes of the batch came and went, oldest first."""
         notes = set(self.notes)
         return [
             event
@@ -62,16 +63,16 @@ class CommitBatch:
 
     @property
     def notes(self) -> list[str]:
-        """Paths of the notes that the machine changed, or that were written for it to work on."""
-        touched = {event.path for event in self._events if is_machine_change(event)}
-        return [path for path, machine in self._written.items() if machine or path in touched]
+        """Paths of the notes that the machine changed, or that were written for it to process."""
+        changed = {event.path for event in self._events if is_machine_change(event)}
+        return [path for path, machine in self._written.items() if machine or path in changed]
 
 
 class MachineCommits:
     """The changes of one vault since its last commit; several threads may add to them.
 
     Args:
-        environment: variables, those of git among them.
+        environment: variables of the process, git's included.
     """
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
@@ -81,7 +82,7 @@ class MachineCommits:
         self._batch = CommitBatch()
 
     def collect(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        """Remember a change that was made whole."""
+        """Add a completed change."""
         with self._collecting:
             self._batch.collect(writes, events)
 
@@ -96,24 +97,23 @@ class MachineCommits:
         if not batch:
             return []
         from amem_cli.git.repository import commit_files
-        from amem_cli.locations import machine_name
 
         state = self._root / STATE_FOLDER
         journal = (state / "journal").glob(f"*-{machine_name(self._environment)}.jsonl")
-        beside = sorted(path.relative_to(self._root).as_posix() for path in journal)
-        beside += [f"{STATE_FOLDER}/review/", f"{STATE_FOLDER}/devices/"]
-        return commit(batch, partial(commit_files, self._root, self._environment), beside)
+        records = sorted(path.relative_to(self._root).as_posix() for path in journal)
+        records += [f"{STATE_FOLDER}/review/", f"{STATE_FOLDER}/devices/"]
+        return commit(batch, partial(commit_files, self._root, self._environment), records)
 
 
 def is_machine_change(event: Event) -> bool:
-    """True for what the machine or an agent did, or a person's verdict on that."""
-    if event.kind in _ACCOUNTS:
+    """True for changes of the machine or an agent, and for a person's decision about them."""
+    if event.kind in _BOOKKEEPING:
         return False
     return bool(_agent(event)) or event.by == "machine" or event.kind not in _PERSONAL
 
 
 def _agent(event: Event) -> str:
-    """The agent whose own change this is; empty if it is none's."""
+    """The agent that made this change itself; empty if none did."""
     client = event.extra.get("client")
     if event.by != "person" or not isinstance(client, str):
         return ""
@@ -123,13 +123,13 @@ def _agent(event: Event) -> str:
 def commit(
     batch: CommitBatch,
     commit_files: Callable[[Sequence[str], Describe], CommitReport],
-    beside: Sequence[str],
+    records: Sequence[str],
 ) -> list[str]:
-    """Commit what the machine changed.
+    """Commit the machine's changes.
 
     Args:
         commit_files: commits files of the vault, as `repository.commit_files` does.
-        beside: vault-relative paths of the files that describe the changes: journal and proposals.
+        records: vault-relative paths of the files that describe the changes: journal and proposals.
 
     Returns:
         Notices for the user, one line each.
@@ -137,16 +137,16 @@ def commit(
     notes = batch.notes
 
     def describe(changed: frozenset[str]) -> str:
-        # An account of notes that are all left out would be a commit about nothing in it.
+        # If every note is left out, the commit would describe changes that it does not hold.
         if notes and not changed.intersection(notes):
             return ""
         return commit_message(batch.events, left_out=set(notes) - changed)
 
-    return notices(commit_files([*notes, *beside], describe))
+    return notices(commit_files([*notes, *records], describe))
 
 
 def notices(report: CommitReport) -> list[str]:
-    """What the user should know of a commit: why there is none, and what is not in it."""
+    """Why there is no commit, and what was left out of it, one line each."""
     lines = []
     if report.skipped:
         lines.append(f"git: the changes were not committed: {one_line(report.skipped, 200)}")
@@ -161,49 +161,45 @@ def notices(report: CommitReport) -> list[str]:
 
 
 def commit_message(events: Sequence[Event], *, left_out: Collection[str] = ()) -> str:
-    """What was changed because of what, as a subject, one line a change, and the events' ids.
+    """A subject, one line for each change with its reason, and the events' ids as trailers.
 
     Args:
         left_out: paths of notes that the commit does not hold.
     """
-    titles = _titles(events)
-    lines = []
-    for event in events:
-        mark = " (not in this commit)" if event.path in left_out else ""
-        lines += [one_line(line, LINE_CHARACTERS) + mark for line in _lines(event, titles)]
-    if len(lines) > MAX_LINES:
-        lines[MAX_LINES:] = [f"and {len(lines) - MAX_LINES} more changes"]
-    roots = [f"{TRAILER}: {one_line(event.id, 80)}" for event in _roots(events)]
-    if len(roots) > MAX_TRAILERS:
-        roots[MAX_TRAILERS:] = [f"{TRAILER}s-Not-Named: {len(roots) - MAX_TRAILERS}"]
-    body = "\n".join(f"- {line}" for line in lines)
-    subject = one_line(_subject(events, titles), SUBJECT_CHARACTERS)
-    return "\n\n".join(part for part in (subject, body, "\n".join(roots)) if part)
-
-
-def one_line(text: str, limit: int) -> str:
-    """Text of a note or a model as one line of visible characters, cut if it is too long."""
-    seen = (" " if unicodedata.category(char) in _INVISIBLE else char for char in text[: 4 * limit])
-    line = " ".join("".join(seen).split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-
-
-def _roots(events: Iterable[Event]) -> list[Event]:
-    """Events that no other one of the batch caused; every run of the memory process is one."""
-    found = [event for event in events if event.kind != "add"]
-    ids = {event.id for event in found}
-    return [event for event in found if event.kind == "process" or event.cause not in ids]
-
-
-def _titles(events: Iterable[Event]) -> Mapping[str, str]:
-    """Titles of the notes that the events are about, by id and by path: their files' names."""
     titles: dict[str, str] = {}
     for event in events:
         named = [(event.note, event.path), *((link.target, link.path) for link in event.links)]
         for key, path in named:
             if path:
                 titles[path] = titles[key or path] = path.rpartition("/")[2].removesuffix(".md")
-    return titles
+    lines = []
+    for event in events:
+        mark = " (not in this commit)" if event.path in left_out else ""
+        lines += [one_line(line, LINE_CHARACTERS) + mark for line in _lines(event, titles)]
+    if len(lines) > MAX_LINES:
+        lines[MAX_LINES:] = [f"and {len(lines) - MAX_LINES} more changes"]
+    # Only events that no other one of the batch caused; every run of the memory process is one.
+    ids = {event.id for event in events if event.kind != "add"}
+    trailers = [
+        f"{TRAILER}: {one_line(event.id, 80)}"
+        for event in events
+        if event.kind == "process" or (event.kind != "add" and event.cause not in ids)
+    ]
+    if len(trailers) > MAX_TRAILERS:
+        trailers[MAX_TRAILERS:] = [f"{TRAILER}s-Not-Named: {len(trailers) - MAX_TRAILERS}"]
+    body = "\n".join(f"- {line}" for line in lines)
+    subject = one_line(f"amem: {_subject(events, titles)}", SUBJECT_CHARACTERS)
+    return "\n\n".join(part for part in (subject, body, "\n".join(trailers)) if part)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Text of a note or a model as one line of visible characters, cut if it is too long."""
+    # A text may be megabytes long, so it is cut before it is cleaned.
+    chars = (
+        " " if unicodedata.category(char) in _INVISIBLE else char for char in text[: 4 * limit]
+    )
+    line = " ".join("".join(chars).split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def _quoted(key: str, titles: Mapping[str, str], limit: int = TITLE_CHARACTERS) -> str:
@@ -211,92 +207,90 @@ def _quoted(key: str, titles: Mapping[str, str], limit: int = TITLE_CHARACTERS) 
 
 
 def _lines(event: Event, titles: Mapping[str, str]) -> list[str]:
+    """What an event changed and why, a line for each link made or for the event."""
     note = _quoted(event.note or event.path, titles)
-    because = ""
-    if event.trigger and event.trigger not in (event.note, event.path):
-        because = f" because of {_quoted(event.trigger, titles)}"
-    reason = f": {event.reason}" if event.reason else ""
     if event.links:
         return [
             f"{note} → {_quoted(link.target, titles)} ({link.relation.replace('_', ' ')}):"
             f" {link.reason}"
             for link in event.links
         ]
+    if event.kind == "process":
+        return []
+    why = f": {event.reason}" if event.reason else ""
+    if event.trigger and event.trigger not in (event.note, event.path):
+        why = f" because of {_quoted(event.trigger, titles)}{why}"
     fields = ", ".join(
         change.field for change in event.changes if change.field not in ("id", "created")
     )
     by = f" by {_agent(event)}" if _agent(event) else ""
-    told = {
-        "add": f"{note} added{by}",
-        "edit": f"{note}: {fields or 'text'} changed{by}",
-        "process": "",
-        "construct": f"{note}: {fields} written",
-        "link": f"{note}: links changed{because}{reason}",
-        "evolve": f"{note}: {fields} evolved{because}{reason}",
-        "remove": f"{note} moved to the trash{by}",
-        "merge": f"{note} moved to the trash: {event.reason}",
-        "reject": f"{note}: a proposal was turned down{because}{reason}",
-        "undo": f"{note}: {event.reason or 'a change was taken back'}",
-    }.get(event.kind, f"{note}: {event.kind}{because}{reason}")
-    return [told] if told else []
+    texts = {
+        "add": f" added{by}",
+        "edit": f": {fields or 'text'} changed{by}",
+        "construct": f": {fields} written",
+        "link": f": links changed{why}",
+        "evolve": f": {fields} evolved{why}",
+        "remove": f" moved to the trash{by}",
+        "merge": f" moved to the trash: {event.reason}",
+        "reject": f": a proposal was rejected{why}",
+        "undo": f": {event.reason or 'a change was undone'}",
+    }
+    return [note + texts.get(event.kind, f": {event.kind}{why}")]
 
 
 def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
-    """What was done, in short; a title gives way before a number does."""
+    """A summary of the changes; a title is cut before a number is."""
+
+    def about(event: Event, before: str, after: str) -> str:
+        length = SUBJECT_CHARACTERS - len(f"amem: {before}“”{after}")
+        room = max(length, SHORTEST_TITLE)
+        return before + _quoted(event.note or event.path, titles, room) + after
+
     runs = [event for event in events if event.kind == "process"]
     removed = [event for event in events if event.kind in REMOVING]
     undone = [event for event in events if event.kind == "undo"]
-    one = len(runs) == 1 and not (removed or undone)
-    done = _summary(events, one=one)
-    if one:
-        return _about(runs[0], titles, lambda title: f"amem: {title} {done}")
-    if runs:
-        return f"amem: {_count(len(runs), 'note')} read, {done}"
     agents = [event for event in events if _agent(event)]
+    one = len(runs) == 1 and not (removed or undone)
+    summary = _summary(events, one=one)
+    if one:
+        return about(runs[0], "", f" {summary}")
+    if runs:
+        return f"{_count(len(runs), 'note')} processed, {summary}"
     if agents and not undone:
-        return _of_agent(agents, titles)
-    if len(removed) == 1:
-        return _about(removed[0], titles, lambda title: f"amem: {title} removed, {done}")
-    if undone:
-        changes = _count(len(undone), "change")
-        paths = {event.path for event in undone}
+        by = _agent(agents[0])
+        paths = {event.path for event in agents}
         if len(paths) > 1:
-            return f"amem: {changes} taken back in {len(paths)} notes"
-        return _about(undone[0], titles, lambda title: f"amem: {changes} taken back in {title}")
-    return f"amem: {done}"
-
-
-def _of_agent(events: Sequence[Event], titles: Mapping[str, str]) -> str:
-    """What an agent did itself, without the memory process."""
-    by, paths = _agent(events[0]), {event.path for event in events}
-    if len(paths) > 1:
-        return f"amem: {_count(len(paths), 'note')} changed by {by}"
-    deed = {"add": "added", "remove": "removed"}.get(events[0].kind, "changed")
-    return _about(events[0], titles, lambda title: f"amem: {title} {deed} by {by}")
-
-
-def _about(event: Event, titles: Mapping[str, str], written: Callable[[str], str]) -> str:
-    room = max(SUBJECT_CHARACTERS - len(written("“”")), SHORTEST_TITLE)
-    return written(_quoted(event.note or event.path, titles, room))
+            return f"{_count(len(paths), 'note')} changed by {by}"
+        verb = {"add": "added", "remove": "removed"}.get(agents[0].kind, "changed")
+        return about(agents[0], "", f" {verb} by {by}")
+    if len(removed) == 1:
+        return about(removed[0], "", f" removed, {summary}")
+    if undone:
+        changes = f"{_count(len(undone), 'change')} undone in "
+        paths = {event.path for event in undone}
+        return f"{changes}{len(paths)} notes" if len(paths) > 1 else about(undone[0], changes, "")
+    return summary
 
 
 def _summary(events: Sequence[Event], *, one: bool) -> str:
     links = sum(len(event.links) for event in events)
+    unlinked = sum(event.kind == "link" and not event.links for event in events)
+    evolved = len({event.path for event in events if event.kind == "evolve"})
+    rejected = sum(event.kind == "reject" for event in events)
     described = any(event.kind == "construct" for event in events)
-    counts = (
-        ("unlinked", sum(event.kind == "link" and not event.links for event in events)),
-        ("evolved", len({event.path for event in events if event.kind == "evolve"})),
-    )
     parts = []
     if links:
-        made = f"linked to {_count(links, 'note')}" if one else f"{_count(links, 'link')} made"
-        parts.append(made)
+        parts.append(
+            f"linked to {_count(links, 'note')}" if one else f"{_count(links, 'link')} made"
+        )
     elif one:
-        parts.append("described" if described else "read")
-    parts += [f"{_count(number, 'note')} {what}" for what, number in counts if number]
-    rejected = sum(event.kind == "reject" for event in events)
+        parts.append("described" if described else "processed")
+    if unlinked:
+        parts.append(f"{_count(unlinked, 'note')} unlinked")
+    if evolved:
+        parts.append(f"{_count(evolved, 'note')} evolved")
     if rejected:
-        parts.append(f"{_count(rejected, 'proposal')} turned down")
+        parts.append(f"{_count(rejected, 'proposal')} rejected")
     return ", ".join(parts) or "nothing to change"
 
 

@@ -1,4 +1,4 @@
-"""Runs git's plumbing so that no program which a repository brings along is run with it."""
+"""Runs git's plumbing commands, and never a program that a repository brings along."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-# These say who the user is and where their settings are. Every other variable of git's is left
-# behind: inside a hook, they lead to the repository and the index of the commit being made.
-_KEPT_VARIABLES = frozenset(
+# These name the user and their settings. Every other variable of git's is dropped: inside a hook,
+# they lead to the repository and the index of the commit in progress.
+_PASSED_VARIABLES = frozenset(
     {
         "GIT_AUTHOR_EMAIL",
         "GIT_AUTHOR_NAME",
@@ -34,6 +34,7 @@ _OWN_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+# These override the repository's own settings, which may name programs to run.
 _SETTINGS = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -46,12 +47,12 @@ _GRACE_SECONDS = 2.0
 
 
 class GitError(Exception):
-    """Git could not do what it was asked; the message is its own, one line."""
+    """Git failed; the message is git's own, one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Git in one folder, until a moment after which no call is waited for.
+    """Git in one folder, with one deadline for all calls.
 
     Attributes:
         deadline: reading of `time.monotonic` at which a running call is ended.
@@ -79,7 +80,7 @@ class Git:
         """Run one command.
 
         Args:
-            success: exit statuses that are an answer; many commands say no with 1.
+            success: exit statuses that are no failure; many commands say no with 1.
 
         Returns:
             Its standard output.
@@ -104,6 +105,7 @@ class Git:
         except subprocess.TimeoutExpired:
             _end(process)
             raise GitError("git took too long") from None
+        # On Ctrl+C too: git must not go on alone.
         except BaseException:
             _end(process)
             raise
@@ -113,26 +115,26 @@ class Git:
 
 
 def open_git(folder: Path, environment: Mapping[str, str], *, seconds: float) -> Git:
-    """Git for calls in a folder, which together may take so many seconds.
+    """Git for calls in a folder, which together may take `seconds`.
 
     Raises:
         GitError: there is no git on the path, or only one in the folder itself.
     """
-    found = shutil.which("git", path=environment.get("PATH"))
+    program = shutil.which("git", path=environment.get("PATH"))
     # A program that a shared folder brings along is not the user's git.
-    if found is None or Path(found).absolute().is_relative_to(folder):
+    if program is None or Path(program).absolute().is_relative_to(folder):
         raise GitError("git is not installed")
     variables = {
         name: value
         for name, value in environment.items()
-        if not name.startswith("GIT_") or name in _KEPT_VARIABLES
+        if not name.startswith("GIT_") or name in _PASSED_VARIABLES
     }
     deadline = time.monotonic() + seconds
-    return Git(str(Path(found).absolute()), folder, {**variables, **_OWN_VARIABLES}, deadline)
+    return Git(str(Path(program).absolute()), folder, {**variables, **_OWN_VARIABLES}, deadline)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End git the way that lets it remove its lock files."""
+    """End git in a way that lets it remove its lock files."""
     process.terminate()
     try:
         process.communicate(timeout=_GRACE_SECONDS)
@@ -142,7 +144,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _message(err: bytes) -> str:
-    """The line of git's standard error that says what is wrong."""
+    """The line of git's standard error that names the error."""
     lines = [line.strip() for line in os.fsdecode(err).splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
     return (errors or lines or [""])[0].removeprefix("fatal: ").removeprefix("error: ")

@@ -1,9 +1,9 @@
-"""Commits named files of a vault beside whatever the user is doing in the repository.
+"""Commits named files of a vault without touching the user's own work in the repository.
 
-The commit is made of git's plumbing on indexes in a temporary folder. Only at the end, under git's
-own lock of the index, the branch moves, if it is still where it was, and the user's index is
-replaced, if it is still the one that was read. So no step can be seen half done or has to be taken
-back, and no hook, filter, signature or program of the repository is run.
+The commit is built with git's plumbing commands on indexes in a temporary folder. Only at the end,
+under git's own lock of the index, the branch moves if it has not moved meanwhile, and the user's
+index is replaced if it has not changed meanwhile. So no step is ever visible half done, and no
+hook, filter, signature or program of the repository is run.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from amem_cli.git.process import Git, GitError, open_git
 from amem_cli.git.selection import (
     FILE_MODES,
     GONE,
-    Change,
-    Place,
+    IndexChange,
     Selection,
+    VaultInGit,
     joined,
     read_changes,
     split,
@@ -43,7 +43,7 @@ Describe = Callable[[frozenset[str]], str]
 
 @dataclass(frozen=True, slots=True)
 class CommitReport:
-    """What became of a commit.
+    """The result of a commit.
 
     Attributes:
         commit: id of the new commit; empty if there is none.
@@ -57,7 +57,7 @@ class CommitReport:
 
 
 class _Disturbed(GitError):
-    """Somebody else was at work in the repository; another attempt may go through."""
+    """Another process was working in the repository; another attempt may succeed."""
 
 
 def commit_files(
@@ -68,7 +68,7 @@ def commit_files(
     *,
     seconds: float = SECONDS,
 ) -> CommitReport:
-    """Commit exactly these files as they are on disk; what else the user is doing stays.
+    """Commit exactly these files as they are on disk, and nothing else of the user's.
 
     Args:
         root: the vault; outside of any repository nothing is done.
@@ -80,30 +80,30 @@ def commit_files(
         seconds: the longest that all calls of git together may take.
 
     Returns:
-        What was done. Nothing here raises: the report says why there is no commit.
+        The result. Nothing is raised: the report says why there is no commit.
     """
     if not any(os.path.lexists(folder / ".git") for folder in (root, *root.parents)):
         return CommitReport()
     try:
         git = open_git(root, environment, seconds=seconds)
-        place = _locate(git)
-        if place is None:
+        vault = _locate(git)
+        if vault is None:
             return CommitReport()
-        _refuse_inside_git(place.git_dir, environment)
-        git = replace(git, folder=place.top)
+        _refuse_inside_git(vault.git_dir, environment)
+        git = replace(git, folder=vault.top)
         for attempt in range(1, ATTEMPTS):
             with contextlib.suppress(_Disturbed):
-                return _attempt(git, place, paths, describe)
+                return _attempt(git, vault, paths, describe)
             time.sleep(PAUSE_SECONDS * attempt)
-        return _attempt(git, place, paths, describe)
+        return _attempt(git, vault, paths, describe)
     except GitError as error:
         return CommitReport(skipped=str(error))
     except OSError as error:
         return CommitReport(skipped=f"{error.strerror or error}")
 
 
-def _locate(git: Git) -> Place | None:
-    """Where the vault lies in its repository; None if git knows of none."""
+def _locate(git: Git) -> VaultInGit | None:
+    """Where the vault is in its repository; None if git finds none."""
     wanted = ("--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel", "--show-prefix")
     try:
         lines = git("rev-parse", *wanted).split("\n")
@@ -112,14 +112,14 @@ def _locate(git: Git) -> Place | None:
             return None
         raise
     if len(lines) != 5 or lines[0] != "true":
-        raise GitError("the vault does not lie in the work tree of its repository")
-    return Place(Path(lines[1]), Path(lines[2]), lines[3])
+        raise GitError("the vault is not in the work tree of its repository")
+    return VaultInGit(Path(lines[1]), Path(lines[2]), lines[3])
 
 
 def _refuse_inside_git(git_dir: Path, environment: Mapping[str, str]) -> None:
-    """Refuse to move a branch on which a git command of the user's builds at this moment.
+    """Refuse to move a branch while a git command of the user's is committing to it.
 
-    Git holds no lock while it runs a hook or an editor, but tells them where it works.
+    Git holds no lock while it runs a hook or an editor, but names its folder in their variables.
     """
     index = environment.get("GIT_INDEX_FILE")
     named = (environment.get("GIT_DIR"), Path(index).parent if index else None)
@@ -127,12 +127,12 @@ def _refuse_inside_git(git_dir: Path, environment: Mapping[str, str]) -> None:
         raise GitError("amem was started by a git command in this repository, as by a hook")
 
 
-def _attempt(git: Git, place: Place, paths: Sequence[str], describe: Describe) -> CommitReport:
-    index = _UserIndex(place.git_dir / "index")
-    _refuse_unready(git, place.git_dir)
+def _attempt(git: Git, vault: VaultInGit, paths: Sequence[str], describe: Describe) -> CommitReport:
+    index = _UserIndex(vault.git_dir / "index")
+    _refuse_unready(git, vault.git_dir)
     index.refuse_locked()
     head = git("rev-parse", "-q", "--verify", "HEAD^{commit}", success=(0, 1)).strip()
-    # Before the first commit, the new one is compared with the tree that holds nothing.
+    # The first commit of all is compared with the empty tree.
     base = head or git("hash-object", "-t", "tree", "--stdin").strip()
     with tempfile.TemporaryDirectory(prefix="amem-git-") as folder:
         copy = Path(folder) / "index"
@@ -140,19 +140,19 @@ def _attempt(git: Git, place: Place, paths: Sequence[str], describe: Describe) -
         git = git.without_filters(_filter_drivers(git))
         theirs = git.with_variables(GIT_INDEX_FILE=str(copy))
         ours = git.with_variables(GIT_INDEX_FILE=str(Path(folder) / "commit"))
-        selection = Selection(theirs, place, base)
-        selection.choose(place.prefix + path for path in paths)
-        cut = len(place.prefix)
+        selection = Selection(theirs, vault, base, (vault.prefix + path for path in paths))
+        cut = len(vault.prefix)
         left_out = {name[cut:]: reason for name, reason in selection.left_out.items()}
         changes = _stage(ours, base, selection.chosen)
         message = describe(frozenset(name[cut:] for name in changes)) if changes else ""
         if not message:
             return CommitReport(left_out=left_out)
-        _enter(theirs, changes)
+        _update_entries(theirs, changes)
         git, commit = _write_commit(ours, head, message)
         with index.locked(copy) as replace_index:
-            _refuse_unready(git, place.git_dir)
+            _refuse_unready(git, vault.git_dir)
             reason = f"commit (amem): {message.splitlines()[0]}"
+            # The old value makes git refuse if the branch has moved meanwhile.
             try:
                 git("update-ref", "-m", reason, "HEAD", commit, head or "0" * len(commit))
             except GitError as error:
@@ -166,7 +166,7 @@ def _attempt(git: Git, place: Place, paths: Sequence[str], describe: Describe) -
 
 
 def _refuse_unready(git: Git, git_dir: Path) -> None:
-    """Refuse to commit while the next commit is one that the user is preparing.
+    """Refuse to commit while the user is preparing the next commit.
 
     Raises:
         GitError: an operation is in progress, or no branch is checked out.
@@ -188,8 +188,8 @@ def _filter_drivers(git: Git) -> list[str]:
     return list(dict.fromkeys(key.removeprefix("filter.").rpartition(".")[0] for key in keys))
 
 
-def _stage(git: Git, base: str, chosen: Sequence[str]) -> dict[str, Change]:
-    """Fill an index with a tree and the files as they are on disk; in what it differs from it.
+def _stage(git: Git, base: str, chosen: Sequence[str]) -> dict[str, IndexChange]:
+    """Fill an index with a tree and the files as they are on disk; returns the differences.
 
     Git reads the files itself, so that line endings, encodings and modes are as `git add` would
     have them.
@@ -205,16 +205,16 @@ def _stage(git: Git, base: str, chosen: Sequence[str]) -> dict[str, Change]:
     return changes
 
 
-def _enter(git: Git, changes: Mapping[str, Change]) -> None:
-    """Bring the copy of the user's index up to the commit, in these entries alone."""
+def _update_entries(git: Git, changes: Mapping[str, IndexChange]) -> None:
+    """Update the copy of the user's index to the commit, in these entries alone."""
     lines = [f"{each.mode} {each.oid}\t{name}" for name, each in changes.items()]
     git("update-index", "-z", "--index-info", stdin=joined(lines))
-    kept = joined(name for name, each in changes.items() if each.mode != GONE)
-    if kept:
-        # Only saves the user's next `git status` the reading of these files.
+    present = joined(name for name, each in changes.items() if each.mode != GONE)
+    if present:
+        # This only spares the user's next `git status` reading these files.
         words = ("add", "--refresh", "--pathspec-from-file=-", "--pathspec-file-nul")
         with contextlib.suppress(GitError):
-            git(*words, stdin=kept)
+            git(*words, stdin=present)
 
 
 def _write_commit(git: Git, head: str, message: str) -> tuple[Git, str]:
@@ -223,9 +223,11 @@ def _write_commit(git: Git, head: str, message: str) -> tuple[Git, str]:
     Returns:
         Git with that name, and the commit's id.
     """
+    # A partial clone lacks objects, and must not fetch them for this.
     tree = git("write-tree", "--missing-ok").strip()
     words = ("commit-tree", "--no-gpg-sign", *(("-p", head) if head else ()), "-F", "-", tree)
     text = message.encode("utf-8", "replace").replace(b"\0", b"")
+    # Without this setting git would invent an address from the host's name.
     try:
         return git, git("-c", "user.useConfigOnly=true", *words, stdin=text).strip()
     except GitError:
@@ -251,7 +253,7 @@ class _UserIndex:
     def copy_to(self, target: Path) -> None:
         """Copy the index, if there is one yet.
 
-        Its times come along: by them git tells which entries it cannot trust.
+        Its times are copied too: git needs them to know which entries it cannot trust.
         """
         with contextlib.suppress(FileNotFoundError):
             shutil.copy2(self._path, target)
@@ -259,7 +261,7 @@ class _UserIndex:
 
     @contextlib.contextmanager
     def locked(self, new: Path) -> Iterator[Callable[[], None]]:
-        """Hold git's lock of the index; what is yielded puts `new` in its place.
+        """Hold git's lock of the index; what is yielded puts `new` in its vault.
 
         It has to be called last: an exception in between leaves the index as it was.
 

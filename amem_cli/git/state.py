@@ -1,4 +1,4 @@
-"""Finds the git repository that a vault is in and what git is in the middle of; runs no git."""
+"""Finds a vault's git repository and the operation in progress by its files; runs no git."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from pathlib import Path
 
 from amem_cli.vault.dir_handle import read_own_file
 
-# What lies in the repository while a command of git's waits for the person to go on.
+# Files of the repository while an operation waits for the user to continue.
 _UNFINISHED = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
-    "sequencer": "a row of cherry-picks or reverts",
-    # Each step checks out an old version of the notes, which is not to be worked on.
+    "sequencer": "a series of cherry-picks or reverts",
+    # Each step checks out an old version of the notes, which must not be processed.
     "BISECT_LOG": "a bisect",
 }
-# A lock that is older was left by a git that was killed.
+# An older lock was left by a git process that was killed.
 _STALE_LOCK_SECONDS = 600.0
 _LARGEST_NAME = 64 * 1024
 
 
 def git_is_busy(root: Path) -> str:
-    """What git is in the middle of in the vault's work tree, as part of a sentence.
+    """The git operation in progress in the vault's work tree, as part of a sentence.
 
     Returns:
-        Such as `git is in the middle of a rebase`; empty if it is not, or if there is no
-        repository.
+        Such as `git is in the middle of a rebase`; empty if there is none, or no repository.
     """
     top = work_tree(root)
     folder = git_folder(top / ".git") if top else None
@@ -45,7 +44,7 @@ def git_is_busy(root: Path) -> str:
 
 
 def unfinished_work(folder: Path) -> str:
-    """What waits to be finished or aborted in a repository, such as `a merge`, or nothing."""
+    """The unfinished operation in a repository, such as `a merge`; empty if there is none."""
     return next((what for name, what in _UNFINISHED.items() if (folder / name).exists()), "")
 
 
@@ -55,7 +54,7 @@ def work_tree(root: Path) -> Path | None:
 
 
 def git_folder(place: Path) -> Path | None:
-    """Where git keeps what is of one work tree alone.
+    """The folder of git's own files for one work tree.
 
     Args:
         place: its `.git`; in worktrees and submodules, a file that names the folder.
@@ -74,13 +73,13 @@ def git_folder(place: Path) -> Path | None:
 
 
 def common_folder(folder: Path) -> Path:
-    """Where settings and hooks are, which worktrees share."""
+    """The folder of settings and hooks, which worktrees share."""
     named = read_name(folder / "commondir")
     return folder / named if named else folder
 
 
 def read_name(path: Path) -> str:
-    """What one of git's small files holds; empty if it cannot be read or is no such file."""
+    """The content of one of git's small files; empty if it cannot be read."""
     try:
         raw = read_own_file(path.resolve(), _LARGEST_NAME)
     except (OSError, ValueError, RuntimeError):

@@ -1,54 +1,122 @@
-"""Where the notes of a network lie as cards on a plane, none on another."""
+"""The network of notes as a canvas that Obsidian opens (JSON Canvas 1.0), and its layout."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from amem_cli.graph.graph import joining, part
+from amem_cli.graph.graph import distances, joining, part
+from amem_cli.language.safe_text import json_text, on_one_line
 
 if TYPE_CHECKING:
     from amem_cli.graph.clusters import Cluster
-    from amem_cli.graph.graph import Graph
+    from amem_cli.graph.graph import Edge, Graph
 
 CARD_WIDTH = 320
 CARD_HEIGHT = 200
-_GAP_ACROSS = 120
-_GAP_DOWN = 60
+_COLUMN_STEP = CARD_WIDTH + 120
+_ROW_STEP = CARD_HEIGHT + 60
 _MARGIN = 60
 _BETWEEN_GROUPS = 160
-_STRETCHES = (1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 # Width by height of what fills a wide screen.
 _ASPECT = 1.6
-# Around one note columns hold this many cards before the next one begins.
-_MOST_IN_A_COLUMN = 8
+_CARDS_IN_A_COLUMN = 8
 _BETWEEN_SIDES = 360
-# A group of more notes is filled by their order alone; springs take too long.
+# Springs take too long for a larger group.
 _MOST_WITH_SPRINGS = 400
+
+_LOOSE = "not linked"
+# Obsidian's own colours: 1 red, 2 orange, 3 yellow, 4 green, 5 cyan, 6 purple.
+_FRAME_COLOURS = ("4", "5", "6", "3", "2", "1")
+_RELATION_COLOURS = {"contradicts": "1", "supersedes": "2", "supports": "4", "causes": "6"}
+_ROOT_COLOUR = "3"
+_REASON_LENGTH = 70
 
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """A place on the plane; `y` grows downwards."""
+    """A card or frame on the canvas; `y` grows downwards."""
 
     x: int
     y: int
     width: int = CARD_WIDTH
     height: int = CARD_HEIGHT
 
-    def moved(self, across: int, down: int) -> Rectangle:
-        """The same somewhere else."""
-        return Rectangle(self.x + across, self.y + down, self.width, self.height)
-
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Cards by path, and frames around those that belong together, by name."""
+    """Cards by path, and frames around clusters, by name."""
 
     cards: Mapping[str, Rectangle]
     frames: Mapping[str, Rectangle]
+
+
+def canvas_text(graph: Graph, clusters: Sequence[Cluster], root: str | None = None) -> str:
+    """A canvas with a card for each note and an arrow for each link.
+
+    Ids follow from paths alone, so a new canvas of the same vault differs only where the network
+    does.
+
+    Args:
+        root: path of the note in the middle; None puts each cluster into a group.
+    """
+    if root is None:
+        layout = grouped_layout(graph, clusters, _LOOSE)
+    else:
+        away = distances(graph, root, len(graph.nodes))
+        graph = part(graph, away)
+        layout = sided_layout(graph, root, away)
+    nodes: list[dict[str, Any]] = []
+    # Obsidian draws in this order: groups lie below the cards in them.
+    for number, (name, frame) in enumerate(layout.frames.items()):
+        group = {"id": _id("group", name), "type": "group", "label": on_one_line(name)}
+        colour = {} if name == _LOOSE else {"color": _FRAME_COLOURS[number % len(_FRAME_COLOURS)]}
+        nodes.append({**group, **asdict(frame), **colour})
+    for path, place in layout.cards.items():
+        card = {"id": _id("note", path), "type": "file", "file": path, **asdict(place)}
+        nodes.append({**card, "color": _ROOT_COLOUR} if path == root else card)
+    edges = [
+        _arrow(edge, layout, with_reason=root in (edge.source, edge.target))
+        for edge in joining(graph)
+    ]
+    return json_text({"nodes": nodes, "edges": edges}, indent=2) + "\n"
+
+
+def _arrow(edge: Edge, layout: Layout, *, with_reason: bool) -> dict[str, Any]:
+    source, target = layout.cards[edge.source], layout.cards[edge.target]
+    across, down = target.x - source.x, target.y - source.y
+    if abs(across) >= source.width:
+        sides = ("right", "left") if across > 0 else ("left", "right")
+    else:
+        sides = ("bottom", "top") if down > 0 else ("top", "bottom")
+    arrow = {
+        "id": _id("link", edge.source, edge.target),
+        "fromNode": _id("note", edge.source),
+        "fromSide": sides[0],
+        "toNode": _id("note", edge.target),
+        "toSide": sides[1],
+    }
+    if edge.relation in _RELATION_COLOURS:
+        arrow["color"] = _RELATION_COLOURS[edge.relation]
+    reason = on_one_line(edge.reason) if with_reason else ""
+    if len(reason) > _REASON_LENGTH:
+        reason = reason[: _REASON_LENGTH - 1].rstrip() + "…"
+    if label := ": ".join(filter(None, (relation_label(edge.relation), reason))):
+        arrow["label"] = label
+    return arrow
+
+
+def relation_label(relation: str) -> str:
+    """The label of a link in a picture; empty if the relation says no more than the line."""
+    return "" if relation == "related" else on_one_line(relation).replace("_", " ")
+
+
+def _id(*parts: str) -> str:
+    """Sixteen hexadecimal digits, like Obsidian's own ids."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def grouped_layout(graph: Graph, clusters: Sequence[Cluster], loose: str) -> Layout:
@@ -57,15 +125,14 @@ def grouped_layout(graph: Graph, clusters: Sequence[Cluster], loose: str) -> Lay
     Args:
         loose: the name of the last frame.
     """
-    inside = {path for cluster in clusters for path in cluster.paths}
-    groups = [(cluster.name, list(cluster.paths)) for cluster in clusters]
-    rest = [path for path in graph.nodes if path not in inside]
-    if rest:
-        groups.append((loose, rest))
-    tables = {name: _table(graph, paths) for name, paths in groups}
-    frames = _shelves({name: _frame(cards) for name, cards in tables.items()}, last=loose)
+    groups = {cluster.name: cluster.paths for cluster in clusters}
+    in_clusters = {path for paths in groups.values() for path in paths}
+    if rest := [path for path in graph.nodes if path not in in_clusters]:
+        groups[loose] = rest
+    tables = {name: _table(graph, paths) for name, paths in groups.items()}
+    frames = _shelves({name: _frame_size(cards) for name, cards in tables.items()}, last=loose)
     placed = {
-        path: card.moved(frames[name].x + _MARGIN, frames[name].y + _MARGIN)
+        path: _moved(card, frames[name].x + _MARGIN, frames[name].y + _MARGIN)
         for name, cards in tables.items()
         for path, card in cards.items()
     }
@@ -83,10 +150,16 @@ def sided_layout(graph: Graph, root: str, away: Mapping[str, int]) -> Layout:
     for side in (1, -1):
         start = CARD_WIDTH + _BETWEEN_SIDES
         for distance in range(1, max(away.values(), default=0) + 1):
-            column = [path for path, own in sides.items() if own == (side, distance)]
-            if column:
-                cards |= _columns(column, side, start)
-                start += _columns_width(len(column)) + _BETWEEN_SIDES
+            paths = [path for path, own in sides.items() if own == (side, distance)]
+            columns = math.ceil(len(paths) / _CARDS_IN_A_COLUMN)
+            height = math.ceil(len(paths) / columns) if columns else 0
+            for number, path in enumerate(paths):
+                column, row = divmod(number, height)
+                length = min(height, len(paths) - column * height)
+                y = int((row - length / 2) * _ROW_STEP + (_ROW_STEP - CARD_HEIGHT) / 2)
+                cards[path] = Rectangle(side * (start + column * _COLUMN_STEP), y)
+            if paths:
+                start += (columns - 1) * _COLUMN_STEP + CARD_WIDTH + _BETWEEN_SIDES
     return Layout(cards, {})
 
 
@@ -99,7 +172,7 @@ def _sides(graph: Graph, root: str, away: Mapping[str, int]) -> dict[str, tuple[
     for path in sorted(outgoing & incoming):
         (right if len(right) <= len(left) else left).add(path)
     sides = {path: (1 if path in right else -1, 1) for path in sorted(right | left)}
-    # What lies further out stands in the order of the notes by which it was reached.
+    # Notes further out follow the order of the notes by which they were reached.
     for distance in range(1, max(away.values(), default=0)):
         for path in [path for path, own in sides.items() if own[1] == distance]:
             for other in sorted(near[path]):
@@ -108,99 +181,60 @@ def _sides(graph: Graph, root: str, away: Mapping[str, int]) -> dict[str, tuple[
     return sides
 
 
-def _columns(paths: Sequence[str], side: int, start: int) -> dict[str, Rectangle]:
-    cards = {}
-    count = math.ceil(len(paths) / _MOST_IN_A_COLUMN)
-    height = math.ceil(len(paths) / count)
-    for number, path in enumerate(paths):
-        column, row = divmod(number, height)
-        length = min(height, len(paths) - column * height)
-        x = side * (start + column * (CARD_WIDTH + _GAP_ACROSS))
-        y = int((row - length / 2) * (CARD_HEIGHT + _GAP_DOWN) + _GAP_DOWN / 2)
-        cards[path] = Rectangle(x, y)
-    return cards
-
-
-def _columns_width(cards: int) -> int:
-    count = math.ceil(cards / _MOST_IN_A_COLUMN)
-    return count * CARD_WIDTH + (count - 1) * _GAP_ACROSS
-
-
 def _table(graph: Graph, paths: Sequence[str]) -> dict[str, Rectangle]:
     """Cards in rows and columns, linked ones near one another."""
-    cell = (CARD_WIDTH + _GAP_ACROSS) / (CARD_HEIGHT + _GAP_DOWN)
-    rows = max(1, round(math.sqrt(len(paths) * cell / _ASPECT)))
+    rows = max(1, round(math.sqrt(len(paths) * _COLUMN_STEP / _ROW_STEP / _ASPECT)))
     columns = math.ceil(len(paths) / rows)
-    order = _by_springs(graph, paths)
+    places = _spring_places(graph, paths)
+    order = sorted(paths, key=lambda path: places[path][1]) if places else paths
     cards = {}
     for row in range(math.ceil(len(paths) / columns)):
         across = order[row * columns : (row + 1) * columns]
-        across.sort(key=lambda item: item[1])
-        for column, (path, _, _) in enumerate(across):
-            cards[path] = Rectangle(
-                column * (CARD_WIDTH + _GAP_ACROSS), row * (CARD_HEIGHT + _GAP_DOWN)
-            )
+        if places:
+            across = sorted(across, key=lambda path: places[path][0])
+        for column, path in enumerate(across):
+            cards[path] = Rectangle(column * _COLUMN_STEP, row * _ROW_STEP)
     return cards
 
 
-def _by_springs(graph: Graph, paths: Sequence[str]) -> list[tuple[str, float, float]]:
-    """Notes with a place each where links pull (Fruchterman and Reingold 1991), from above."""
-    inner = part(graph, paths)
-    edges = sorted({tuple(sorted((edge.source, edge.target))) for edge in joining(inner)})
-    if not edges or len(paths) > _MOST_WITH_SPRINGS:
-        return [(path, float(number), 0.0) for number, path in enumerate(paths)]
+def _spring_places(graph: Graph, paths: Sequence[str]) -> Mapping[str, Sequence[float]]:
+    """Where links pull the notes (Fruchterman and Reingold 1991); empty without links."""
+    # Sorted, so that the same vault gives the same canvas.
+    pairs = sorted({tuple(sorted((e.source, e.target))) for e in part(graph, paths).edges})
+    if not pairs or len(paths) > _MOST_WITH_SPRINGS:
+        return {}
     import networkx
 
     network = networkx.Graph()
     network.add_nodes_from(paths)
-    network.add_edges_from(edges)
-    places = networkx.spring_layout(network, seed=0, iterations=60)
-    placed = [(path, float(places[path][0]), float(places[path][1])) for path in paths]
-    return sorted(placed, key=lambda item: (item[2], item[0]))
+    network.add_edges_from(pairs)
+    places: Mapping[str, Sequence[float]] = networkx.spring_layout(network, seed=0, iterations=60)
+    return places
 
 
-def _frame(cards: Mapping[str, Rectangle]) -> tuple[int, int]:
+def _frame_size(cards: Mapping[str, Rectangle]) -> tuple[int, int]:
     """Width and height around cards that begin at (0, 0)."""
-    width = max(card.x + card.width for card in cards.values())
-    height = max(card.y + card.height for card in cards.values())
+    width = max(card.x for card in cards.values()) + CARD_WIDTH
+    height = max(card.y for card in cards.values()) + CARD_HEIGHT
     return width + 2 * _MARGIN, height + 2 * _MARGIN
 
 
 def _shelves(sizes: Mapping[str, tuple[int, int]], last: str) -> dict[str, Rectangle]:
-    """Rectangles in rows that fill a wide screen best, the tallest first, around (0, 0)."""
-    if not sizes:
-        return {}
-    order = sorted(sizes, key=lambda name: (name == last, -sizes[name][1]))
+    """Rectangles in rows that fill a wide screen, the tallest first, around (0, 0)."""
     area = sum((w + _BETWEEN_GROUPS) * (h + _BETWEEN_GROUPS) for w, h in sizes.values())
-    trials = [_rows(sizes, order, math.sqrt(area * _ASPECT) * stretch) for stretch in _STRETCHES]
-    placed = min(trials, key=_screen_filled)
-    across, down = (each // 2 for each in _extent(placed))
-    return {name: each.moved(-across, -down) for name, each in placed.items()}
-
-
-def _rows(
-    sizes: Mapping[str, tuple[int, int]], order: Sequence[str], limit: float
-) -> dict[str, Rectangle]:
-    x = y = tallest = 0
+    # No packing is perfect: rows of exactly this area's width would make the whole too tall.
+    limit = math.sqrt(area * _ASPECT) * 1.15
+    x = y = tallest = widest = 0
     placed: dict[str, Rectangle] = {}
-    for name in order:
+    for name in sorted(sizes, key=lambda name: (name == last, -sizes[name][1])):
         width, height = sizes[name]
         if x and x + width > limit:
             x, y, tallest = 0, y + tallest + _BETWEEN_GROUPS, 0
         placed[name] = Rectangle(x, y, width, height)
+        widest, tallest = max(widest, x + width), max(tallest, height)
         x += width + _BETWEEN_GROUPS
-        tallest = max(tallest, height)
-    return placed
+    return {name: _moved(one, -widest // 2, -(y + tallest) // 2) for name, one in placed.items()}
 
 
-def _extent(placed: Mapping[str, Rectangle]) -> tuple[int, int]:
-    return (
-        max(each.x + each.width for each in placed.values()),
-        max(each.y + each.height for each in placed.values()),
-    )
-
-
-def _screen_filled(placed: Mapping[str, Rectangle]) -> float:
-    """Height of the screen that shows all."""
-    width, height = _extent(placed)
-    return max(width / _ASPECT, float(height))
+def _moved(one: Rectangle, across: int, down: int) -> Rectangle:
+    return replace(one, x=one.x + across, y=one.y + down)

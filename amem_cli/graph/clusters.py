@@ -1,4 +1,4 @@
-"""Groups of closely linked notes, each named by what sets it apart from the rest of the vault."""
+"""Groups of closely linked notes, each named by what distinguishes it from the other notes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from amem_cli.graph.graph import Graph
     from amem_cli.index.records import NoteSummary
 
-# A tag names a cluster that half of its notes carry, and this many times as often as the others.
+# A tag names a cluster if half of its notes have it, this many times as often as other notes.
 _SHARE_OF_A_TAG = 0.5
 _LIFT_OF_A_TAG = 2.0
-# A note names a cluster where this share of the others is linked with it.
+# A note names a cluster if this share of the others is linked with it.
 _SHARE_OF_A_CENTRE = 0.4
 _LEAST_SHARE_OF_A_TERM = 0.15
 _LIFT_OF_A_TERM = 3.0
 _TERMS_IN_A_NAME = 3
-# Titles that say of a note what it is for, not what it is about.
+# Titles that give a note's purpose, not its subject.
 _NAMELESS = frozenset({"index", "readme", "home", "untitled", "moc", "inbox", "note", "notes"})
 
 
@@ -38,14 +38,15 @@ class Cluster(NamedTuple):
 
 
 def clusters(graph: Graph) -> list[Cluster]:
-    """Groups of closely linked notes, largest first; notes without company are in none.
+    """Groups of closely linked notes, largest first; notes without links are in none.
 
-    Louvain communities (Blondel et al. 2008) with a fixed seed, so that the answer is the same for
-    the same vault.
+    Louvain communities (Blondel et al. 2008) with a fixed seed: the same vault gives the same
+    clusters.
     """
     import networkx
 
     network = networkx.Graph()
+    # The result depends on this order, even with a seed.
     network.add_nodes_from(sorted(graph.nodes))
     network.add_edges_from(sorted((edge.source, edge.target) for edge in graph.edges))
     groups = networkx.community.louvain_communities(network, seed=0)
@@ -54,77 +55,58 @@ def clusters(graph: Graph) -> list[Cluster]:
 
 def named(graph: Graph, groups: Iterable[Collection[str]]) -> list[Cluster]:
     """Groups of notes as clusters with a name each, largest first."""
-    inner = _inner_degrees(graph, groups)
-    inner.sort(key=lambda degrees: (-len(degrees), min(degrees)))
-    everywhere = _Terms(graph.nodes.values())
-    found: list[Cluster] = []
-    taken: set[str] = set()
-    for degrees in inner:
-        paths = sorted(degrees, key=lambda path: (-degrees[path], path))
-        name = next(
-            name
-            for name in _names(graph, paths, degrees, everywhere)
-            if name.casefold() not in taken
-        )
-        taken.add(name.casefold())
-        found.append(Cluster(name, paths))
-    return found
-
-
-def cluster_of(found: Sequence[Cluster]) -> dict[str, int]:
-    """The number of each note's cluster by the note's path."""
-    return {path: number for number, cluster in enumerate(found) for path in cluster.paths}
-
-
-def _inner_degrees(graph: Graph, groups: Iterable[Collection[str]]) -> list[dict[str, int]]:
-    """With how many others of its group each note is linked."""
     near = graph.neighbours()
-    return [
-        {path: sum(other in members for other in near[path]) for path in members}
-        for members in map(set, groups)
-    ]
+    everywhere = _Terms(graph.nodes.values())
+    named_clusters: list[Cluster] = []
+    taken: set[str] = set()
+    for group in sorted(map(set, groups), key=lambda group: (-len(group), min(group))):
+        # Links to notes outside of the group say nothing about it.
+        degrees = {path: sum(other in group for other in near[path]) for path in group}
+        paths = sorted(group, key=lambda path: (-degrees[path], path))
+        names = _names(graph, paths, degrees, everywhere)
+        name = next(name for name in names if name.casefold() not in taken)
+        taken.add(name.casefold())
+        named_clusters.append(Cluster(name, paths))
+    return named_clusters
+
+
+def cluster_of(clusters: Sequence[Cluster]) -> dict[str, int]:
+    """The number of each note's cluster by the note's path."""
+    return {path: number for number, cluster in enumerate(clusters) for path in cluster.paths}
 
 
 class _Terms:
-    """In how many notes tags and words occur.
+    """In how many notes tags and words occur, both folded.
 
     Attributes:
-        shown: how a term is written.
+        spelling: a term as it is written.
     """
 
     def __init__(self, notes: Iterable[NoteSummary]) -> None:
         self.tags: Counter[str] = Counter()
         self.words: Counter[str] = Counter()
-        self.shown: dict[str, str] = {}
+        self.spelling: dict[str, str] = {}
         self.count = 0
         for note in notes:
             self.count += 1
-            self.tags.update(self._tags(note))
-            self.words.update(self._words(note))
+            tags = [tag.split("/") for tag in note.tags]
+            # A nested tag also counts for the general ones that it belongs to.
+            self.tags.update(
+                self._folded("/".join(tag[: at + 1]) for tag in tags for at in range(len(tag)))
+            )
+            title = [
+                word
+                for word in words(note.title)
+                if len(word) > 2 and not word[0].isdigit() and not is_stopword(word)
+            ]
+            self.words.update(self._folded((*title, *(k for k in note.keywords if len(k) > 2))))
 
-    def _tags(self, note: NoteSummary) -> set[str]:
-        """Folded tags with the general ones that they belong to."""
-        found = set()
-        for tag in note.tags:
-            parts = tag.split("/")
-            for length in range(1, len(parts) + 1):
-                shown = "/".join(parts[:length])
-                found.add(self._known(shown))
-        return found
-
-    def _words(self, note: NoteSummary) -> set[str]:
-        """Folded keywords, and the words of the title that are about something."""
-        about = {
-            self._known(word)
-            for word in words(note.title)
-            if len(word) > 2 and not word[0].isdigit() and not is_stopword(word)
-        }
-        return about | {self._known(keyword) for keyword in note.keywords if len(keyword) > 2}
-
-    def _known(self, text: str) -> str:
-        key = text.casefold()
-        self.shown.setdefault(key, text)
-        return key
+    def _folded(self, terms: Iterable[str]) -> set[str]:
+        keys = set()
+        for term in terms:
+            keys.add(key := term.casefold())
+            self.spelling.setdefault(key, term)
+        return keys
 
 
 def _names(
@@ -133,35 +115,35 @@ def _names(
     """Names for a cluster, the best first; the last is one that no other cluster has."""
     here = _Terms(graph.nodes[path] for path in paths)
     size = len(paths)
-    tags = _telling(here.tags, everywhere.tags, size, everywhere.count, _LIFT_OF_A_TAG)
+    tags = _distinctive(here.tags, everywhere.tags, size, everywhere.count, _LIFT_OF_A_TAG)
     for tag in tags:
         if here.tags[tag] >= _SHARE_OF_A_TAG * size:
-            yield f"#{here.shown[tag]}"
+            yield f"#{here.spelling[tag]}"
     titles = [graph.nodes[path].title for path in paths]
     first, second = (*(degrees[path] for path in paths[:2]), 0)[:2]
     if _is_subject(titles[0]) and first > second and first >= _SHARE_OF_A_CENTRE * (size - 1):
         yield titles[0]
-    said = _telling(here.words, everywhere.words, size, everywhere.count, _LIFT_OF_A_TERM)
-    terms = _distinct([here.shown[word] for word in said])
+    terms = _distinctive(here.words, everywhere.words, size, everywhere.count, _LIFT_OF_A_TERM)
+    terms = _without_repeats([here.spelling[word] for word in terms])
     if len(terms) > 1:
         yield ", ".join(terms)
     for tag in tags:
-        yield f"#{here.shown[tag]}"
+        yield f"#{here.spelling[tag]}"
     yield from filter(_is_subject, titles)
     yield from paths
 
 
 def _is_subject(title: str) -> bool:
-    """Not a date, and no name that many vaults have."""
+    """Whether a title is neither a date nor a name that many vaults have."""
     return not title[:1].isdigit() and not _NAMELESS.issuperset(words(title))
 
 
-def _telling(
+def _distinctive(
     here: Mapping[str, int], everywhere: Mapping[str, int], size: int, total: int, least: float
 ) -> list[str]:
-    """Terms that set a cluster apart, the most telling first.
+    """Terms that distinguish a cluster, the most distinctive first.
 
-    What a term adds to the divergence (Kullback and Leibler 1951) of the cluster from the rest.
+    By what a term adds to the divergence (Kullback and Leibler 1951) of the cluster from the rest.
     """
     worth: dict[str, float] = {}
     for term, count in here.items():
@@ -172,15 +154,13 @@ def _telling(
     return sorted(worth, key=lambda term: (-worth[term], term))
 
 
-def _distinct(terms: Iterable[str]) -> list[str]:
+def _without_repeats(terms: Iterable[str]) -> list[str]:
     """The first few that do not repeat one another's words."""
     chosen: list[str] = []
-    said: set[str] = set()
+    used: set[str] = set()
     for term in terms:
         own = set(words(term))
-        if own and not own & said:
+        if own and not own & used:
             chosen.append(term)
-            said |= own
-        if len(chosen) == _TERMS_IN_A_NAME:
-            break
-    return chosen
+            used |= own
+    return chosen[:_TERMS_IN_A_NAME]

@@ -1,24 +1,18 @@
-"""The forms in which a network of notes can be written, by their names and the names of files.
-
-Colours of clusters and relations, and what stands on a link, in every picture.
-The network of notes as a canvas that Obsidian opens (JSON Canvas 1.0).
-The network of notes as GraphML, with all that is known of notes and links.
-Addresses that open a note in Obsidian.
-"""
+"""The network of notes as JSON, Graphviz, mermaid and GraphML, and the colours of all pictures."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from amem_cli.graph.canvas import Layout, Rectangle, grouped_layout, sided_layout
+from amem_cli.graph.canvas import canvas_text, relation_label
 from amem_cli.graph.clusters import Cluster, cluster_of
 from amem_cli.graph.graph import distances, joining, part
-from amem_cli.language.safe_text import json_text, on_one_line
+from amem_cli.language.safe_text import on_one_line
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
@@ -39,12 +33,45 @@ SUFFIXES = {
     ".png": "png",
 }
 
+# Tableau 10 with shades in between, distinguishable on white and on near black.
+CLUSTER_COLOURS = (
+    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#edc948", "#ff9da7",
+    "#9c755f", "#d4a6c8", "#8cd17d", "#d37295",
+)  # fmt: skip
+_RELATION_COLOURS = {
+    "contradicts": "#dc2626",
+    "supersedes": "#ea580c",
+    "supports": "#16a34a",
+    "causes": "#9333ea",
+    "example_of": "#0891b2",
+    "part_of": "#0891b2",
+}
+_OTHER_RELATION = "#64748b"
+_TINT = 0.14
 
-class Written(NamedTuple):
-    """A network in one of the forms.
+_LABEL_WIDTH = 26
+_LABEL_LINES = 3
+# Up to this many notes layers of boxes are readable; beyond, points that repel one another are.
+_MOST_IN_LAYERS = 60
+_MOST_WITH_REASONS = 60
+
+# What mermaid draws by default, `maxEdges` and `maxTextSize`; no diagram may raise its own bounds.
+MOST_LINKS = 500
+MOST_CHARACTERS = 50_000
+_MOST_WITH_ADDRESSES = 150
+_TITLE_LENGTH = 60
+# Mermaid itself hides an escape behind these while it parses.
+_PLACEHOLDERS = frozenset("°¶ß")
+
+# What XML 1.0 cannot write or advises against, and the carriage return, which its readers change.
+_NOT_IN_XML = re.compile("[^\t\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Export(NamedTuple):
+    """A network in one of the formats.
 
     Attributes:
-        notice: what of it could not be written; empty where all is.
+        notice: what was left out; empty if nothing was.
     """
 
     text: str
@@ -52,13 +79,13 @@ class Written(NamedTuple):
 
 
 def format_of(path: PurePath) -> str | None:
-    """The form that a file's suffix stands for; None for any other."""
+    """The format of a file's suffix; None for any other."""
     return SUFFIXES.get(path.suffix.lower())
 
 
-def written_as(
+def export(
     form: str, graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None
-) -> Written:
+) -> Export:
     """A network for another program.
 
     Args:
@@ -66,23 +93,19 @@ def written_as(
         root: path of the note whose neighbourhood it is; None for a whole vault.
     """
     if form == "dot":
-        from amem_cli.graph.diagrams import dot_text
-
-        return Written(dot_text(graph, clusters, vault_name, root))
+        return Export(dot_text(graph, clusters, vault_name, root))
     if form == "graphml":
-        return Written(graphml_text(graph, clusters))
+        return Export(graphml_text(graph, clusters))
     if form == "canvas":
-        return Written(canvas_text(graph, clusters, root))
-    from amem_cli.graph.diagrams import mermaid_text
-
-    drawn = mermaid_text(graph, clusters, vault_name, root)
-    if drawn.notes == len(graph.nodes):
-        return Written(drawn.text)
+        return Export(canvas_text(graph, clusters, root))
+    chart = mermaid_text(graph, clusters, vault_name, root)
+    if chart.notes == len(graph.nodes):
+        return Export(chart.text)
     notice = (
-        f"mermaid draws no more than 500 links: written are {drawn.notes} of {len(graph.nodes)}"
-        " notes, those most linked; dot, graphml, canvas and html hold all"
+        f"mermaid draws at most {MOST_LINKS} links: wrote the {chart.notes} most linked of"
+        f" {len(graph.nodes)} notes; dot, graphml, canvas and html hold all"
     )
-    return Written(drawn.text, notice)
+    return Export(chart.text, notice)
 
 
 def neighbourhood_document(
@@ -98,7 +121,7 @@ def map_document(
     positions: Mapping[str, tuple[float, float]],
     group: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The document of a network with the places of its notes on the map; null without a vector.
+    """The document of a network with the positions of its notes; null without a vector.
 
     Args:
         group: name of the group whose colour a note has, by path.
@@ -110,28 +133,10 @@ def map_document(
     return {**document, "nodes": nodes}
 
 
-# Tableau 10 and further ones in between, told apart on white and on near black.
-CLUSTER_COLOURS = (
-    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#edc948", "#ff9da7",
-    "#9c755f", "#d4a6c8", "#8cd17d", "#d37295",
-)  # fmt: skip
-
-_RELATION_COLOURS = {
-    "contradicts": "#dc2626",
-    "supersedes": "#ea580c",
-    "supports": "#16a34a",
-    "causes": "#9333ea",
-    "example_of": "#0891b2",
-    "part_of": "#0891b2",
-}
-_OTHER_RELATION = "#64748b"
-_SHARE_OF_A_TINT = 0.14
-
-
 def tint(colour: str) -> str:
-    """The same colour, nearly white, that hides what lies under it; both are `#rrggbb`."""
+    """A colour on white, nearly transparent, as an opaque one; both are `#rrggbb`."""
     parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return "#" + "".join(f"{round(255 - (255 - part) * _SHARE_OF_A_TINT):02x}" for part in parts)
+    return "#" + "".join(f"{round(255 - (255 - part) * _TINT):02x}" for part in parts)
 
 
 def relation_colour(relation: str) -> str:
@@ -139,103 +144,198 @@ def relation_colour(relation: str) -> str:
     return _RELATION_COLOURS.get(relation, _OTHER_RELATION)
 
 
-def relation_label(relation: str) -> str:
-    """What a picture writes on a link; nothing where the relation says no more than the line."""
-    return "" if relation == "related" else on_one_line(relation).replace("_", " ")
-
-
-_LOOSE = "not linked"
-# Obsidian's own colours: 1 red, 2 orange, 3 yellow, 4 green, 5 cyan, 6 purple.
-_FRAME_COLOURS = ("4", "5", "6", "3", "2", "1")
-_CANVAS_COLOURS = {"contradicts": "1", "supersedes": "2", "supports": "4", "causes": "6"}
-_ROOT_COLOUR = "3"
-_REASON_LENGTH = 70
-
-
-def canvas_text(graph: Graph, clusters: Sequence[Cluster], root: str | None = None) -> str:
-    """A canvas with a card for each note and an arrow for each link.
-
-    Ids follow from paths alone, so that a canvas made anew differs only where the network does.
+def obsidian_address(vault_name: str, path: str) -> str:
+    """`obsidian://open?…` of a note, of letters, digits and `%` alone.
 
     Args:
-        root: path of the note in the middle; None puts each cluster into a group.
+        vault_name: as Obsidian knows the vault: the name of its folder.
+        path: of the note within the vault.
     """
-    if root is None:
-        layout = grouped_layout(graph, clusters, _LOOSE)
+    vault, file = (quote(text.encode("utf-8", "replace"), safe="") for text in (vault_name, path))
+    return f"obsidian://open?vault={vault}&file={file}"
+
+
+def dot_text(
+    graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None = None
+) -> str:
+    """A `digraph` with a subgraph for each cluster; `dot` lays it out by itself.
+
+    Args:
+        root: path of the note to highlight.
+    """
+    names = {path: f"n{number}" for number, path in enumerate(graph.nodes, 1)}
+    group = cluster_of(clusters)
+    in_layers = len(graph.nodes) <= _MOST_IN_LAYERS
+    lines = ["digraph vault {", *_dot_settings(vault_name, in_layers=in_layers)]
+    for number, cluster in enumerate(clusters):
+        fill = CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
+        lines += [
+            f"  subgraph cluster_{number} {{",
+            f'    label="{_escaped(cluster.name)}"; fontsize=14;',
+            f'    style="rounded,filled"; color="{fill}55"; fillcolor="{fill}14";',
+            *(f"    {names[path]};" for path in cluster.paths),
+            "  }",
+        ]
+    for path, name in names.items():
+        attributes = _dot_node(graph, path, vault_name, group, in_layers=in_layers)
+        if path == root:
+            attributes |= {"penwidth": "3", "fillcolor": "#fef9c3"}
+        lines.append(f"  {name} [{_listed(attributes)}];")
+    few = len(graph.edges) <= _MOST_WITH_REASONS
+    for edge in joining(graph):
+        attributes = _dot_edge(edge, labelled=few)
+        ends = f"{names[edge.source]} -> {names[edge.target]}"
+        lines.append(f"  {ends} [{_listed(attributes)}];" if attributes else f"  {ends};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _dot_settings(vault_name: str, *, in_layers: bool) -> Iterator[str]:
+    yield f'  label="{_escaped(vault_name)}"; labelloc=t; fontsize=20;'
+    yield '  charset="UTF-8"; bgcolor="white"; fontname="Helvetica"; fontcolor="#334155";'
+    if in_layers:
+        yield "  layout=dot; rankdir=LR; nodesep=0.25; ranksep=0.9; splines=spline;"
     else:
-        away = distances(graph, root, len(graph.nodes))
-        graph = part(graph, away)
-        layout = sided_layout(graph, root, away)
-    # Obsidian draws in this order: groups lie below the cards in them.
-    nodes = [
-        _group(name, place, number) for number, (name, place) in enumerate(layout.frames.items())
-    ]
-    nodes += [_card(path, place, is_root=path == root) for path, place in layout.cards.items()]
-    edges = [
-        _arrow(edge, layout, reasons=root in (edge.source, edge.target)) for edge in joining(graph)
-    ]
-    return json_text({"nodes": nodes, "edges": edges}, indent=2) + "\n"
+        yield '  layout=sfdp; overlap="prism"; overlap_scaling=-3; K=0.9; outputorder=edgesfirst;'
+    yield (
+        '  node [shape=box, style="rounded,filled", fillcolor="white", color="#94a3b8",'
+        ' fontname="Helvetica", fontsize=11, margin="0.14,0.08"];'
+    )
+    colour = "#94a3b8" if in_layers else "#94a3b890"
+    yield (
+        f'  edge [color="{colour}", arrowsize=0.6, fontname="Helvetica", fontsize=9,'
+        ' fontcolor="#64748b"];'
+    )
 
 
-def _card(path: str, place: Rectangle, *, is_root: bool) -> dict[str, Any]:
-    card = {"id": _id("note", path), "type": "file", "file": path, **_place(place)}
-    return {**card, "color": _ROOT_COLOUR} if is_root else card
-
-
-def _group(name: str, place: Rectangle, number: int) -> dict[str, Any]:
-    group = {"id": _id("group", name), "type": "group", "label": on_one_line(name)}
-    colour = {} if name == _LOOSE else {"color": _FRAME_COLOURS[number % len(_FRAME_COLOURS)]}
-    return {**group, **_place(place), **colour}
-
-
-def _place(place: Rectangle) -> dict[str, int]:
-    return {"x": place.x, "y": place.y, "width": place.width, "height": place.height}
-
-
-def _arrow(edge: Edge, layout: Layout, *, reasons: bool) -> dict[str, Any]:
-    sides = _sides(layout.cards[edge.source], layout.cards[edge.target])
-    arrow = {
-        "id": _id("link", edge.source, edge.target),
-        "fromNode": _id("note", edge.source),
-        "fromSide": sides[0],
-        "toNode": _id("note", edge.target),
-        "toSide": sides[1],
+def _dot_node(
+    graph: Graph, path: str, vault_name: str, group: Mapping[str, int], *, in_layers: bool
+) -> dict[str, str]:
+    note = graph.nodes[path]
+    lines = textwrap.wrap(on_one_line(note.title), _LABEL_WIDTH) or [on_one_line(path)]
+    if len(lines) > _LABEL_LINES:
+        lines = [*lines[: _LABEL_LINES - 1], lines[_LABEL_LINES - 1] + " …"]
+    attributes = {
+        "label": "\\n".join(map(_escaped, lines)),
+        "tooltip": _escaped(note.context or note.title or path),
+        "URL": _escaped(obsidian_address(vault_name, path)),
     }
-    if edge.relation in _CANVAS_COLOURS:
-        arrow["color"] = _CANVAS_COLOURS[edge.relation]
-    if label := _label(edge, reasons=reasons):
-        arrow["label"] = label
-    return arrow
+    if path in group:
+        colour = CLUSTER_COLOURS[group[path] % len(CLUSTER_COLOURS)]
+        # `sfdp` draws no frames, so there the boxes are filled.
+        fill = {} if in_layers else {"fillcolor": tint(colour)}
+        attributes |= {"color": colour, **fill}
+    return attributes
 
 
-def _label(edge: Edge, *, reasons: bool) -> str:
-    relation = relation_label(edge.relation)
-    reason = on_one_line(edge.reason) if reasons else ""
-    if len(reason) > _REASON_LENGTH:
-        reason = reason[: _REASON_LENGTH - 1].rstrip() + "…"
-    return ": ".join(each for each in (relation, reason) if each)
+def _dot_edge(edge: Edge, *, labelled: bool) -> dict[str, str]:
+    attributes: dict[str, str] = {}
+    if edge.relation:
+        attributes["color"] = relation_colour(edge.relation)
+        if labelled and relation_label(edge.relation):
+            attributes["label"] = _escaped(relation_label(edge.relation))
+    if edge.reason:
+        attributes["tooltip"] = attributes["labeltooltip"] = _escaped(edge.reason)
+    if edge.by == "machine":
+        attributes["style"] = "dashed"
+    if edge.strength is not None:
+        attributes["penwidth"] = f"{0.6 + 1.6 * edge.strength:.2f}"
+    return attributes
 
 
-def _sides(source: Rectangle, target: Rectangle) -> tuple[str, str]:
-    """The sides of two cards that face each other."""
-    across, down = target.x - source.x, target.y - source.y
-    if abs(across) >= source.width:
-        return ("right", "left") if across > 0 else ("left", "right")
-    return ("bottom", "top") if down > 0 else ("top", "bottom")
+def _listed(attributes: Mapping[str, str]) -> str:
+    return ", ".join(f'{name}="{value}"' for name, value in attributes.items())
 
 
-def _id(*parts: str) -> str:
-    """Sixteen hexadecimal digits, as Obsidian's own."""
-    told = "\0".join(parts).encode("utf-8", "replace")
-    return hashlib.sha256(told).hexdigest()[:16]
+def _escaped(text: str) -> str:
+    """Text for a quoted string that Graphviz reads as a label: no escapes, no HTML entities."""
+    plain = " ".join(on_one_line(text).split())
+    return plain.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
-# What XML 1.0 cannot write or advises against, and the carriage return, which its readers change.
-_NOT_IN_XML = re.compile("[^\t\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+class Mermaid(NamedTuple):
+    """A flowchart.
+
+    Attributes:
+        notes, links: how many are in it; fewer than in the network if mermaid cannot draw all.
+    """
+
+    text: str
+    notes: int
+    links: int
+
+
+def mermaid_text(
+    graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None = None
+) -> Mermaid:
+    """A flowchart that mermaid draws by default: of a large network the part most linked.
+
+    Args:
+        root: path of the note to highlight; the notes nearest to it are preferred.
+    """
+    degrees = graph.degrees()
+    away = {} if root is None else distances(graph, root, len(graph.nodes))
+    order = sorted(graph.nodes, key=lambda path: (away.get(path, 0), -degrees[path], path))
+    count = len(order)
+    while True:
+        chosen = part(graph, order[:count])
+        edges = joining(chosen)
+        text = "\n".join(_mermaid_lines(chosen, edges, clusters, vault_name, root)) + "\n"
+        if len(edges) <= MOST_LINKS and len(text) <= MOST_CHARACTERS:
+            return Mermaid(text, len(chosen.nodes), len(edges))
+        # The excess shrinks about in proportion to the notes, so few rounds are needed.
+        over = max(len(edges) / MOST_LINKS, len(text) / MOST_CHARACTERS)
+        count = min(count - 1, int(count / over) + 1)
+
+
+def _mermaid_lines(
+    graph: Graph,
+    edges: Sequence[Edge],
+    clusters: Sequence[Cluster],
+    vault_name: str,
+    root: str | None,
+) -> Iterator[str]:
+    names = {path: f"n{number}" for number, path in enumerate(graph.nodes, 1)}
+    yield "flowchart LR"
+    boxes = {}
+    for path, name in names.items():
+        title = textwrap.shorten(graph.nodes[path].title, _TITLE_LENGTH, placeholder=" …")
+        boxes[path] = f'{name}["{_mermaid_escaped(title or path)}"]'
+    styles = []
+    for number, cluster in enumerate(clusters):
+        if members := [path for path in cluster.paths if path in boxes]:
+            yield f'  subgraph c{number}["{_mermaid_escaped(cluster.name)}"]'
+            yield from (f"    {boxes.pop(path)}" for path in members)
+            yield "  end"
+            colour = CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
+            styles.append(f"  style c{number} fill:{colour}22,stroke:{colour}")
+    yield from (f"  {box}" for box in boxes.values())
+    for number, edge in enumerate(edges):
+        arrow = "-.->" if edge.by == "machine" else "-->"
+        label = ""
+        if relation := relation_label(edge.relation):
+            label = f'|"{_mermaid_escaped(relation)}"|'
+            styles.append(f"  linkStyle {number} stroke:{relation_colour(edge.relation)}")
+        yield f"  {names[edge.source]} {arrow}{label} {names[edge.target]}"
+    if len(names) <= _MOST_WITH_ADDRESSES:
+        for path, name in names.items():
+            yield f'  click {name} href "{obsidian_address(vault_name, path)}"'
+    yield from styles
+    if root in names:
+        yield f"  style {names[root]} stroke-width:4px"
+
+
+def _mermaid_escaped(text: str) -> str:
+    """Text between quotes in which mermaid sees no syntax: characters by their numbers."""
+    return "".join(
+        f"#{ord(char)};"
+        if char in _PLACEHOLDERS or (char.isascii() and not char.isalnum() and char != " ")
+        else char
+        for char in on_one_line(text)
+    )
 
 
 def graphml_text(graph: Graph, clusters: Sequence[Cluster]) -> str:
-    """GraphML of a directed multigraph whose nodes are called by the paths of the notes.
+    """GraphML of a directed multigraph whose nodes are named by the paths of the notes.
 
     Lists are joined by `; `. What a note or a link does not have is left out.
     """
@@ -244,9 +344,11 @@ def graphml_text(graph: Graph, clusters: Sequence[Cluster]) -> str:
     network = networkx.MultiDiGraph()
     group = cluster_of(clusters)
     degrees = graph.degrees()
-    names = _names(graph)
-    for path, note in graph.nodes.items():
-        known = {
+    names: dict[str, str] = {}
+    for number, (path, note) in enumerate(graph.nodes.items(), 1):
+        # Two paths that XML cannot hold may look the same in it; a number sets them apart.
+        names[path] = path if path == _xml(path) else f"{_xml(path)} {number}"
+        texts = {
             "path": path,
             "id": note.id,
             "title": note.title,
@@ -257,46 +359,18 @@ def graphml_text(graph: Graph, clusters: Sequence[Cluster]) -> str:
             "context": note.context,
             "cluster": clusters[group[path]].name if path in group else "",
         }
-        network.add_node(names[path], degree=degrees[path], **_written(known))
+        network.add_node(names[path], degree=degrees[path], **_xml_texts(texts))
     for number, edge in enumerate(graph.edges, 1):
+        texts = {"kind": edge.kind, "by": edge.by, "relation": edge.relation, "reason": edge.reason}
+        strength = {} if edge.strength is None else {"strength": float(edge.strength)}
         ends = names[edge.source], names[edge.target]
-        network.add_edge(*ends, key=f"link-{number}", **_edge(edge))
+        network.add_edge(*ends, key=f"link-{number}", **_xml_texts(texts), **strength)
     return "\n".join(networkx.generate_graphml(network, named_key_ids=True)) + "\n"
 
 
-def _edge(edge: Edge) -> dict[str, Any]:
-    known = {"kind": edge.kind, "by": edge.by, "relation": edge.relation, "reason": edge.reason}
-    strength = {} if edge.strength is None else {"strength": float(edge.strength)}
-    return {**_written(known), **strength}
-
-
-def _written(known: Mapping[str, str | None]) -> dict[str, str]:
-    return {name: _xml(text) for name, text in known.items() if text}
-
-
-def _names(graph: Graph) -> dict[str, str]:
-    """Paths as XML can hold them; a number sets apart those that it cannot."""
-    names: dict[str, str] = {}
-    for number, path in enumerate(graph.nodes, 1):
-        name = _xml(path)
-        names[path] = path if name == path else f"{name} {number}"
-    return names
+def _xml_texts(texts: Mapping[str, str | None]) -> dict[str, str]:
+    return {name: _xml(text) for name, text in texts.items() if text}
 
 
 def _xml(text: str) -> str:
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def obsidian_address(vault_name: str, path: str) -> str:
-    """`obsidian://open?…` of a note, of letters, digits and `%` alone.
-
-    Args:
-        vault_name: as Obsidian knows the vault: the name of its folder.
-        path: of the note within the vault.
-    """
-    vault, file = (quote(_encodable(text), safe="") for text in (vault_name, path))
-    return f"obsidian://open?vault={vault}&file={file}"
-
-
-def _encodable(text: str) -> bytes:
-    return text.encode("utf-8", "replace")

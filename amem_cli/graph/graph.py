@@ -1,7 +1,4 @@
-"""The network of notes: links resolved, hubs, orphans, broken links, neighbourhoods.
-
-The network of notes as the index has it.
-"""
+"""The network of notes: resolved links, hubs, orphans, broken links, neighbourhoods."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amem_cli.markdown.links import is_attachment
-from amem_cli.notes.names import NoteNames, resolve
+from amem_cli.notes.names import NameTable, NoteNames, resolve
 
 if TYPE_CHECKING:
     from amem_cli.index.port import MemoryIndex
@@ -25,7 +22,7 @@ class Edge:
 
     Attributes:
         by: who made it; a link in the body is always a person's.
-        relation, strength, reason: as recorded when it was made, empty or None where unknown.
+        relation, strength, reason: as recorded when it was made, empty or None if unknown.
     """
 
     source: str
@@ -37,7 +34,7 @@ class Edge:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class BrokenLink:
     """A link to a note that does not exist."""
 
@@ -68,7 +65,7 @@ class Graph:
         for edge in self.edges:
             near[edge.source][edge.target] = None
             near[edge.target][edge.source] = None
-        return {path: list(found) for path, found in near.items()}
+        return {path: list(others) for path, others in near.items()}
 
     def orphans(self) -> list[str]:
         """Notes without any link, by path."""
@@ -80,89 +77,83 @@ class Graph:
         return [(path, degree) for path, degree in order[:limit] if degree > 1]
 
 
+def vault_graph(index: MemoryIndex) -> Graph:
+    """The whole network in the index."""
+    notes = list(index.notes.summaries())
+    names = NameTable((note.path, note.aliases, note.title) for note in notes)
+    return build(notes, index.links.all(), index.link_history.records(), names)
+
+
 def build(
     notes: Iterable[NoteSummary],
     links: Iterable[tuple[str, NoteLink]],
     records: Mapping[tuple[str, str], LinkRecord],
     names: NoteNames,
 ) -> Graph:
-    """Resolve all links; those to attachments are left out, to nothing are broken."""
+    """Resolve all links; those to attachments are left out, those to nothing are broken.
+
+    Args:
+        links: each with the path of its note.
+        records: how links were made, by their note's path and their target's id or path.
+    """
     nodes = {note.path: note for note in notes}
     edges: dict[tuple[str, str, str], Edge] = {}
-    broken: dict[tuple[str, str], BrokenLink] = {}
+    broken: set[BrokenLink] = set()
     for source, link in links:
         target = resolve(link.target, source, names)
         if target is None or target not in nodes:
             if not is_attachment(link.target):
-                broken.setdefault((source, link.target), BrokenLink(source, link.target))
+                broken.add(BrokenLink(source, link.target))
         elif target != source:
-            edge = _edge(source, nodes[target], link, records)
+            record = records.get((source, nodes[target].key)) or records.get((source, target))
+            edge = Edge(source, target, link.kind, "person")
+            if link.kind == "property" and record is not None:
+                strength = record.strength if record.by == "machine" else None
+                edge = Edge(
+                    source, target, link.kind, record.by, record.relation, strength, record.reason
+                )
             edges.setdefault((source, target, link.kind), edge)
-    ordered = tuple(edges[key] for key in sorted(edges))
-    return Graph(nodes, ordered, tuple(broken[key] for key in sorted(broken)))
-
-
-def _edge(
-    source: str,
-    target: NoteSummary,
-    link: NoteLink,
-    records: Mapping[tuple[str, str], LinkRecord],
-) -> Edge:
-    record = records.get((source, target.key)) or records.get((source, target.path))
-    if link.kind == "wikilink" or record is None:
-        return Edge(source, target.path, link.kind, "person")
-    return Edge(
-        source,
-        target.path,
-        link.kind,
-        record.by,
-        record.relation,
-        record.strength if record.by == "machine" else None,
-        record.reason,
-    )
+    return Graph(nodes, tuple(edges[key] for key in sorted(edges)), tuple(sorted(broken)))
 
 
 def joining(graph: Graph) -> tuple[Edge, ...]:
-    """One edge from a note to another, the one that says most, where both kinds of link lead."""
+    """One edge from a note to another, the most informative if both kinds of link exist."""
     best: dict[tuple[str, str], Edge] = {}
     for edge in graph.edges:
         pair = edge.source, edge.target
-        if pair not in best or _telling(edge) > _telling(best[pair]):
-            best[pair] = edge
+        best[pair] = max(best.get(pair, edge), edge, key=_informative)
     return tuple(best.values())
 
 
-def _telling(edge: Edge) -> tuple[bool, bool]:
+def _informative(edge: Edge) -> tuple[bool, bool]:
     return bool(edge.reason), bool(edge.relation)
 
 
 def distances(graph: Graph, root: str, depth: int) -> dict[str, int]:
     """How many links away from `root` each note within `depth` links is, in either direction."""
     near = graph.neighbours()
-    found = {root: 0}
+    away = {root: 0}
     queue = deque([root])
     while queue:
         path = queue.popleft()
-        if found[path] < depth:
-            for other in near[path]:
-                if other not in found:
-                    found[other] = found[path] + 1
-                    queue.append(other)
-    return found
+        fresh = [other for other in near[path] if other not in away and away[path] < depth]
+        away |= dict.fromkeys(fresh, away[path] + 1)
+        queue += fresh
+    return away
 
 
 def part(graph: Graph, paths: Collection[str]) -> Graph:
-    """These notes, the links among them and the broken ones that stand in them."""
-    kept = set(paths)
+    """These notes, the links among them and their broken links."""
+    chosen = set(paths)
     return Graph(
-        {path: note for path, note in graph.nodes.items() if path in kept},
-        tuple(edge for edge in graph.edges if edge.source in kept and edge.target in kept),
-        tuple(link for link in graph.broken if link.source in kept),
+        {path: note for path, note in graph.nodes.items() if path in chosen},
+        tuple(edge for edge in graph.edges if edge.source in chosen and edge.target in chosen),
+        tuple(link for link in graph.broken if link.source in chosen),
     )
 
 
 def public(graph: Graph) -> Graph:
-    """The network without private notes; no link of theirs or to them is left."""
+    """The network without private notes, their links and the links to them."""
     return part(graph, [path for path, note in graph.nodes.items() if not note.private])
 
 
@@ -171,9 +162,9 @@ class Branch:
     """A note in the neighbourhood of another, with the link that leads to it.
 
     Attributes:
-        edge: None at the root; of several that which says most.
+        edge: None at the root; of two the more informative one.
         mutual: each of the two notes links to the other.
-        children: notes first reached from here, those with a reason and of great strength first.
+        children: notes first reached from here, strong links with a reason first.
     """
 
     path: str
@@ -184,48 +175,32 @@ class Branch:
 
 def neighbourhood(graph: Graph, root: str, depth: int) -> Branch:
     """The notes within `depth` links of `root` as a tree, each once, at its shortest distance."""
-    leading: dict[str, dict[str, list[Edge]]] = defaultdict(lambda: defaultdict(list))
+    joined: dict[str, dict[str, list[Edge]]] = defaultdict(lambda: defaultdict(list))
     for edge in joining(graph):
-        leading[edge.source][edge.target].append(edge)
-        leading[edge.target][edge.source].append(edge)
-    parents: dict[str, tuple[str, list[Edge]]] = {}
-    distance = {root: 0}
-    queue = deque([root])
-    while queue:
-        path = queue.popleft()
-        if distance[path] >= depth:
-            continue
-        for other, edges in sorted(leading[path].items(), key=lambda item: _order(path, *item)):
-            if other not in distance:
-                distance[other] = distance[path] + 1
-                parents[other] = (path, edges)
-                queue.append(other)
-    return _branches(root, parents)
+        joined[edge.source][edge.target].append(edge)
+        joined[edge.target][edge.source].append(edge)
+    children: dict[str, list[str]] = {root: []}
+    level = [root]
+    for _ in range(depth):
+        fresh = []
+        for path in level:
+            for other in sorted(joined[path], key=lambda each: _order(path, joined[path][each])):
+                if other not in children:
+                    children[other] = []
+                    children[path].append(other)
+                    fresh.append(other)
+        level = fresh
+
+    def branch(path: str, edges: Sequence[Edge] = ()) -> Branch:
+        below = tuple(branch(other, joined[path][other]) for other in children[path])
+        edge = max(edges, key=_informative, default=None)
+        return Branch(path, edge, len(edges) > 1, below)
+
+    return branch(root)
 
 
-def _order(path: str, other: str, edges: Sequence[Edge]) -> tuple[object, ...]:
-    best = max(edges, key=_telling)
+def _order(path: str, edges: Sequence[Edge]) -> tuple[object, ...]:
+    """Links with a reason first, then the strong ones, then outgoing ones."""
+    best = max(edges, key=_informative)
+    other = best.target if best.source == path else best.source
     return (not best.reason, -(best.strength or 0.0), best.source != path, other)
-
-
-def _branches(root: str, parents: Mapping[str, tuple[str, list[Edge]]]) -> Branch:
-    children: dict[str, list[str]] = defaultdict(list)
-    for path, (parent, _) in parents.items():
-        children[parent].append(path)
-    built: dict[str, Branch] = {}
-    # Notes were reached from the root outwards; every branch is whole before it is attached.
-    for path in reversed([root, *parents]):
-        below = tuple(built[child] for child in children[path])
-        edges = parents[path][1] if path in parents else []
-        best = max(edges, key=_telling) if edges else None
-        built[path] = Branch(path, best, len(edges) > 1, below)
-    return built[root]
-
-
-def vault_graph(index: MemoryIndex) -> Graph:
-    """The whole network as the index has it."""
-    from amem_cli.notes.names import NameTable
-
-    notes = list(index.notes.summaries())
-    names = NameTable((note.path, note.aliases, note.title) for note in notes)
-    return build(notes, index.links.all(), index.link_history.records(), names)

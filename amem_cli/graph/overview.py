@@ -1,12 +1,9 @@
-"""What is worth knowing of a network of notes at a glance.
-
-The network of a vault, looked over together with what the journal tells of its growth.
-"""
+"""A summary of the network: hubs, clusters, bridges, orphans, missing notes, recent growth."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
@@ -22,14 +19,15 @@ if TYPE_CHECKING:
     from amem_cli.index.port import MemoryIndex
     from amem_cli.journal.events import Event
 
-# Days over which growth is told: the first span in which something happened.
+# Growth is that of the first of these spans (days) in which something was added.
 GROWTH_SPANS = (7, 30)
 _LEAST_CLUSTERS_OF_A_BRIDGE = 3
+_EVENTS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class MissingNote:
-    """A note that does not exist and that others link to.
+    """A note that others link to and that does not exist.
 
     Attributes:
         target: as the links name it.
@@ -42,12 +40,12 @@ class MissingNote:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What came into the vault in the last days.
+    """What was added to the vault lately.
 
     Attributes:
-        days: how many days back; 0 where nothing came.
+        days: how many days back; 0 if nothing was added.
         notes: paths of new notes with the day of each (ISO 8601), newest first.
-        links: how many links that the journal knows were made, by `machine` and `person`.
+        links: how many links the journal records, by `machine` and `person`.
         gaining: paths of older notes that got links, with how many; most first.
     """
 
@@ -63,9 +61,9 @@ class Overview:
 
     Attributes:
         hubs: the most linked notes with their degree.
-        bridges: notes whose links reach several clusters beside their own, with how many.
-        orphans: notes without a link, those written last first.
-        missing: what broken links lead to, the most wanted first.
+        bridges: notes whose links reach several other clusters, with how many.
+        orphans: notes without a link, newest first.
+        missing: the targets of broken links, the most linked first.
         disputes: links by which a note contradicts or supersedes another.
     """
 
@@ -79,56 +77,70 @@ class Overview:
     growth: Growth
 
 
+def vault_overview(ports: VaultPorts, *, private: bool = True) -> Overview:
+    """Hubs, clusters, orphans, broken links and growth of the vault.
+
+    Args:
+        private: include private notes.
+    """
+    graph = vault_graph(ports.index)
+    now = ports.clock.now()
+    events = _latest_events(ports.index, now)
+    if not private:
+        hidden = {note.key for note in graph.nodes.values() if note.private}
+        events = [event for event in events if (event.note or event.path) not in hidden]
+        graph = public(graph)
+    return overview(graph, growth(graph, events, now))
+
+
 def overview(graph: Graph, growth: Growth) -> Overview:
-    """Look over a network."""
-    found = clusters(graph)
+    """Summarise a network."""
+    groups = clusters(graph)
     notes = graph.nodes
+    orphans = sorted(graph.orphans(), key=lambda path: notes[path].created or "", reverse=True)
+    group = cluster_of(groups)
+    bridges = {
+        path: len({group[other] for other in near if other in group} - {group.get(path, -1)})
+        for path, near in graph.neighbours().items()
+    }
+    missing: dict[str, list[str]] = defaultdict(list)
+    for link in graph.broken:
+        missing[link.target].append(link.source)
     return Overview(
         graph=graph,
         hubs=tuple(graph.hubs(len(notes))),
-        clusters=tuple(found),
-        bridges=tuple(_bridges(graph, found)),
-        orphans=tuple(
-            sorted(graph.orphans(), key=lambda path: notes[path].created or "", reverse=True)
+        clusters=tuple(groups),
+        bridges=tuple(
+            (path, count)
+            for path, count in _most_first(bridges)
+            if count >= _LEAST_CLUSTERS_OF_A_BRIDGE - 1
         ),
-        missing=tuple(_missing(graph)),
+        orphans=tuple(orphans),
+        missing=tuple(
+            MissingNote(target, tuple(missing[target]))
+            for target, _ in _most_first({name: len(missing[name]) for name in missing})
+        ),
         disputes=tuple(edge for edge in graph.edges if edge.relation in SUPERSEDING),
         growth=growth,
     )
 
 
-def _bridges(graph: Graph, found: Sequence[Cluster]) -> list[tuple[str, int]]:
-    group = cluster_of(found)
-    reached = {
-        path: len({group[other] for other in near if other in group} - {group.get(path, -1)})
-        for path, near in graph.neighbours().items()
-    }
-    joining = [
-        (path, count) for path, count in reached.items() if count >= _LEAST_CLUSTERS_OF_A_BRIDGE - 1
-    ]
-    return sorted(joining, key=lambda item: (-item[1], item[0]))
-
-
-def _missing(graph: Graph) -> list[MissingNote]:
-    sources: dict[str, list[str]] = defaultdict(list)
-    for link in graph.broken:
-        sources[link.target].append(link.source)
-    order = sorted(sources.items(), key=lambda item: (-len(item[1]), item[0]))
-    return [MissingNote(target, tuple(where)) for target, where in order]
+def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def growth(graph: Graph, events: Iterable[Event], now: datetime) -> Growth:
-    """What grew lately: by the dates of the notes, and by the journal for links.
+    """What was added lately: notes by their dates, links by the journal.
 
     Args:
-        events: the journal's, oldest first, of the longest of `GROWTH_SPANS` at least.
+        events: the journal's, oldest first, of at least the longest of `GROWTH_SPANS`.
         now: with its time zone.
     """
-    told = list(events)
+    events = list(events)
     for days in GROWTH_SPANS:
-        found = _growth_since(graph, told, now, days)
-        if found.notes or any((found.links or {}).values()):
-            return found
+        recent = _growth_since(graph, events, now, days)
+        if recent.notes or any((recent.links or {}).values()):
+            return recent
     return Growth()
 
 
@@ -151,13 +163,12 @@ def _growth_since(graph: Graph, events: Iterable[Event], now: datetime, days: in
         path = by_key.get(key)
         if path is not None and path not in fresh:
             gained[path] += 1
-    gaining = sorted(gained.items(), key=lambda item: (-item[1], item[0]))
     notes = tuple((path, created[:10]) for created, path in new)
-    return Growth(days, notes, links, tuple(gaining))
+    return Growth(days, notes, links, tuple(_most_first(gained)))
 
 
 def _links_made(events: Iterable[Event]) -> dict[tuple[str, str], str]:
-    """Who made the links that were not there before and were not taken back, by note and text."""
+    """Who made the links that are new and were not undone, by note and text."""
     made: dict[tuple[str, str], str] = {}
     for event in events:
         for change in event.changes:
@@ -173,31 +184,12 @@ def _links_made(events: Iterable[Event]) -> dict[tuple[str, str], str]:
 
 
 def _moment(text: str, now: datetime) -> datetime:
-    """A moment in time; a text without a zone is of the reader's, one that is no date long ago."""
+    """A moment; without a zone in the reader's own, long ago if the text is no date."""
     try:
         moment = parse_moment(text)
     except ValueError:
         return datetime.min.replace(tzinfo=timezone.utc)
     return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo or timezone.utc)
-
-
-_EVENTS_AT_ONCE = 500
-
-
-def vault_overview(ports: VaultPorts, *, private: bool = True) -> Overview:
-    """Hubs, clusters, orphans, broken links and growth of the vault.
-
-    Args:
-        private: private notes count too.
-    """
-    graph = vault_graph(ports.index)
-    now = ports.clock.now()
-    events = _latest_events(ports.index, now)
-    if not private:
-        hidden = {note.key for note in graph.nodes.values() if note.private}
-        events = [event for event in events if (event.note or event.path) not in hidden]
-        graph = public(graph)
-    return overview(graph, growth(graph, events, now))
 
 
 def _latest_events(index: MemoryIndex, now: datetime) -> list[Event]:

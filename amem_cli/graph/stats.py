@@ -1,7 +1,4 @@
-"""How a vault grew: notes and links by month or week.
-
-Figures about a vault and about what its organisation cost.
-"""
+"""Statistics of a vault: counts, growth by month or week, and what its models cost."""
 
 from __future__ import annotations
 
@@ -21,11 +18,13 @@ if TYPE_CHECKING:
 
 Span = Literal["month", "week"]
 SPANS: tuple[Span, ...] = ("month", "week")
+# How the journal names a model of a server: `NAME at HOST`.
+_AT_HOST = " at "
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What was added in a month or a week of what is there now.
+    """What was added in a month or a week, of what exists now.
 
     Attributes:
         period: `2026-03`, or `2026-W10` (ISO 8601 weeks).
@@ -38,11 +37,32 @@ class Period:
     links_by_machine: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Two or more successive periods in which nothing was added."""
+
+    periods: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """How a vault grew, in few lines.
+
+    Attributes:
+        earlier: the sum of all earlier periods, its `period` empty; None if there are none.
+        rows: the last periods, oldest first, up to today's or to a later one that notes are dated;
+            several periods without additions are one row.
+    """
+
+    earlier: Period | None
+    rows: tuple[Period | Gap, ...]
+
+
 def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[Period]:
     """Periods in which anything was added, oldest first.
 
-    A link counts on the day that the journal names; one that a person wrote into a text, for which
-    there is none, on the day of the younger of its two notes.
+    A link counts on its day in the journal; a link that a person wrote into a text, which the
+    journal does not record, on the day of the younger of its two notes.
 
     Args:
         made: when links were made, by the ids or paths of their notes.
@@ -56,99 +76,71 @@ def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[
         pairs[edge.source, edge.target].append(edge)
     for (source, target), edges in pairs.items():
         by_person = any(edge.by == "person" for edge in edges)
-        written = by_person and any(edge.kind == "wikilink" for edge in edges)
+        in_text = by_person and any(edge.kind == "wikilink" for edge in edges)
         keys = graph.nodes[source].key, graph.nodes[target].key
-        told = "" if written else made.get(keys) or made.get((keys[0], target)) or ""
-        day = _day(told) or max(days[source], days[target])
+        recorded = "" if in_text else made.get(keys) or made.get((keys[0], target)) or ""
+        day = _day(recorded) or max(days[source], days[target])
         counts[period_of(day, by)][1 if by_person else 2] += 1
     return [Period(name, *counts[name]) for name in sorted(counts) if name]
 
 
 def period_of(day: str, by: Span) -> str:
-    """The month or ISO week of a day; empty where the text is no day."""
-    try:
-        moment = date.fromisoformat(day)
-    except ValueError:
+    """The month or ISO week of a day; empty if the text is no day."""
+    if not (day := _day(day)):
         return ""
     if by == "month":
-        return moment.isoformat()[:7]
-    year, week, _ = moment.isocalendar()
+        return day[:7]
+    year, week, _ = date.fromisoformat(day).isocalendar()
     return f"{year:04}-W{week:02}"
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Periods in a row in which nothing was added.
-
-    Attributes:
-        periods: how many, at least two.
-    """
-
-    periods: int
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """How a vault grew, in few lines.
-
-    Attributes:
-        earlier: all that was added before, its `period` empty; None where nothing was.
-        rows: the last periods, oldest first, up to today's or to one that notes place in the
-            future; many without anything are one row.
-    """
-
-    earlier: Period | None
-    rows: tuple[Period | Gap, ...]
-
-
 def timeline(grown: Sequence[Period], today: date, by: Span, most: int) -> Timeline:
-    """The last `most` rows of what `growth` found."""
-    now = Period(period_of(today.isoformat(), by))
+    """The last `most` rows of what `growth` returns."""
+    periods = list(grown)
+    now = period_of(today.isoformat(), by)
+    if periods and periods[-1].period < now:
+        periods.append(Period(now))
     rows: list[Period | Gap] = []
-    last: int | None = None
-    for each in [*grown, *([now] if grown and grown[-1].period < now.period else [])]:
-        place = _place(each.period, by)
-        missing = 0 if last is None else place - last - 1
-        if missing == 1:
-            rows.append(Period(_name(place - 1, by)))
-        elif missing > 1:
-            rows.append(Gap(missing))
+    last = _ordinal(periods[0].period, by) - 1 if periods else 0
+    for each in periods:
+        ordinal = _ordinal(each.period, by)
+        if ordinal - last == 2:
+            rows.append(Period(_name(last + 1, by)))
+        elif ordinal - last > 2:
+            rows.append(Gap(ordinal - last - 1))
         rows.append(each)
-        last = place
+        last = ordinal
     former = [each for each in rows[:-most] if isinstance(each, Period)]
     counts = [(each.notes, each.links_by_person, each.links_by_machine) for each in former]
     earlier = Period("", *map(sum, zip(*counts, strict=True))) if counts else None
     return Timeline(earlier, tuple(rows[-most:]))
 
 
-def _place(period: str, by: Span) -> int:
+def _ordinal(period: str, by: Span) -> int:
     """A number that is one more for the next period."""
     if by == "month":
         return int(period[:4]) * 12 + int(period[5:]) - 1
     return date.fromisocalendar(int(period[:4]), int(period[6:]), 1).toordinal() // 7
 
 
-def _name(place: int, by: Span) -> str:
+def _name(ordinal: int, by: Span) -> str:
     if by == "month":
-        return f"{place // 12:04}-{place % 12 + 1:02}"
-    return period_of(date.fromordinal(place * 7 + 1).isoformat(), by)
+        return f"{ordinal // 12:04}-{ordinal % 12 + 1:02}"
+    # Ordinal 1 is a Monday, so every multiple of 7 is the Sunday before a week.
+    return period_of(date.fromordinal(ordinal * 7 + 1).isoformat(), by)
 
 
 def _day(moment: str) -> str:
-    """The day of a moment; empty where the text is none."""
+    """The day of a moment; empty if the text is none."""
     try:
         return date.fromisoformat(moment[:10]).isoformat()
     except ValueError:
         return ""
 
 
-# How the journal names a model of a server: `NAME at HOST`.
-_AT_HOST = " at "
-
-
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What the model of the settings costs for a million tokens; 0: nobody said so.
+    """The price of a million tokens of the model in the settings; 0 if it is not set.
 
     Attributes:
         model: its name in the settings.
@@ -159,7 +151,7 @@ class Price:
     output: float = 0.0
 
     def of(self, use: ModelUse) -> float | None:
-        """Cost of what a model was asked for; 0 on this machine's own, None where it is unknown."""
+        """Cost of a model's calls; 0 for a model on this machine, None if unknown."""
         name, at, _ = use.model.rpartition(_AT_HOST)
         if not at:
             return 0.0
@@ -170,10 +162,10 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class ModelCost:
-    """What one model was asked for in all, and what it cost.
+    """All calls of one model, and their cost.
 
     Attributes:
-        cost: in the currency of the settings' prices; None where no price is known.
+        cost: in the currency of the settings' prices; None if no price is known.
     """
 
     model: str
@@ -190,15 +182,14 @@ class Stats:
     """Counts of the vault; tokens and seconds are of the memory process alone.
 
     Attributes:
-        orphans: notes without links; orphans_without_amem: how many there would be without the
-            links that the machine made.
-        models: what each model was asked for.
-        growth: by month or week, oldest first, where anything was added.
-        processed: notes that the memory process has finished with.
-        pending: notes that wait for it.
+        orphans: notes without links.
+        pending: notes that wait for the memory process.
         proposed: changes that wait for a person.
         problems: places in notes that need a person.
-        link_feedback: what the person's decisions about links came to, by who made the links.
+        processed: notes that the memory process has finished.
+        link_feedback: the person's decisions about links, by who made the links.
+        orphans_without_amem: how many notes would have no links without the machine's.
+        growth: the months or weeks with additions, oldest first.
     """
 
     notes: int
@@ -227,35 +218,35 @@ class Stats:
 
     @property
     def orphan_rate_without_amem(self) -> float:
-        """What that share would be without the machine's links."""
+        """The same share without the machine's links."""
         return self.orphans_without_amem / self.notes if self.notes else 0.0
 
     @property
     def cost(self) -> float | None:
-        """What all models cost; None where the price of one is not known."""
-        known = [each.cost for each in self.models if each.cost is not None]
-        return sum(known, 0.0) if len(known) == len(self.models) else None
+        """The cost of all models; None if the price of one is not known."""
+        costs = [use.cost for use in self.models if use.cost is not None]
+        return sum(costs, 0.0) if len(costs) == len(self.models) else None
 
     @property
     def cost_per_note(self) -> float | None:
-        """That by processed note."""
+        """Cost per processed note."""
         cost = self.cost
         return None if cost is None or not self.processed else cost / self.processed
 
     @property
     def calls_per_note(self) -> float:
-        """Model calls by processed note."""
+        """Model calls per processed note."""
         return self.model_calls / self.processed if self.processed else 0.0
 
     @property
     def tokens_per_note(self) -> float:
-        """Tokens in and out by processed note."""
+        """Tokens in and out per processed note."""
         total = self.prompt_tokens + self.answer_tokens
         return total / self.processed if self.processed else 0.0
 
     @property
     def seconds_per_note(self) -> float:
-        """Model time by processed note."""
+        """Model time per processed note."""
         return self.model_seconds / self.processed if self.processed else 0.0
 
 
@@ -265,12 +256,13 @@ def stats(
     """Count everything.
 
     Args:
-        learn: decisions about links count for others.
+        learn: decisions about links change the minimum strength of others.
         price: of the model in the settings.
-        by: what growth is told by.
+        by: the periods of growth.
     """
     index = ports.index
     graph = vault_graph(index)
+    # What the vault would be without the machine's links.
     own = replace(graph, edges=tuple(each for each in graph.edges if each.by == "person"))
     price = price or Price()
     totals = index.events.model_totals()

@@ -28,7 +28,7 @@ def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
                 "message": finding.message,
                 "hint": finding.hint,
                 "severity": finding.severity,
-                "fixable": finding.mend is not None,
+                "fixable": finding.fix is not None,
                 "fixed": finding.fixed,
             }
             for finding in findings
@@ -80,7 +80,7 @@ def _summary(findings: Sequence[Finding], *, fixing: bool) -> str:
         left = len(problems) - mended
         rest = f"{left} left for you" if left else "nothing left to do"
         return f"{said}{beside}: {mended} mended, {rest}"
-    fixable = sum(finding.mend is not None for finding in problems)
+    fixable = sum(finding.fix is not None for finding in problems)
     could = f"`amem doctor --fix` could mend {fixable}" if fixable else "none that --fix could mend"
     return f"{said}{beside}; {could}"
 

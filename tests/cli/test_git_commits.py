@@ -78,7 +78,7 @@ def test_an_import_is_one_commit(amem: Program, repo: TestRepository) -> None:
     lines = [json.dumps({"content": text, "title": text[:9]}) for text in (DOUGH, YEAST)]
     done = amem("import", "-", "--json", stdin="\n".join(lines))
     assert done.code == 0
-    assert subjects(repo)[0].startswith("amem: 2 notes read")
+    assert subjects(repo)[0].startswith("amem: 2 notes processed")
     assert len(subjects(repo)) == 2
     assert repo.status() == []
 
@@ -113,7 +113,7 @@ def test_undo_and_rm_are_commits(amem: Program, repo: TestRepository) -> None:
     event = next(each["id"] for each in history if each["kind"] == "construct")
     before = repo.content("notes/Yeast.md")
     assert amem("undo", event).code == 0
-    assert subjects(repo)[0] == "amem: 1 change taken back in “Yeast”"
+    assert subjects(repo)[0] == "amem: 1 change undone in “Yeast”"
     assert b"context" in before and b"context" not in repo.content("notes/Yeast.md")
 
 
@@ -292,6 +292,6 @@ def test_a_change_that_a_killed_process_began_is_committed_by_the_next(
     with pytest.raises(KeyboardInterrupt):
         changes.apply([NoteWrite("notes/half.md", None, b"half made\n")], [event])
     assert amem("list").code == 0
-    assert subjects(repo)[0] == "amem: “half” read"
+    assert subjects(repo)[0] == "amem: “half” processed"
     assert repo.changed()["notes/half.md"] == "A"
     assert repo.status() == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.doctor.finding import Check, Finding, examine, is_healthy, mend
+from amem_cli.doctor.finding import Check, Finding, apply_fixes, examine, is_healthy
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.draft import VaultPorts, new_event
 from amem_cli.index.sync import synchronise
@@ -67,10 +67,10 @@ def test_a_mend_that_fails_is_told_and_stops_no_other() -> None:
         raise OSError("no room")
 
     findings = [
-        Finding("one", "a.md", "is odd", mend=fails),
-        Finding("two", "b.md", "is odd", mend=lambda: "Straightened it."),
+        Finding("one", "a.md", "is odd", fix=fails),
+        Finding("two", "b.md", "is odd", fix=lambda: "Straightened it."),
     ]
-    first, second = mend(findings)
+    first, second = apply_fixes(findings)
     assert (first.fixed, second.fixed) == (False, True)
     assert "no room" in first.hint
     assert second.hint == "Straightened it."
@@ -128,7 +128,7 @@ def test_two_notes_that_the_journal_both_names_are_only_told(ports: VaultPorts, 
     ports.changes.apply([], [event])
     synchronise(ports)
     (found,) = look(root)
-    assert found.mend is None
+    assert found.fix is None
     assert "more than one" in found.message
 
 
@@ -213,7 +213,7 @@ def test_headers_that_are_never_written_are_told_with_line_and_advice(
         ("headers", "twice.md", 4),
         ("links", "twice.md", 7),
     ]
-    assert all(each.hint and each.mend is None for each in found)
+    assert all(each.hint and each.fix is None for each in found)
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_what_cut_writes_left_is_put_away(ports: VaultPorts, root: Path) -> None
     assert done == {path: path in (*left, ".amem/index.db.unusable-1") for path in found}
     kept = sorted(path.read_text() for path in (root / ".trash").iterdir())
     assert kept == ["somebody's text"] * 2
-    assert all(each.mend is None for each in look(root))
+    assert all(each.fix is None for each in look(root))
 
 
 def test_a_change_that_was_cut_off_is_finished(ports: VaultPorts, root: Path) -> None:

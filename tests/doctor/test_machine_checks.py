@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from amem_cli.doctor.finding import Finding
-from amem_cli.doctor.machine import disk_findings, place_findings, sqlite_findings, watch_findings
+from amem_cli.doctor.surroundings import (
+    disk_findings,
+    place_findings,
+    sqlite_findings,
+    watch_findings,
+)
 from amem_cli.index.sync import synchronise
 from amem_cli.vault.template import adopt_vault
 from tests.checkups import fix, look, places, whole_tree

@@ -83,13 +83,13 @@ def test_one_note() -> None:
 
 def test_many_notes() -> None:
     lines = commit_message([*a_run(1), *a_run(16, OVEN)]).splitlines()
-    assert lines[0] == "amem: 2 notes read, 4 links made, 1 note evolved"
+    assert lines[0] == "amem: 2 notes processed, 4 links made, 1 note evolved"
     assert lines[-2:] == ["Amem-Event: 0001", "Amem-Event: 0010"]
 
 
 def test_a_note_without_links() -> None:
     assert commit_message(a_run()[:2]).startswith("amem: “Dough temperature” described\n")
-    assert commit_message(a_run()[:1]) == "amem: “Dough temperature” read\n\nAmem-Event: 0001"
+    assert commit_message(a_run()[:1]) == "amem: “Dough temperature” processed\n\nAmem-Event: 0001"
 
 
 def test_a_removed_note_takes_the_links_to_it_along() -> None:
@@ -113,7 +113,7 @@ def test_what_is_taken_back_names_each_event() -> None:
         event(2, "undo", YEAST, by="person", cause="bbbb", reason="took back bbbb"),
     ]
     assert commit_message(undone).splitlines() == [
-        "amem: 2 changes taken back in 2 notes",
+        "amem: 2 changes undone in 2 notes",
         "",
         "- “Dough temperature”: took back aaaa",
         "- “Yeast”: took back bbbb",
@@ -121,7 +121,7 @@ def test_what_is_taken_back_names_each_event() -> None:
         "Amem-Event: 0001",
         "Amem-Event: 0002",
     ]
-    assert commit_message(undone[:1]).startswith("amem: 1 change taken back in “Dough temper")
+    assert commit_message(undone[:1]).startswith("amem: 1 change undone in “Dough temper")
 
 
 def test_verdicts_on_proposals() -> None:
@@ -130,10 +130,10 @@ def test_verdicts_on_proposals() -> None:
         event(2, "reject", OVEN, by="person", reason="turned down"),
     ]
     lines = commit_message(verdicts).splitlines()
-    assert lines[0] == "amem: 1 note evolved, 1 proposal turned down"
+    assert lines[0] == "amem: 1 note evolved, 1 proposal rejected"
     assert lines[2:4] == [
         "- “Yeast”: tags evolved",
-        "- “Oven”: a proposal was turned down: turned down",
+        "- “Oven”: a proposal was rejected: turned down",
     ]
 
 
@@ -162,7 +162,7 @@ def test_a_note_cannot_write_the_message() -> None:
 def test_a_great_batch_has_a_message_of_bounded_length() -> None:
     events = [each for number in range(0, 8000, 4) for each in a_run(number, f"{number}.md")]
     lines = commit_message(events).splitlines()
-    assert lines[0] == "amem: 2000 notes read, 4000 links made, 1 note evolved"
+    assert lines[0] == "amem: 2000 notes processed, 4000 links made, 1 note evolved"
     assert "- and 7800 more changes" in lines
     assert lines[-1] == "Amem-Events-Not-Named: 1000"
     assert len(lines) < 1300

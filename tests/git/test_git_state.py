@@ -69,7 +69,7 @@ def test_a_row_of_cherry_picks_is_told_between_two_of_them(repo: TestRepository)
     repo.write("a.md", "settled\n")
     repo.git("commit", "-q", "-a", "-m", "settled")
 
-    assert git_is_busy(repo.top) == "git is in the middle of a row of cherry-picks or reverts"
+    assert git_is_busy(repo.top) == "git is in the middle of a series of cherry-picks or reverts"
 
 
 def test_a_bisect_is_told(repo: TestRepository) -> None:

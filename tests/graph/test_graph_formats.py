@@ -16,9 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amem_cli.graph.canvas import canvas_text
 from amem_cli.graph.clusters import Cluster, clusters
-from amem_cli.graph.diagrams import MOST_CHARACTERS, MOST_LINKS, dot_text, mermaid_text
-from amem_cli.graph.formats import canvas_text, graphml_text
+from amem_cli.graph.formats import (
+    MOST_CHARACTERS,
+    MOST_LINKS,
+    dot_text,
+    graphml_text,
+    mermaid_text,
+)
 from amem_cli.graph.graph import Edge, Graph, joining
 from amem_cli.index.records import NoteSummary
 from amem_cli.language.safe_text import on_one_line

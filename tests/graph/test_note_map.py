@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.graph.graph import vault_graph
-from amem_cli.graph.map import map_clusters, map_tags, note_positions
-from amem_cli.graph.map_picture import map_picture
+from amem_cli.graph.map import map_clusters, map_picture, map_tags, note_positions
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder
