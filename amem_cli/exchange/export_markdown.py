@@ -1,17 +1,14 @@
-"""What an export of plain markdown needs of the folder that it writes to and of the vault.
-
-Keeps links to private notes that stay behind out of an export, and finds who names them.
-Writes notes out as plain markdown: wikilinks become links that any program follows.
-"""
+"""Exports notes as plain markdown: wikilinks become links that any program can follow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from posixpath import dirname, relpath
-from typing import Literal, Protocol
 
 from amem_cli.errors import HeaderRefused, Problem
+from amem_cli.exchange.export_folder import ExportFolder
+from amem_cli.exchange.export_records import PrivacyFilter
 from amem_cli.exchange.names import SourceNames
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.port import Progress
@@ -27,84 +24,8 @@ from amem_cli.markdown.links import (
     rewrite_links,
 )
 from amem_cli.notes.codec import body_bytes, edit_header, parse_note
-from amem_cli.notes.names import RememberedNames, resolve
+from amem_cli.notes.names import resolve
 from amem_cli.notes.note import Note
-
-Written = Literal["written", "unchanged", "kept"]
-
-
-class PlainFolder(Protocol):
-    """A folder outside the vault in which only what was written by exports is ever replaced."""
-
-    def put(self, path: str, content: bytes) -> Written:
-        """Write a file, or say that it is so already, or that somebody else's file is there."""
-
-    def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Remove what former exports wrote and this one did not.
-
-        Returns:
-            Paths of the files that were removed, and of those that somebody changed and that stay.
-        """
-
-    def remember(self) -> None:
-        """Keep in mind what was written so far, when an export is cut short."""
-
-    def vault_files(self) -> tuple[str, ...]:
-        """Paths of the files in the vault that are no notes."""
-
-    def read_vault_file(self, path: str) -> bytes | None:
-        """One of them; None where it cannot be read or is larger than 50 MiB."""
-
-
-class StayingNotes:
-    """The notes of the vault that do not go out with an export.
-
-    Args:
-        notes: those that do.
-
-    Attributes:
-        named: by the path of a note that goes out, the private ones that its own words name.
-        cut_links: how many entries of `links` lead to a note that stays, and were left out.
-    """
-
-    def __init__(self, ports: VaultPorts, notes: Sequence[NoteSummary]) -> None:
-        self._going = {note.path for note in notes}
-        self._private = ports.index.notes.private_paths() - self._going
-        self.names = RememberedNames(ports.index.names, {})
-        self.named: dict[str, set[str]] = {}
-        self.cut_links = 0
-
-    def links(self, texts: Iterable[str], source: str, *, any_note: bool) -> list[str]:
-        """The entries of `links` without those that lead to a note that stays.
-
-        Args:
-            any_note: also where it is not private.
-        """
-        kept = []
-        for text in texts:
-            link = parse_link(text)
-            found = resolve(link.target, source, self.names) if link else None
-            stays = found is not None and found not in self._going
-            if stays and found is not None and (any_note or found in self._private):
-                self.cut_links += 1
-            else:
-                kept.append(text)
-        return kept
-
-    def look_through(self, text: str, source: str) -> None:
-        """Remember which private notes that stay are named by links of a text."""
-        if not self._private or "[" not in text:
-            return
-        for link in find_links(text):
-            found = resolve(link.target, source, self.names)
-            if found is not None:
-                self.remember(source, found)
-
-    def remember(self, source: str, target: str) -> None:
-        """Remember that the words of a note name another, where that one is private and stays."""
-        if target in self._private:
-            self.named.setdefault(source, set()).add(target)
-
 
 RELATED = "## Related notes"
 
@@ -115,11 +36,10 @@ class MarkdownExport:
 
     Attributes:
         written, unchanged, removed: files of the folder.
-        kept: files of others that stand where a note belongs; they stay.
-        files: files that are no notes, as pictures, that were written out with them.
-        broken: how many links lead to nothing, and stay as they are.
-        named: by the path of a note, the private notes that stay and that its own words name.
-        cut_links: how many entries of `links` lead to a note that stays, and are left out.
+        kept: files of others at the path of a note; they are not replaced.
+        files: other files, such as pictures, that were copied.
+        broken: how many links lead to nothing; they are unchanged.
+        named, cut_links: see `PrivacyFilter`.
     """
 
     written: list[str] = field(default_factory=list)
@@ -136,13 +56,13 @@ class MarkdownExport:
 def export_markdown(
     ports: VaultPorts,
     notes: Sequence[NoteSummary],
-    folder: PlainFolder,
+    folder: ExportFolder,
     *,
     progress: Progress | None = None,
 ) -> MarkdownExport:
-    """Write notes, and the files to which they link, where they stand in the vault.
+    """Write notes, and the files to which they link, to their paths in the vault.
 
-    Links of the `links` property come to stand under a heading at the end, with what they mean.
+    Links of the `links` property go under a heading at the end, with their meaning.
 
     Raises:
         SettingsError: the folder cannot be written.
@@ -154,7 +74,7 @@ def export_markdown(
             if progress is not None:
                 progress(done, len(notes))
     except BaseException:
-        # Else the next export would take what this one wrote for somebody else's.
+        # Otherwise the next export would take these files for somebody else's.
         folder.remember()
         raise
     return export.finish()
@@ -162,14 +82,14 @@ def export_markdown(
 
 class _Export:
     def __init__(
-        self, ports: VaultPorts, notes: Sequence[NoteSummary], folder: PlainFolder
+        self, ports: VaultPorts, notes: Sequence[NoteSummary], folder: ExportFolder
     ) -> None:
         self._ports = ports
         self._folder = folder
         self._titles = {note.path: note.title for note in notes}
-        self._staying = StayingNotes(ports, notes)
-        self._names = self._staying.names
-        self._others = SourceNames((), folder.vault_files(), relative_first=True)
+        self._privacy = PrivacyFilter(ports, notes)
+        self._names = self._privacy.names
+        self._others = SourceNames((), folder.vault.other_paths, relative_first=True)
         self._records = ports.index.link_history.records()
         self._copied: dict[str, bool] = {}
         self.report = MarkdownExport()
@@ -179,18 +99,18 @@ class _Export:
         path = summary.path
         content = self._ports.vault.read(path)
         if content.cut:
-            self._tell(path, "is larger than 2 MiB and is not written out")
+            self._report_problem(path, "is larger than 2 MiB and is not exported")
             return
         note = parse_note(path, content.raw, self._ports.names)
         raw = self._header_cut(note, content.raw)
         body = body_bytes(raw)
         for line in raw[: len(raw) - len(body)].decode("utf-8", "replace").splitlines():
-            self._staying.look_through(line.strip(), path)
+            self._privacy.scan(line.strip(), path)
         try:
             text = body.decode("utf-8")
         except UnicodeDecodeError:
-            self._tell(path, "is not UTF-8 and is written out as it is")
-            self._staying.look_through(body.decode("utf-8", "replace"), path)
+            self._report_problem(path, "is not UTF-8 and is exported as it is")
+            self._privacy.scan(body.decode("utf-8", "replace"), path)
         else:
             plain = rewrite_links(text, lambda link, _: self._plain(link, path))
             related = self._related(summary, note, text)
@@ -202,33 +122,35 @@ class _Export:
             self.report.written.append(path)
         else:
             self.report.kept.append(path)
-            self._tell(path, "is somebody else's file in the folder and stays")
+            self._report_problem(path, "is somebody else's file in the folder and was not replaced")
 
     def finish(self) -> MarkdownExport:
-        """Remove what is no more, and tell what was done."""
+        """Remove files of notes that are gone, and return the report."""
         report = self.report
         report.removed, edited = self._folder.finish()
         for path in sorted(set(edited).difference(report.kept)):
             report.kept.append(path)
-            self._tell(path, "does not go out any more, but was changed in the folder and stays")
-        report.named = self._staying.named
-        report.cut_links = self._staying.cut_links
+            self._report_problem(
+                path, "is no longer exported, but was changed in the folder and stays"
+            )
+        report.named = self._privacy.named
+        report.cut_links = self._privacy.cut_links
         return report
 
     def _header_cut(self, note: Note, raw: bytes) -> bytes:
-        """The note without entries of `links` that lead to notes that stay."""
-        kept = self._staying.links(note.links, note.path, any_note=True)
+        """The note without entries of `links` that lead to notes left out."""
+        kept = self._privacy.links(note.links, note.path, only_private=False)
         if len(kept) == len(note.links):
             return raw
         try:
             return edit_header(raw, {self._ports.names.links: kept}, self._ports.names)
         except (HeaderRefused, ValueError):
-            self._staying.cut_links -= len(note.links) - len(kept)
-            self._tell(note.path, "has links in its header to notes that are left out")
+            self._privacy.cut_links -= len(note.links) - len(kept)
+            self._report_problem(note.path, "has links in its header to notes that are left out")
             return raw
 
     def _plain(self, link: WikiLink, source: str) -> str | None:
-        """What stands for a link; None to leave it."""
+        """The text that replaces a link; None to leave it."""
         if link.style == "markdown":
             other = self._others.other(link, source)
             if other is not None:
@@ -236,10 +158,10 @@ class _Export:
                 return None
         found = resolve(link.target, source, self._names)
         if found is not None and found not in self._titles:
-            # The note is not written out, so only the words are.
+            # The note is not exported, so only the words remain.
             name = link.target.rpartition("/")[2]
             if name.casefold() in (link.display or name).casefold():
-                self._staying.remember(source, found)
+                self._privacy.remember(source, found)
             return link.display or name
         if link.style == "markdown":
             return None
@@ -254,7 +176,7 @@ class _Export:
             return None
         self._copy(other)
         name = other.rpartition("/")[2]
-        # Behind the bar of an embedded picture stands its size.
+        # After the bar of an embedded picture comes its size.
         is_size = link.embed and link.display.replace("x", "").isdigit()
         shown = name if is_size or not link.display else link.display
         beside = relpath(other, dirname(source) or ".")
@@ -263,27 +185,34 @@ class _Export:
     def _copy(self, path: str) -> None:
         if path in self._copied:
             return
-        content = self._folder.read_vault_file(path)
+        content = self._folder.vault.read(path)
         self._copied[path] = content is not None
         if content is None:
-            self._tell(path, "cannot be read, or is larger than 50 MiB, and is not written out")
+            self._report_problem(
+                path, "cannot be read, or is larger than 50 MiB, and is not exported"
+            )
         elif self._folder.put(path, content) == "kept":
             self.report.kept.append(path)
-            self._tell(path, "is somebody else's file in the folder and stays")
+            self._report_problem(path, "is somebody else's file in the folder and was not replaced")
         else:
             self.report.files.append(path)
 
     def _related(self, summary: NoteSummary, note: Note, text: str) -> str:
-        """The links of the properties that do not stand in the text, as a list."""
+        """A list of the property links that the text does not have."""
         path = summary.path
         if note.refused is not None:
             return ""
-        said = {resolve(link.target, path, self._names) for link in find_links(text)}
+        linked = {resolve(link.target, path, self._names) for link in find_links(text)}
         lines: dict[str, str] = {}
         for each in note.links:
             link = parse_link(each)
             found = resolve(link.target, path, self._names) if link else None
-            if link is None or found in (None, path) or found in said or found not in self._titles:
+            if (
+                link is None
+                or found in (None, path)
+                or found in linked
+                or found not in self._titles
+            ):
                 continue
             assert found is not None
             beside = relpath(found, dirname(path) or ".")
@@ -305,7 +234,7 @@ class _Export:
                 return record
         return None
 
-    def _tell(self, path: str, message: str) -> None:
+    def _report_problem(self, path: str, message: str) -> None:
         self.report.problems.append(Problem(path, 0, message))
 
 

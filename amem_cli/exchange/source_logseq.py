@@ -1,13 +1,18 @@
-"""Turns pages of a Logseq graph into notes that Obsidian reads."""
+"""Reads Logseq graphs: each page becomes a note that Obsidian can read."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
+from datetime import date, datetime
 from urllib.parse import unquote
 
-from amem_cli.markdown.regions import find_regions
+from amem_cli.errors import Problem
+from amem_cli.exchange.source import SourceNote, moment_in, valid_tags
+from amem_cli.exchange.source_folder import SourceFolder
+from amem_cli.exchange.source_markdown import markdown_notes
+from amem_cli.markdown.regions import blank_out, find_regions
 
 JOURNALS = "journals/"
 PAGES = "pages/"
@@ -27,23 +32,6 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 
 # Given a block's id: the name of the page that holds it, or None.
 PageOf = Callable[[str], str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class LogseqPage:
-    """A page as a note.
-
-    Attributes:
-        unresolved: ids of blocks that it refers to and no page holds.
-    """
-
-    body: str
-    tags: tuple[str, ...]
-    aliases: tuple[str, ...]
-    title: str
-    created: str
-    properties: dict[str, str | tuple[str, ...]]
-    unresolved: tuple[str, ...]
 
 
 def page_name(path: str) -> str:
@@ -72,8 +60,6 @@ def journal_names(path: str) -> tuple[str, ...]:
     journal = _JOURNAL.match(path)
     if journal is None:
         return ()
-    from datetime import date
-
     try:
         day = date(int(journal[1]), int(journal[2]), int(journal[3]))
     except ValueError:
@@ -104,78 +90,108 @@ def block_ids(text: str) -> Iterator[str]:
         yield from (match[1].lower() for match in _BLOCK_ID.finditer(text))
 
 
-def convert_page(text: str, page_of: PageOf) -> LogseqPage:
-    """Read a page: its properties become a note's, references to blocks become links to them.
+def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The pages and journals of a graph; pages in org become problems."""
+    for path in folder.other_paths:
+        if path.lower().endswith(".org"):
+            hint = "Turn it into markdown first."
+            problems.append(Problem(path, 0, "is written in org, which is not read", hint))
+    page_of_block: dict[str, str] = {}
+    for path, raw, _ in folder.files([]):
+        target = note_path(path).removesuffix(".md").removeprefix(PAGES)
+        name = target if path.startswith(PAGES) else target.rpartition("/")[2]
+        for identifier in block_ids(raw.decode("utf-8", "replace")):
+            page_of_block.setdefault(identifier, name)
+    for note in markdown_notes(folder, problems):
+        # What Logseq keeps for itself, and its backups, are not pages.
+        if not note.key.startswith("logseq/"):
+            names = (*journal_names(note.key), page_name(note.key))
+            yield _page_note(
+                replace(note, path=note_path(note.key), names=names), page_of_block.get
+            )
 
-    Blocks stay as they are written, with their own properties; an id that is a property becomes the
-    block's mark, `^id`, at the end of its first line.
+
+def _page_note(note: SourceNote, page_of: PageOf) -> SourceNote:
+    try:
+        text = note.raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return note
+    # Newer graphs have YAML at the top too; then nothing is moved into it.
+    return note if text.startswith("---") else converted_page(note, text, page_of)
+
+
+def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
+    """A page whose properties are a note's, and whose references to blocks are links to them.
+
+    Blocks stay as they are, with their own properties; an id that is a property becomes the block's
+    anchor, `^id`, at the end of its first line.
+
+    Args:
+        note: what is known of it beside its text.
     """
     properties, body = _page_properties(text)
-    body, unresolved = _references(_marked_blocks(body), page_of)
-    tags = _listed(properties.pop("tags", ""))
-    aliases = _listed(properties.pop("alias", "") or properties.pop("aliases", ""))
+    body, dangling = _references(_anchored_blocks(body), page_of)
+    tags = _list_items(properties.pop("tags", ""))
+    aliases = _list_items(properties.pop("alias", "") or properties.pop("aliases", ""))
     title = properties.pop("title", "")
     created = properties.pop("created-at", "") or properties.get("date", "")
-    return LogseqPage(
-        body=body,
-        tags=tags,
-        aliases=aliases,
+    if created.isdigit() and len(created) == 13:
+        moment: datetime | None = datetime.fromtimestamp(int(created) // 1000)
+    else:
+        moment = moment_in(created.strip("[] "))
+    kept = {name: value for name, value in properties.items() if value}
+    return replace(
+        note,
+        raw=body.encode("utf-8"),
+        has_header=False,
         title=title,
-        created=created,
-        properties={name: value for name, value in properties.items() if value},
-        unresolved=unresolved,
+        created=moment or note.created,
+        tags=valid_tags(tags),
+        names=(*note.names, *aliases, *((title,) if title else ())),
+        properties={**kept, **({"aliases": aliases} if aliases else {})},
+        dangling=tuple(f"(({identifier}))" for identifier in dangling),
     )
 
 
 def _page_properties(text: str) -> tuple[dict[str, str], str]:
     """The properties before the first block, and what follows them."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     lines = text.splitlines(keepends=True)
     for number, line in enumerate(lines):
         match = _PROPERTY.match(line)
-        if match is None or (line.startswith((" ", "\t")) and not found):
+        if match is None or (line.startswith((" ", "\t")) and not properties):
             break
         if number and line.lstrip().startswith("- "):
             break
-        found[match[1].lower()] = match[2].strip()
+        properties[match[1].lower()] = match[2].strip()
     else:
-        return found, ""
-    if not found:
+        return properties, ""
+    if not properties:
         return {}, text
     rest = lines[number:]
-    return found, "".join(rest[1:] if rest and not rest[0].strip() else rest)
+    return properties, "".join(rest[1:] if rest and not rest[0].strip() else rest)
 
 
-def _marked_blocks(text: str) -> str:
-    """The text with `id:: …` lines turned into marks at the end of their block's first line."""
+def _anchored_blocks(text: str) -> str:
+    """The text with `id:: …` lines turned into anchors at the end of their block's first line."""
     if "id::" not in text:
         return text
-    lines = text.split("\n")
-    hidden = _hidden_lines(text)
+    # Code may show such lines.
+    regions = [each for each in find_regions(text) if each.kind in ("fence", "comment")]
+    visible = blank_out(text, sorted((region.start, region.end) for region in regions))
     first = -1
-    kept: list[str] = []
-    for number, line in enumerate(lines):
-        match = _BLOCK_ID.match(line)
-        if match is not None and first >= 0 and number not in hidden:
-            ending = "\r" if kept[first].endswith("\r") else ""
-            kept[first] = kept[first].removesuffix("\r").rstrip() + f" ^{match[1].lower()}{ending}"
+    lines: list[str] = []
+    for line, shown in zip(text.split("\n"), visible.split("\n"), strict=True):
+        match = _BLOCK_ID.match(shown)
+        if match is not None and first >= 0:
+            ending = "\r" if lines[first].endswith("\r") else ""
+            opening = lines[first].removesuffix("\r").rstrip()
+            lines[first] = f"{opening} ^{match[1].lower()}{ending}"
             continue
         if line.lstrip().startswith("- "):
-            first = len(kept)
-        kept.append(line)
-    return "\n".join(kept)
-
-
-def _hidden_lines(text: str) -> set[int]:
-    """Numbers of the lines within code."""
-    hidden: set[int] = set()
-    line = position = 0
-    for region in sorted(find_regions(text), key=lambda each: each.start):
-        if region.kind in ("fence", "comment"):
-            line += text.count("\n", position, region.start)
-            position = region.start
-            hidden.update(range(line, line + text.count("\n", region.start, region.end) + 1))
-    return hidden
+            first = len(lines)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
@@ -213,7 +229,7 @@ def _block_link(match: re.Match[str], page_of: PageOf, unresolved: list[str]) ->
     return f"{'!' if match['embed'] else ''}[[{page}#^{identifier}{shown}]]{left}"
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _list_items(text: str) -> tuple[str, ...]:
     items = (
         (match[1] or match[2]).strip().removeprefix("#").strip()
         for match in _LIST_ITEM.finditer(text)
