@@ -54,11 +54,6 @@ def note_names(note: Note | NoteSummary) -> tuple[str, ...]:
     return (note.title, file_title(note.path), *note.aliases)
 
 
-def day_of(created: str) -> str:
-    """The date of a `created` value, or empty."""
-    return created[:10] if re.match(r"\d{4}-\d\d-\d\d", created) else ""
-
-
 def text_key(body: str, names: Iterable[str]) -> str:
     """A hash that is equal for texts in which a reader sees no difference; empty for no text.
 
