@@ -199,7 +199,7 @@ def _export_lines(
     import json
 
     from amem_cli.cli.session import write_export
-    from amem_cli.exchange.export_records import PrivacyFilter, export_records, notes_to_export
+    from amem_cli.exchange.export_notes import PrivacyFilter, export_records, notes_to_export
 
     if output is not None and _is_note_of(workspace, output):
         raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
@@ -227,8 +227,7 @@ def _export_markdown(
     session: Session, workspace: Workspace, output: Path | None, filters: Filters, *, private: bool
 ) -> None:
     from amem_cli.exchange.export_folder import ExportFolder
-    from amem_cli.exchange.export_markdown import export_markdown
-    from amem_cli.exchange.export_records import notes_to_export
+    from amem_cli.exchange.export_notes import export_markdown, notes_to_export
 
     if output is None:
         raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")

@@ -389,28 +389,22 @@ def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
     except AmemError:
         return []
     same = known_text(ports, note.body, title=summary.title, besides=path)
-    near = list(_near(ports, summary))
-    if same is None:
-        return near
-    return [Duplicate(same, "exact", 1.0), *(each for each in near if each.note.path != same.path)]
-
-
-def _near(ports: VaultPorts, summary: NoteSummary) -> Iterator[Duplicate]:
+    duplicates = [Duplicate(same, "exact", 1.0)] if same is not None else []
     index = ports.index
-    vector = index.vectors.of_note(summary.path)
+    vector = index.vectors.of_note(path)
     if vector is None:
-        return
+        return duplicates
     mine = wording(summary.title, _text(ports, summary))
-    nearest = index.vectors.scores(vector, _CANDIDATES)
-    duplicates = []
-    for path in nearest:
-        other, theirs = index.notes.summary(path), index.vectors.of_note(path)
-        if path == summary.path or other is None or theirs is None:
+    near: list[Duplicate] = []
+    for candidate in index.vectors.scores(vector, _CANDIDATES):
+        other, theirs = index.notes.summary(candidate), index.vectors.of_note(candidate)
+        if other is None or theirs is None or candidate == path or other == same:
             continue
         score = likeness(mine, wording(other.title, _text(ports, other)), float(vector @ theirs))
         if score >= THRESHOLD:
-            duplicates.append(Duplicate(other, "near", score))
-    yield from sorted(duplicates, key=lambda each: (-each.similarity, each.note.path))
+            near.append(Duplicate(other, "near", score))
+    near.sort(key=lambda each: (-each.similarity, each.note.path))
+    return duplicates + near
 
 
 def _text(ports: VaultPorts, summary: NoteSummary) -> str:

@@ -17,10 +17,10 @@ from amem_cli.exchange.names import FreePaths, file_target, note_target
 from amem_cli.exchange.plan import (
     ORIGIN,
     ImportPlan,
+    ImportPlanner,
     PlannedNote,
     local_moment,
     origin_of,
-    plan_import,
 )
 from amem_cli.exchange.source import ImportSource, SourceNote, SourceRelation
 from amem_cli.exchange.source_markdown import known_relation
@@ -324,7 +324,8 @@ def import_notes(
         SettingsError: the source cannot be read, or the vault cannot be written.
     """
     with ports.changes.locked():
-        plan = plan_import(ports, source, folder, usual_folder, unless_known=unless_known)
+        planner = ImportPlanner(ports, source, folder, usual_folder, unless_known=unless_known)
+        plan = planner.plan()
         free = FreePaths(ports, usual_folder if folder is None else folder)
         copier = AttachmentCopier(source.folder, root, free, dry_run=dry_run)
         run = _ImportRun(ports, source, plan, _Drafter(ports, plan, copier), dry_run, progress)

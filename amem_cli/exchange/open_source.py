@@ -11,9 +11,9 @@ from pathlib import Path
 from amem_cli.errors import SettingsError, UsageError
 from amem_cli.exchange.source import ImportSource
 from amem_cli.exchange.source_folder import NOTE_ENDINGS, SourceFolder
-from amem_cli.exchange.source_logseq import logseq_notes
 from amem_cli.exchange.source_markdown import (
     basic_memory_notes,
+    logseq_notes,
     markdown_notes,
     permalink,
     zk_notes,

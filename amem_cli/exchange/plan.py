@@ -129,18 +129,6 @@ class ImportPlan:
         return [note for note in self.notes if note.decision in decisions]
 
 
-def plan_import(
-    ports: VaultPorts,
-    source: ImportSource,
-    folder: str | None,
-    usual_folder: str,
-    *,
-    unless_known: bool = False,
-) -> ImportPlan:
-    """Plan an import; see `import_notes`. Writes nothing."""
-    return _Planner(ports, source, folder, usual_folder, unless_known).plan()
-
-
 def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
     """The moment in the user's time zone and without offset, like Obsidian's date properties."""
     if moment.tzinfo is None:
@@ -151,13 +139,16 @@ def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
         return moment.replace(tzinfo=None)
 
 
-class _Planner:
+class ImportPlanner:
+    """Plans an import; see `import_notes` for the arguments. Writes nothing."""
+
     def __init__(
         self,
         ports: VaultPorts,
         source: ImportSource,
         folder: str | None,
         usual_folder: str,
+        *,
         unless_known: bool,
     ) -> None:
         self._ports = ports
@@ -187,6 +178,7 @@ class _Planner:
                 self._origins_by_sha.setdefault(sha, []).append(origin)
 
     def plan(self) -> ImportPlan:
+        """Look at every note of the source."""
         pairs = list(self._planned_notes())
         self._keys = {planned.origin.key for planned, _ in pairs}
         for planned, note in pairs:

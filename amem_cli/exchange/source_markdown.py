@@ -1,11 +1,16 @@
-"""Reads folders of markdown: plain ones, Obsidian vaults, zk notebooks, basic-memory projects."""
+"""Reads folders of markdown: plain ones, Obsidian vaults, zk, basic-memory and Logseq.
+
+Every Logseq page becomes a note that Obsidian can read.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import date, datetime
+from urllib.parse import unquote
 
 from amem_cli.errors import Problem
 from amem_cli.exchange.source import (
@@ -13,6 +18,7 @@ from amem_cli.exchange.source import (
     SourceRelation,
     created_in_header,
     created_in_name,
+    moment_in,
     valid_tags,
 )
 from amem_cli.exchange.source_folder import SourceFolder
@@ -120,3 +126,226 @@ def basic_memory_notes(folder: SourceFolder, problems: list[Problem]) -> Iterato
         link = permalink(note.raw)
         relations = tuple(relations_in(note.raw.decode("utf-8", "replace")))
         yield replace(note, names=(link,) if link else (), relations=relations)
+
+
+JOURNALS = "journals/"
+PAGES = "pages/"
+
+_PROPERTY = re.compile(r"[ \t]{0,40}(?:- )?([A-Za-z][\w.?!/-]{0,60})::(?=\s|\Z)(.*)", re.DOTALL)
+_BLOCK_ID = re.compile(r"^[ \t]*id::[ \t]+([0-9a-fA-F-]{36})[ \t]*\r?$", re.MULTILINE)
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_REFERENCE = re.compile(
+    rf"(?P<embed>\{{\{{embed[ \t]+)?(?:\[(?P<shown>[^\[\]\n]{{1,300}})\]\()?\(\((?P<id>{_UUID})\)\)"
+    r"(?P<closing>\)|\}\})?"
+    r"|\{\{embed[ \t]+\[\[(?P<page>[^\[\]\n]{1,300})\]\][ \t]*\}\}"
+)
+_JOURNAL = re.compile(r"journals/([0-9]{4})[_-]([0-9]{2})[_-]([0-9]{2})\.(?:md|markdown)\Z", re.I)
+_LIST_ITEM = re.compile(r"\s*(?:#?\[\[([^\[\]]{1,300})\]\]|#?([^,，]+))")
+_MONTHS = "January February March April May June July August September October November December"
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+# Given a block's id: the name of the page that holds it, or None.
+PageOf = Callable[[str], str | None]
+
+
+def page_name(path: str) -> str:
+    """The page that a file holds: `a___b`, `a%2Fb` and `a.b` of old graphs are namespaces.
+
+    Args:
+        path: relative to the graph, with its ending.
+    """
+    stem = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    return unquote(stem.replace("___", "/"))
+
+
+def note_path(path: str) -> str:
+    """Where the note of a page lies: a namespace is a folder, a journal's day is `2026-03-02`."""
+    journal = _JOURNAL.match(path)
+    if journal is not None:
+        return f"{JOURNALS}{journal[1]}-{journal[2]}-{journal[3]}.md"
+    folder = path.rpartition("/")[0]
+    parts = [part.strip() for part in page_name(path).split("/")]
+    name = "/".join(part for part in parts if part not in ("", ".", ".."))
+    return f"{folder}/{name}.md" if folder else f"{name}.md"
+
+
+def journal_names(path: str) -> tuple[str, ...]:
+    """The names by which pages link to a journal's day in the usual formats of dates."""
+    journal = _JOURNAL.match(path)
+    if journal is None:
+        return ()
+    try:
+        day = date(int(journal[1]), int(journal[2]), int(journal[3]))
+    except ValueError:
+        return ()
+    month = _MONTHS.split()[day.month - 1]
+    number, iso = day.day, day.isoformat()
+    ending = (
+        "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    )
+    weekday = _DAYS[day.weekday()]
+    return (
+        f"{month[:3]} {number}{ending}, {day.year}",
+        f"{month} {number}{ending}, {day.year}",
+        iso,
+        iso.replace("-", "_"),
+        iso.replace("-", "/"),
+        iso.replace("-", ""),
+        f"{iso} {weekday}",
+        f"{weekday}, {iso}",
+        f"{weekday[:3]}, {iso}",
+        f"{day.day:02}-{day.month:02}-{day.year}",
+    )
+
+
+def block_ids(text: str) -> Iterator[str]:
+    """Ids that blocks of a page carry."""
+    if "id::" in text:
+        yield from (match[1].lower() for match in _BLOCK_ID.finditer(text))
+
+
+def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The pages and journals of a graph; pages in org become problems."""
+    for path in folder.other_paths:
+        if path.lower().endswith(".org"):
+            hint = "Turn it into markdown first."
+            problems.append(Problem(path, 0, "is written in org, which is not read", hint))
+    page_of_block: dict[str, str] = {}
+    for path, raw, _ in folder.files([]):
+        target = note_path(path).removesuffix(".md").removeprefix(PAGES)
+        name = target if path.startswith(PAGES) else target.rpartition("/")[2]
+        for identifier in block_ids(raw.decode("utf-8", "replace")):
+            page_of_block.setdefault(identifier, name)
+    for note in markdown_notes(folder, problems):
+        # What Logseq keeps for itself, and its backups, are not pages.
+        if not note.key.startswith("logseq/"):
+            names = (*journal_names(note.key), page_name(note.key))
+            yield _page_note(
+                replace(note, path=note_path(note.key), names=names), page_of_block.get
+            )
+
+
+def _page_note(note: SourceNote, page_of: PageOf) -> SourceNote:
+    try:
+        text = note.raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return note
+    # Newer graphs have YAML at the top too; then nothing is moved into it.
+    return note if text.startswith("---") else converted_page(note, text, page_of)
+
+
+def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
+    """A page whose properties are a note's, and whose references to blocks are links to them.
+
+    Blocks stay as they are, with their own properties; an id that is a property becomes the block's
+    anchor, `^id`, at the end of its first line.
+
+    Args:
+        note: what is known of it beside its text.
+    """
+    properties, body = _page_properties(text)
+    body, dangling = _references(_anchored_blocks(body), page_of)
+    tags = _list_items(properties.pop("tags", ""))
+    aliases = _list_items(properties.pop("alias", "") or properties.pop("aliases", ""))
+    title = properties.pop("title", "")
+    created = properties.pop("created-at", "") or properties.get("date", "")
+    if created.isdigit() and len(created) == 13:
+        moment: datetime | None = datetime.fromtimestamp(int(created) // 1000)
+    else:
+        moment = moment_in(created.strip("[] "))
+    kept = {name: value for name, value in properties.items() if value}
+    return replace(
+        note,
+        raw=body.encode("utf-8"),
+        has_header=False,
+        title=title,
+        created=moment or note.created,
+        tags=valid_tags(tags),
+        names=(*note.names, *aliases, *((title,) if title else ())),
+        properties={**kept, **({"aliases": aliases} if aliases else {})},
+        dangling=tuple(f"(({identifier}))" for identifier in dangling),
+    )
+
+
+def _page_properties(text: str) -> tuple[dict[str, str], str]:
+    """The properties before the first block, and what follows them."""
+    properties: dict[str, str] = {}
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        match = _PROPERTY.match(line)
+        if match is None or (line.startswith((" ", "\t")) and not properties):
+            break
+        if number and line.lstrip().startswith("- "):
+            break
+        properties[match[1].lower()] = match[2].strip()
+    else:
+        return properties, ""
+    if not properties:
+        return {}, text
+    rest = lines[number:]
+    return properties, "".join(rest[1:] if rest and not rest[0].strip() else rest)
+
+
+def _anchored_blocks(text: str) -> str:
+    """The text with `id:: …` lines turned into anchors at the end of their block's first line."""
+    if "id::" not in text:
+        return text
+    # Code may show such lines.
+    regions = [each for each in find_regions(text) if each.kind in ("fence", "comment")]
+    visible = blank_out(text, sorted((region.start, region.end) for region in regions))
+    first = -1
+    lines: list[str] = []
+    for line, shown in zip(text.split("\n"), visible.split("\n"), strict=True):
+        match = _BLOCK_ID.match(shown)
+        if match is not None and first >= 0:
+            ending = "\r" if lines[first].endswith("\r") else ""
+            opening = lines[first].removesuffix("\r").rstrip()
+            lines[first] = f"{opening} ^{match[1].lower()}{ending}"
+            continue
+        if line.lstrip().startswith("- "):
+            first = len(lines)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
+    if "((" not in text and "{{embed" not in text:
+        return text, ()
+    # Indented text is a block's in Logseq, not code, so only fences and spans of code count.
+    code = [each for each in find_regions(text) if each.kind in ("fence", "code")]
+    spans = iter([*((region.start, region.end) for region in code), (len(text), len(text))])
+    start, end = next(spans)
+    unresolved: list[str] = []
+
+    def replaced(match: re.Match[str]) -> str:
+        nonlocal start, end
+        while match.start() >= end and start < len(text):
+            start, end = next(spans)
+        if start <= match.start() < end:
+            return match[0]
+        if match["page"]:
+            return f"![[{match['page']}]]"
+        return _block_link(match, page_of, unresolved)
+
+    return _REFERENCE.sub(replaced, text), tuple(dict.fromkeys(unresolved))
+
+
+def _block_link(match: re.Match[str], page_of: PageOf, unresolved: list[str]) -> str:
+    identifier = match["id"].lower()
+    page = page_of(identifier)
+    closing = match["closing"] or ""
+    wanted = "}}" if match["embed"] else ")" if match["shown"] else ""
+    if page is None or (wanted and closing != wanted):
+        unresolved.append(identifier)
+        return match[0]
+    shown = f"|{match['shown'].replace('|', ' ')}" if match["shown"] else ""
+    left = closing if not wanted else ""
+    return f"{'!' if match['embed'] else ''}[[{page}#^{identifier}{shown}]]{left}"
+
+
+def _list_items(text: str) -> tuple[str, ...]:
+    items = (
+        (match[1] or match[2]).strip().removeprefix("#").strip()
+        for match in _LIST_ITEM.finditer(text)
+    )
+    return tuple(dict.fromkeys(item for item in items if item))

@@ -12,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.exchange.export_folder import ExportFolder
-from amem_cli.exchange.export_markdown import export_markdown
-from amem_cli.exchange.export_records import PrivacyFilter, export_records, notes_to_export
+from amem_cli.exchange.export_notes import (
+    PrivacyFilter,
+    export_markdown,
+    export_records,
+    notes_to_export,
+)
 from amem_cli.exchange.import_notes import import_notes
 from amem_cli.exchange.source_records import json_lines
 from amem_cli.index.draft import VaultPorts

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from amem_cli.duplicates.compare import same_name, same_series, text_key
 from amem_cli.duplicates.merge_text import text_beyond
 from amem_cli.exchange.source import SourceNote, created_in_name, texts_in
-from amem_cli.exchange.source_logseq import converted_page
-from amem_cli.exchange.source_markdown import permalink, relations_in, zk_tags
+from amem_cli.exchange.source_markdown import converted_page, permalink, relations_in, zk_tags
 from amem_cli.index.full_text import indexable_text
 from amem_cli.language.safe_text import printable, redacted
 from amem_cli.language.words import sentences, words
