@@ -92,6 +92,7 @@ def same_series(one: str, other: str) -> bool:
     The time stamp of a Zettelkasten, before or after a title, is not such a number.
     """
     first, second = _plain_title(one), _plain_title(other)
+    # `Name 2` is a copy of `Name`, not the second of a series.
     if first == second or _without_copy(first) == second or first == _without_copy(second):
         return False
     numbers = [_numbers_and_days(title) for title in (first, second)]
@@ -253,6 +254,7 @@ def _near_in_meaning(rows: Sequence[int], vectors: Vectors) -> set[tuple[int, in
     pairs: set[tuple[int, int]] = set()
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         # Each pair once: a note is compared with itself and those after it.
+        # One block at a time: the whole matrix of a large vault would not fit into memory.
         block = vectors[start : start + _ROWS_AT_ONCE] @ vectors[start:].T
         for row, column in zip(*np.nonzero(block >= LEAST_COSINE), strict=True):
             if column > row:
@@ -264,6 +266,7 @@ def _sharing_words(wordings: Iterable[Wording]) -> set[tuple[int, int]]:
     """Pairs that have rare runs of words in common."""
     import numpy as np
 
+    # A flat array needs far less memory than a set of runs for each note.
     held, lengths = array("q"), []
     for each in wordings:
         held.extend(each.shingles)

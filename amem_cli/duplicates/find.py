@@ -174,6 +174,7 @@ class _Finder:
             digest = note_digest(self._ports, path)
             if digest is None:
                 continue
+            # Notes of one text may still differ by title, such as daily notes.
             for first, other in firsts:
                 if digest.same_as(other):
                     yield first, path
@@ -193,6 +194,7 @@ class _Finder:
             joined.setdefault(one, set()).add(other)
             joined.setdefault(other, set()).add(one)
         open_ones = {*same, *joined}
+        # Best first: each note joins the group of the best note that it resembles.
         order = sorted(open_ones, key=self._rank)
         for first in order:
             if first not in open_ones:
@@ -295,7 +297,7 @@ def note_digest(ports: VaultPorts, path: str, *, named: str = "") -> TextDigest 
     return digest if digest.key and not content.cut else None
 
 
-def known_text(
+def note_with_text(
     ports: VaultPorts,
     content: str,
     *,
@@ -388,7 +390,7 @@ def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
         note = parse_note(path, ports.vault.read(path).raw, ports.names)
     except AmemError:
         return []
-    same = known_text(ports, note.body, title=summary.title, besides=path)
+    same = note_with_text(ports, note.body, title=summary.title, besides=path)
     duplicates = [Duplicate(same, "exact", 1.0)] if same is not None else []
     index = ports.index
     vector = index.vectors.of_note(path)
@@ -414,6 +416,7 @@ def _text(ports: VaultPorts, summary: NoteSummary) -> str:
 
 
 def _sharing_words(ports: VaultPorts, text: str) -> list[str]:
+    # Rare phrases find the note; common words would find half the vault.
     phrases = candidate_phrases(text, _PHRASES)
     terms = [term for phrase in phrases for term in search_terms(phrase)]
     terms = list(dict.fromkeys(terms or search_terms(text[:2000])))

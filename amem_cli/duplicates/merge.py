@@ -136,10 +136,12 @@ class _Merge:
         redirection = Redirection(ports, kept.key, kept, other, root)
         before, text = draft.note, self._unite(draft, removed, redirection)
         united = [name for name in _UNITED if getattr(before, name) != getattr(draft.note, name)]
+        # The kept note may have got its id only now.
         redirection = replace(redirection, key=draft.note.id or kept.path)
         left = self._left_in_kept(draft, redirection)
         others: list[NoteDraft] = []
         ids = {draft.note.id or ""}
+        # A link that cannot be edited is reported, but does not stop the merge.
         for path in self._sources():
             try:
                 source = redirection.redirect(path, ids)
@@ -208,6 +210,7 @@ class _Merge:
         body, below = text_of_body(draft.raw), text_of_body(removed.raw)
         if body is None or below is None:
             raise SettingsError("the text of a note is not UTF-8", hint="Save it as UTF-8.")
+        # Relative links are rewritten, because the text moves to another folder.
         below = redirected(without_title(below, note_names(note)), redirection.moved_target)
         beyond = text_beyond(without_title(body, note_names(draft.note)), below)
         if not (beyond or differing):
@@ -262,9 +265,9 @@ def _aliases(kept: Note, other: Note) -> list[str]:
     """The aliases of the kept note with the names of the other."""
     known = {kept.title.casefold(), *(text.casefold() for text in kept.aliases)}
     known.add(file_title(kept.path).casefold())
-    found = list(kept.aliases)
+    aliases = list(kept.aliases)
     for text in (other.title, file_title(other.path), *other.aliases):
         if text.casefold() not in known:
             known.add(text.casefold())
-            found.append(text)
-    return found
+            aliases.append(text)
+    return aliases

@@ -162,6 +162,7 @@ class Redirection:
         links = list(draft.note.links)
         if record is None or record.by != "machine" or record.text not in links:
             return
+        # A person put other words or another target into it: it is no longer the machine's.
         if is_worded(record.text) or not self._leads(record.text, draft.path, self.other.path):
             return
         at = links.index(record.text)
@@ -185,6 +186,7 @@ class Redirection:
             if new != text and text in records:
                 made.append(replace(records[text], target=self.key, path=self.kept.path, text=new))
             links.append(new)
+        # Links to both notes become the same link.
         unique = list(dict.fromkeys(links))
         if unique != list(draft.note.links):
             event = replace(self.event("edit", "person"), links=tuple(made))

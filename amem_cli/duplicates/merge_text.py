@@ -122,6 +122,7 @@ def appended(kept: str, title: str, day: str, properties: str, beyond: str) -> s
     heading = f"## {' '.join(title.split())}" + (f" ({day})" if day else "")
     parts = [heading]
     if properties:
+        # The fence must be longer than any run of backticks in it.
         longest = max((len(run) for run in _TICKS.findall(properties)), default=2)
         fence = "`" * (longest + 1)
         parts.append(f"{fence}yaml\n{properties.strip()}\n{fence}")
@@ -202,12 +203,14 @@ def _with_entries(raw: bytes, sources: Sequence[str]) -> bytes:
         fences = find_fences(raw)
         assert fences is not None
     before = read_header(raw, fences)
+    # Lines added to an indented mapping would end it.
     if before.indent:
         raise HeaderRefused("the header is indented", line=2, hint="")
     added = "".join(sources).replace("\n", before.line_ending)
     end = fences.text_end
     gap = "" if raw[:end].endswith(b"\n") else before.line_ending
     after = raw[:end] + (gap + added).encode("utf-8") + raw[end:]
+    # Read back: what was there must mean the same, and the body must be untouched.
     fresh = find_fences(after)
     if fresh is None or after[fresh.body_start :] != raw[fences.body_start :]:
         raise HeaderRefused("the header would end elsewhere", line=1, hint="")

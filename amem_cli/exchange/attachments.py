@@ -64,6 +64,7 @@ class AttachmentCopier:
         sha = hashlib.sha256(content).hexdigest()
         for number in range(1, _MAX_NUMBER):
             candidate = self._free.other(path, number)
+            # In a dry run the file is not there yet; names are compared as macOS and Windows do.
             existing = self._new_shas.get(candidate.casefold()) or self._sha(candidate)
             if existing == sha:
                 return candidate
@@ -72,6 +73,7 @@ class AttachmentCopier:
             try:
                 if not self._dry_run:
                     self._create(candidate, content)
+            # Somebody else made it meanwhile.
             except FileExistsError:
                 continue
             except AmemError as error:
@@ -104,6 +106,7 @@ class AttachmentCopier:
         except FileExistsError:
             raise
         except OSError as error:
+            # A link below the vault could lead anywhere.
             if error.errno == errno.ELOOP:
                 raise through_link(path) from None
             raise SettingsError(f"cannot make the folder of {path}: {error.strerror}") from None

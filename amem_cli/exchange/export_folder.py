@@ -84,6 +84,7 @@ class ExportFolder:
                 if existing == sha:
                     self._written[path] = sha
                     return "unchanged"
+                # Only bytes that an export wrote may be replaced.
                 if existing is not None and existing not in self._own(path):
                     return "kept"
                 self._announce(path, sha)

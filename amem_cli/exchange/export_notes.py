@@ -213,6 +213,7 @@ class _Export:
         note = parse_note(path, content.raw, self._ports.names)
         raw = self._header_cut(note, content.raw)
         body = body_bytes(raw)
+        # The header goes out as it is, so what it names must be reported too.
         for line in raw[: len(raw) - len(body)].decode("utf-8", "replace").splitlines():
             self._privacy.scan(line.strip(), path)
         try:
@@ -269,6 +270,7 @@ class _Export:
         if found is not None and found not in self._titles:
             # The note is not exported, so only the words remain.
             name = link.target.rpartition("/")[2]
+            # Other words for the note do not give its name away.
             if name.casefold() in (link.display or name).casefold():
                 self._privacy.remember(source, found)
             return link.display or name
@@ -309,39 +311,30 @@ class _Export:
     def _related(self, summary: NoteSummary, note: Note, text: str) -> str:
         """A list of the property links that the text does not have."""
         path = summary.path
+        # The links of an unreadable header are unknown.
         if note.refused is not None:
             return ""
         linked = {resolve(link.target, path, self._names) for link in find_links(text)}
         lines: dict[str, str] = {}
         for each in note.links:
             link = parse_link(each)
-            found = resolve(link.target, path, self._names) if link else None
-            if (
-                link is None
-                or found in (None, path)
-                or found in linked
-                or found not in self._titles
-            ):
+            to = resolve(link.target, path, self._names) if link else None
+            if link is None or to is None or to in (*linked, path) or to not in self._titles:
                 continue
-            assert found is not None
-            beside = relpath(found, dirname(path) or ".")
-            shown = link.display or self._titles[found]
-            record = self._record(summary, found)
-            lines.setdefault(found, f"- {markdown_link(shown, beside)}{_why(record)}")
+            beside = relpath(to, dirname(path) or ".")
+            shown = link.display or self._titles[to]
+            lines.setdefault(to, f"- {markdown_link(shown, beside)}{_why(self._record(path, to))}")
         if not lines:
             return ""
         end = "\r\n" if "\r\n" in text else "\n"
         gap = "" if text.endswith(end * 2) or not text else end if text.endswith(end) else end * 2
         return gap + end.join([RELATED, "", *lines.values(), ""])
 
-    def _record(self, source: NoteSummary, target: str) -> LinkRecord | None:
+    def _record(self, source: str, target: str) -> LinkRecord | None:
         summary = self._ports.index.notes.summary(target)
-        keys = (summary.id, target) if summary else (target,)
-        for key in keys:
-            record = self._records.get((source.path, key or ""))
-            if record is not None:
-                return record
-        return None
+        # The journal names a note by its id, or by its path if it had none.
+        by_id = self._records.get((source, summary.id or "")) if summary else None
+        return by_id or self._records.get((source, target))
 
     def _report_problem(self, path: str, message: str) -> None:
         self.report.problems.append(Problem(path, 0, message))

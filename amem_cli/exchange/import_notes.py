@@ -93,6 +93,7 @@ class _Drafter:
             draft.retargeted += target is not None
             return target
 
+        # The header stays byte for byte; only the body is rewritten.
         changed = retarget_links(text, retarget).encode("utf-8")
         return note.raw if changed == body else note.raw[: len(note.raw) - len(body)] + changed
 
@@ -214,6 +215,7 @@ class _Drafter:
                 message, line = str(error), 1
         else:
             message, line = given.refused.message, given.refused.line
+        # A record has no file of its own, so its odd header becomes text.
         if not note.path:
             return compose_note(properties, raw.decode("utf-8", "replace"), self._ports.names)
         draft.fields = {}
@@ -254,6 +256,7 @@ def _merged(first: Sequence[str], second: Iterable[str]) -> list[str]:
     return [text for text in dict.fromkeys((*first, *second)) if text]
 
 
+# Each batch is one change of the journal: a stopped import leaves only whole notes.
 BATCH = 32
 BATCH_BYTES = 8 * 1024 * 1024
 
@@ -408,6 +411,7 @@ class _ImportRun:
         try:
             self._apply(batch)
         except (FileExistsError, AmemError) as error:
+            # Written one by one, only the note that failed is refused.
             if len(batch) == 1 or isinstance(error, SettingsError):
                 self._fail(batch, error)
                 return
@@ -429,6 +433,7 @@ class _ImportRun:
             writes = [NoteWrite(note.path, None, draft.content) for note, draft in batch]
             events = [self._event(note, draft) for note, draft in batch]
             self._ports.changes.apply(writes, events)
+            # The index must know these notes before the next batch links to them.
             refresh(self._ports, [note.path for note, _ in batch])
         for note, draft in batch:
             note.id = str(draft.fields.get("id", ""))

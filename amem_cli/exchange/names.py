@@ -22,11 +22,13 @@ from amem_cli.notes.names import (
     with_suffix,
 )
 
+# File systems allow 255 bytes; the rest is for temporary files and numbers.
 MAX_COMPONENT_BYTES = 240
 MAX_PATH_BYTES = 800
 
 _ENDING = ".md"
 _DRIVE = re.compile(r"[A-Za-z]?:")
+# Control characters, backslashes and lone surrogates: Windows, git or UTF-8 refuse them.
 _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 
 
@@ -65,6 +67,7 @@ class FreePaths:
         wanted = self._prefix + (self._safe_path(path) if path else file_name(title))
         folder, _, name = wanted.rpartition("/")
         start = self._numbers.get(folded(wanted), 1)
+        # Starting at the last number keeps thousands of equal titles from being quadratic.
         for number in range(start, 1_000_000):
             candidate = name if number == 1 else with_suffix(name, number)
             full = f"{folder}/{candidate}" if folder else candidate
@@ -159,6 +162,7 @@ class SourceNames:
     def note(self, link: WikiLink, source: str) -> str | None:
         """The source's path of the note that a link means."""
         if link.style == "markdown" and self._relative_first:
+            # Obsidian resolves from the top first; the others resolve from the note's folder.
             beside = resolve(_beside(link.target), source, self._table)
             if beside is not None:
                 return beside
@@ -183,6 +187,7 @@ class SourceNames:
             same = self._other_at.get(_link_key(path.lstrip("/")))
             if same is not None:
                 return same
+        # Wikilinks may shorten a path to its end; the shortest fitting path wins.
         ending = "/" + _link_key(normpath(target).lstrip("./"))
         if ending not in self._ending_in:
             fits = (each for each in candidates if f"/{_link_key(each)}".endswith(ending))

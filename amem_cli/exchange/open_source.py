@@ -71,6 +71,7 @@ def _open_folder(path: Path, kind: str | None, vault: Path) -> ImportSource:
         return _chroma(path / CHROMA_FILE)
     if kind is not None and kind not in _FOLDERS:
         raise UsageError(f"{path} is a folder", hint=f"--from {kind} reads a file.")
+    # Importing the vault into itself would double every note.
     if root == vault or root.is_relative_to(vault):
         raise UsageError(
             f"{path} is in the vault already", hint="Notes anywhere in the vault are memories."
@@ -89,6 +90,7 @@ def _kind_of(folder: SourceFolder) -> str:
         return "zk"
     if (root / ".obsidian").is_dir():
         return "obsidian"
+    # Any program may write one permalink; basic-memory writes one into every note.
     first = [folder.read(path, 2 * 1024 * 1024) for path in folder.note_paths[:_SAMPLE]]
     linked = sum(bool(permalink(raw or b"")) for raw in first)
     return "basic-memory" if first and linked * 2 > len(first) else "markdown"
@@ -106,6 +108,7 @@ def _open_file(path: Path, kind: str | None) -> ImportSource:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
     if beginning == _SQLITE:
         return _open_database(path, kind)
+    # A-MEM's own store is a pickle; its first byte is the protocol mark.
     if beginning[:1] == b"\x80" or path.suffix.lower() in (".pkl", ".pickle"):
         raise SettingsError(
             f"{path} is a pickle, which can run code and is not read",

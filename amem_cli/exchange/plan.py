@@ -260,6 +260,7 @@ class ImportPlanner:
             planned.id = new_id(moment, self._is_taken)
         self._ids.add(planned.id)
         free = self._free_at_top if note.exact else self._free
+        # Two notes may want one path; the first in the source's order gets it.
         planned.path = free.take(note.path, planned.title)
         if planned.digest is not None:
             self._known_texts.add(planned.digest, planned.path)
@@ -349,6 +350,7 @@ def _unfit(note: SourceNote) -> str:
     """Why a note cannot be imported at all, or empty."""
     if len(note.raw) > MAX_NOTE_BYTES:
         return "is larger than a note can be (2 MiB)"
+    # A sync program made it; as a note it would be a duplicate.
     if conflict_copy(note.path.rpartition("/")[2]):
         return "is a conflict copy; merge it into its note first"
     if note.path and not note.exact and b"\0" in note.raw[:1024]:

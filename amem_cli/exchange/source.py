@@ -182,6 +182,7 @@ _DAY_IN_NAME = re.compile(
     r"(?<![0-9])((?:1[89]|20|21)[0-9]{2})([-_.])([01][0-9])\2([0-3][0-9])(?![0-9])"
 )
 _STAMP_IN_NAME = re.compile(r"(?<![0-9])((?:19|20)[0-9]{6}(?:[0-9]{4}(?:[0-9]{2})?)?)(?![0-9])")
+# Earlier dates are placeholders, such as 0001-01-01.
 _OLDEST = datetime(1800, 1, 1)
 
 

@@ -23,6 +23,7 @@ from amem_cli.exchange.source_records import (
 
 MAX_DATABASE_BYTES = 8 * 1024 * 1024 * 1024
 MAX_VALUE = 2 * 1024 * 1024
+# Limits of a hostile file: a note has a handful of fields, and at most 2 MiB.
 MAX_FIELDS = 1000
 
 _CHROMA_TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
@@ -134,6 +135,7 @@ def _copy_of(path: Path) -> Iterator[apsw.Connection]:
             if path.stat().st_size > MAX_DATABASE_BYTES:
                 raise SettingsError(f"{path} is larger than 8 GiB")
             shutil.copyfile(path, copy)
+            # A running program keeps its last writes in the log.
             log = path.with_name(path.name + "-wal")
             if log.is_file() and not log.is_symlink():
                 shutil.copyfile(log, copy.with_name(copy.name + "-wal"))

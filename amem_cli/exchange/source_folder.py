@@ -22,6 +22,7 @@ from amem_cli.vault.folder import odd_name, shown_path
 # A note of 2 MiB with the header that it may get.
 MAX_NOTE_BYTES = 2 * 1024 * 1024 - 64 * 1024
 MAX_OTHER_BYTES = 50 * 1024 * 1024
+# A loop of mounts has no end.
 MAX_DEPTH = 64
 MAX_FILES = 500_000
 NOTE_ENDINGS = (".md", ".markdown")
@@ -131,6 +132,7 @@ class SourceFolder:
             return []
 
     def _read(self, path: str, limit: int) -> tuple[os.stat_result, bytes]:
+        # A path may become a link or a pipe between the scan and the reading.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         handle = os.open(self.root / path, flags | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "rb") as stream:
