@@ -25,7 +25,13 @@ import numpy as np
 from dedupe_pairs import EDITS, Pair, Text, made_pairs, read_notes
 from remembered_vectors import RememberingEncoder
 
-from amem_cli.duplicates.compare import is_worth_comparing, likeness, wording
+from amem_cli.duplicates.compare import (
+    LEAST_COSINE,
+    LEAST_SHARED,
+    Wording,
+    likeness,
+    wording,
+)
 from amem_cli.duplicates.find import THRESHOLD, duplicates_of, find_duplicates
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.markdown.links import plain_text
@@ -81,6 +87,13 @@ def scored(pair: Pair, encoder: Encoder) -> Scored:
     compared = is_worth_comparing(one, other, cosine)
     both = likeness(one, other, cosine) if compared else 0.0
     return Scored(pair, cosine, shared, both)
+
+
+def is_worth_comparing(one: Wording, other: Wording, cosine: float) -> bool:
+    """Whether `near_pairs` would look at a pair whose runs of words no third note has."""
+    shared = len(one.shingles & other.shingles)
+    least = min(len(one.shingles), len(other.shingles), LEAST_SHARED)
+    return cosine >= LEAST_COSINE or shared >= least
 
 
 def show_table(found: Sequence[Scored]) -> None:

@@ -107,7 +107,6 @@ def _imported(
     unless_known: bool,
     dry_run: bool,
 ) -> ImportReport:
-    from amem_cli.exchange.attachments import VaultAttachments
     from amem_cli.exchange.import_notes import import_notes as bring_in
     from amem_cli.exchange.open_source import open_source
 
@@ -116,7 +115,7 @@ def _imported(
         return bring_in(
             workspace.ports,
             source,
-            VaultAttachments(workspace.root),
+            workspace.root,
             folder=into,
             usual_folder=workspace.settings.notes_dir,
             unless_known=unless_known,
@@ -197,19 +196,20 @@ def export_notes(
 def _export_lines(
     session: Session, workspace: Workspace, output: Path | None, filters: Filters, *, private: bool
 ) -> None:
+    import json
+
     from amem_cli.cli.session import write_export
-    from amem_cli.exchange.export_jsonl import chosen, export_lines, export_records
-    from amem_cli.exchange.export_markdown import StayingNotes
+    from amem_cli.exchange.export_notes import PrivacyFilter, export_records, notes_to_export
 
     if output is not None and _is_note_of(workspace, output):
         raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
-    notes, left = chosen(workspace.ports, filters, private=private)
+    notes, left = notes_to_export(workspace.ports, filters, private=private)
     _tell_private(session, left)
-    staying = StayingNotes(workspace.ports, notes)
+    privacy = PrivacyFilter(workspace.ports, notes)
     problems: list[Problem] = []
-    records = export_records(workspace.ports, notes, staying, problems)
+    records = export_records(workspace.ports, notes, privacy, problems)
     if output is not None:
-        write_export(output, (f"{line}\n" for line in export_lines(records)))
+        write_export(output, (f"{json.dumps(each, ensure_ascii=False)}\n" for each in records))
         session.output.notice(f"wrote {output}")
         if session.output.as_json:
             document = {"output": str(output), "notes": len(notes)}
@@ -220,19 +220,18 @@ def _export_lines(
         for record in records:
             session.output.json_line(record)
     session.output.problems(problems)
-    _tell_named(session, staying.named, staying.cut_links)
+    _tell_named(session, privacy.named, privacy.cut_links)
 
 
 def _export_markdown(
     session: Session, workspace: Workspace, output: Path | None, filters: Filters, *, private: bool
 ) -> None:
     from amem_cli.exchange.export_folder import ExportFolder
-    from amem_cli.exchange.export_jsonl import chosen
-    from amem_cli.exchange.export_markdown import export_markdown
+    from amem_cli.exchange.export_notes import export_markdown, notes_to_export
 
     if output is None:
         raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
-    notes, left = chosen(workspace.ports, filters, private=private)
+    notes, left = notes_to_export(workspace.ports, filters, private=private)
     _tell_private(session, left)
     folder = ExportFolder(output, vault=workspace.root)
     with session.output.progress("exporting") as progress:

@@ -1,6 +1,6 @@
-"""Tells whether two notes hold the same text, to the letter or nearly.
+"""Compares notes: whether two hold the same text, and how alike they are.
 
-Finds pairs of notes that may say the same, without comparing every note with every other.
+Near pairs of a whole vault are found without comparing every note with every other.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors
     from amem_cli.notes.note import Note
 
-# Fewer words than these say too little for two notes with different names to be one.
+# Notes with fewer words are duplicates only if their names match.
 LEAST_WORDS = 8
 _SHINGLE = 4
-# A note that is shorter still is quoted in the other rather than a copy of it.
-_LEAST_EVENNESS = 1 / 3
+# A shorter note is a quotation in the longer one, not a copy of it.
+_LEAST_LENGTH_RATIO = 1 / 3
 _BLANK_LINES = re.compile(r"\n{2,}")
 _STAMP = re.compile(r"(?<!\d)(?:19|20)\d{10}(?:\d\d)?(?!\d)")
 _COPY = re.compile(
@@ -54,16 +54,11 @@ def note_names(note: Note | NoteSummary) -> tuple[str, ...]:
     return (note.title, file_title(note.path), *note.aliases)
 
 
-def day_of(created: str) -> str:
-    """The date of a `created` value, or empty."""
-    return created[:10] if re.match(r"\d{4}-\d\d-\d\d", created) else ""
-
-
 def text_key(body: str, names: Iterable[str]) -> str:
-    """A hash that is the same for texts of which a reader sees no difference; empty for no text.
+    """A hash that is equal for texts in which a reader sees no difference; empty for no text.
 
-    Not counted are line endings, blanks at the ends of lines, how many blank lines there are, the
-    form of accents (NFC), and a heading of level 1 at the top that repeats the note's name. Case,
+    Ignores line endings, blanks at the ends of lines, the number of blank lines, the form of
+    accents (NFC), and a heading of level 1 at the top that repeats the note's name. Case,
     punctuation and markup count.
     """
     text = unicodedata.normalize("NFC", body.removeprefix("\ufeff"))
@@ -74,53 +69,54 @@ def text_key(body: str, names: Iterable[str]) -> str:
 
 
 def text_words(text: str) -> list[str]:
-    """The folded words of a text; of Chinese, Japanese and Korean each pair of characters."""
-    found: list[str] = []
+    """The folded words of a text; for Chinese, Japanese and Korean each pair of characters."""
+    words: list[str] = []
     for token in TOKEN.findall(fold(text)):
-        if is_unspaced(token):
-            found += cjk_bigrams(token)
-        else:
-            found.append(plain_word(token))
-    return found
+        words += cjk_bigrams(token) if is_unspaced(token) else [plain_word(token)]
+    return words
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two titles are one but for the mark of a copy: `Name`, `Name 2`, `Name (1)`."""
+    """Whether two titles differ at most by the suffix of a copy: `Name`, `Name 2`, `Name (1)`."""
     return _without_copy(one) == _without_copy(other)
 
 
 def is_copy_name(title: str) -> bool:
-    """Whether a title ends as those of copies do; `Chapter 2` does so too."""
+    """Whether a title ends like a copy's; `Chapter 2` does too."""
     return _COPY.search(_plain_title(title)) is not None
 
 
 def same_series(one: str, other: str) -> bool:
-    """Whether two titles differ in numbers or dates, as daily notes, minutes and invoices do.
+    """Whether two titles differ in numbers or dates, like daily notes, minutes and invoices.
 
-    A time stamp before or after a title, as a Zettelkasten has, is not one of these numbers.
+    The time stamp of a Zettelkasten, before or after a title, is not such a number.
     """
     first, second = _plain_title(one), _plain_title(other)
+    # `Name 2` is a copy of `Name`, not the second of a series.
     if first == second or _without_copy(first) == second or first == _without_copy(second):
         return False
-    numbers = [_marks(title) for title in (first, second)]
+    numbers = [_numbers_and_days(title) for title in (first, second)]
     return bool(numbers[0] and numbers[1]) and numbers[0] != numbers[1]
 
 
-def tells_the_same(one: str, other: str, *, few: bool) -> bool:
-    """Whether notes of one text are duplicates by their titles.
+def same_note_titles(one: str, other: str, *, few: bool) -> bool:
+    """Whether the titles allow two notes with the same text to be duplicates.
 
-    Daily notes from one template have one text as well, and a few words say little.
+    Daily notes made from one template have the same text too, and a few words say little.
+
+    Args:
+        few: the text has fewer than `LEAST_WORDS` words.
     """
     return not same_series(one, other) and (not few or same_name(one, other))
 
 
 def is_template(path: str) -> bool:
-    """Whether a note is one to make others from: its folder or its name says so."""
+    """Whether a note is a template, by its folder or its name."""
     return _TEMPLATE.search(path.casefold().replace("_", " ")) is not None
 
 
-def _marks(title: str) -> list[str]:
-    return [mark.lstrip("0") for mark in _NUMBER.findall(title)] + _MONTH_OR_DAY.findall(title)
+def _numbers_and_days(title: str) -> list[str]:
+    return [text.lstrip("0") for text in _NUMBER.findall(title)] + _MONTH_OR_DAY.findall(title)
 
 
 @lru_cache(maxsize=4096)
@@ -139,7 +135,6 @@ class Wording:
 
     Attributes:
         count: of all words.
-        words: each word once.
         shingles: hashes of runs of four words.
         numbers: the words with digits.
     """
@@ -152,29 +147,27 @@ class Wording:
 
 
 def wording(title: str, text: str) -> Wording:
-    """Read the words of a note."""
-    found = text_words(text)
-    size = min(_SHINGLE, max(len(found), 1))
-    runs = {hash(tuple(found[at : at + size])) for at in range(len(found) - size + 1)}
-    words = frozenset(found)
+    """The words of a note."""
+    listed = text_words(text)
+    size = min(_SHINGLE, max(len(listed), 1))
+    runs = {hash(tuple(listed[at : at + size])) for at in range(len(listed) - size + 1)}
+    words = frozenset(listed)
     numbers = frozenset(word for word in words if _DIGIT.search(word))
-    return Wording(title, len(found), words, frozenset(runs), numbers)
+    return Wording(title, len(listed), words, frozenset(runs), numbers)
 
 
 def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
     """How surely two notes hold the same text, 0 to 1.
 
-    The mean of two shares: of the words of the shorter one, how many the other has; and how near
-    the meanings are. The more the notes differ in length, the more it is runs of words that count,
-    for a long text has most words of any short one.
+    The mean of two shares: the words of the shorter note that the other has, and the similarity of
+    meaning. The more the lengths differ, the more runs of words count instead of single words, for
+    a long text has most words of any short one.
 
-    Where both have numbers of their own, or the titles are those of a series, the notes are told
-    apart by these, and the result is 0; and so it is for a few words under different names, and for
-    a note that is quoted in one three times as long.
+    The result is 0 if each note has numbers of its own, the titles are those of a series, there are
+    few words and different names, or one note is three times as long as the other.
 
     Args:
-        cosine: of the notes' vectors; None where one has none, then the runs of words that both
-            have count instead.
+        cosine: of the notes' vectors; None if one has none: then their common runs of words count.
     """
     shortest = min(one.count, other.count)
     named_alike = same_name(one.title, other.title)
@@ -182,11 +175,11 @@ def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
         return 0.0
     if same_series(one.title, other.title) or differ_in_numbers(one, other):
         return 0.0
-    evenness = shortest / max(one.count, other.count)
-    if evenness < _LEAST_EVENNESS:
+    length_ratio = shortest / max(one.count, other.count)
+    if length_ratio < _LEAST_LENGTH_RATIO:
         return 0.0
     runs = _share(one.shingles, other.shingles)
-    words = evenness * _share(one.words, other.words) + (1 - evenness) * runs
+    words = length_ratio * _share(one.words, other.words) + (1 - length_ratio) * runs
     if cosine is None:
         common = len(one.shingles & other.shingles)
         cosine = 2 * common / (len(one.shingles) + len(other.shingles))
@@ -194,7 +187,7 @@ def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
 
 
 def differ_in_numbers(one: Wording, other: Wording) -> bool:
-    """Whether each note has numbers that the other has not, and they share few."""
+    """Whether each note has numbers that the other lacks, and they share few."""
     mine, theirs = one.numbers - other.numbers, other.numbers - one.numbers
     shared = len(one.numbers & other.numbers)
     return bool(mine and theirs) and min(len(mine), len(theirs)) * 4 > shared
@@ -205,11 +198,11 @@ def _share(one: Collection[object], other: Collection[object]) -> float:
     return sum(each in more for each in fewer) / max(len(fewer), 1)
 
 
-# A run of words that more notes have is a template's, or a turn of phrase.
+# A run of words in more notes is a template or a common phrase.
 _MOST_SHARING = 8
-# Either makes a pair worth comparing: so many runs of words in common, or so large a cosine.
-_LEAST_SHARED = 3
-_LEAST_COSINE = 0.7
+# A pair is compared if it has as many runs of words in common, or as large a cosine.
+LEAST_SHARED = 3
+LEAST_COSINE = 0.7
 _ROWS_AT_ONCE = 512
 _REMEMBERED = 16_384
 
@@ -223,8 +216,8 @@ def near_pairs(
     """Pairs of paths with their likeness, from `threshold` up.
 
     Args:
-        wording_of: asked once for each note, and again for those that are compared, so that the
-            words of a whole vault are never held at a time.
+        wording_of: called once for each note and again for those that are compared, to keep the
+            words of a whole vault out of memory.
     """
     rows, vectors = _vectors(index, paths)
     pairs = _sharing_words(wording_of(path) for path in paths)
@@ -240,26 +233,19 @@ def near_pairs(
             yield (paths[one], paths[other]), score
 
 
-def is_worth_comparing(one: Wording, other: Wording, cosine: float) -> bool:
-    """Whether `near_pairs` would look at a pair whose runs of words no third note has."""
-    shared = len(one.shingles & other.shingles)
-    least = min(len(one.shingles), len(other.shingles), _LEAST_SHARED)
-    return cosine >= _LEAST_COSINE or shared >= least
-
-
 def _vectors(index: MemoryIndex, paths: Sequence[str]) -> tuple[list[int], Vectors]:
     """Positions of the notes that have a vector, and the vectors, one a row."""
     import numpy as np
 
-    rows, found = [], []
+    rows, vectors = [], []
     if index.vectors.encoder() is not None:
         for at, path in enumerate(paths):
             vector = index.vectors.of_note(path)
             if vector is not None:
                 rows.append(at)
-                found.append(vector)
+                vectors.append(vector)
     empty: Vectors = np.zeros((0, 1), dtype=np.float32)
-    return rows, np.stack(found) if found else empty
+    return rows, np.stack(vectors) if vectors else empty
 
 
 def _near_in_meaning(rows: Sequence[int], vectors: Vectors) -> set[tuple[int, int]]:
@@ -268,8 +254,9 @@ def _near_in_meaning(rows: Sequence[int], vectors: Vectors) -> set[tuple[int, in
     pairs: set[tuple[int, int]] = set()
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         # Each pair once: a note is compared with itself and those after it.
+        # One block at a time: the whole matrix of a large vault would not fit into memory.
         block = vectors[start : start + _ROWS_AT_ONCE] @ vectors[start:].T
-        for row, column in zip(*np.nonzero(block >= _LEAST_COSINE), strict=True):
+        for row, column in zip(*np.nonzero(block >= LEAST_COSINE), strict=True):
             if column > row:
                 pairs.add((rows[start + int(row)], rows[start + int(column)]))
     return pairs
@@ -279,6 +266,7 @@ def _sharing_words(wordings: Iterable[Wording]) -> set[tuple[int, int]]:
     """Pairs that have rare runs of words in common."""
     import numpy as np
 
+    # A flat array needs far less memory than a set of runs for each note.
     held, lengths = array("q"), []
     for each in wordings:
         held.extend(each.shingles)
@@ -298,7 +286,7 @@ def _sharing_words(wordings: Iterable[Wording]) -> set[tuple[int, int]]:
             for other in group[at + 1 :]:
                 pair = (one, other) if one < other else (other, one)
                 counts[pair] = counts.get(pair, 0) + 1
-    few = [min(lengths[one], lengths[other], _LEAST_SHARED) for one, other in counts]
+    few = [min(lengths[one], lengths[other], LEAST_SHARED) for one, other in counts]
     return {
         pair for (pair, count), least in zip(counts.items(), few, strict=True) if count >= least
     }

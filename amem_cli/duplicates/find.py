@@ -1,6 +1,6 @@
-"""Finds notes that hold the same text, to the letter or nearly, and says which one to keep.
+"""Finds notes that hold the same text, exactly or nearly, and says which one to keep.
 
-Tells whether the vault holds a text already, without looking at every note.
+Also finds the note that already holds a given text, without reading every note.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from amem_cli.duplicates.compare import (
     likeness,
     near_pairs,
     note_names,
-    tells_the_same,
+    same_note_titles,
     text_key,
     text_words,
     wording,
@@ -46,8 +46,8 @@ class Duplicate:
     """A note that says what another one says.
 
     Attributes:
-        similarity: 1 for an exact duplicate, else as `likeness` gives it.
-        beyond: what it has that the kept note lacks; empty where that has all of it.
+        similarity: 1 for an exact duplicate, otherwise its `likeness`.
+        beyond: what the kept note lacks, or empty.
     """
 
     note: NoteSummary
@@ -65,13 +65,13 @@ class Group:
 
     @property
     def kind(self) -> Kind:
-        """`exact` where all are."""
+        """`exact` if all are."""
         return "exact" if all(each.kind == "exact" for each in self.others) else "near"
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictFile:
-    """A file that a synchronising program made of a conflict; it is no note.
+    """A conflict copy of a sync program; it is not a note.
 
     Attributes:
         original: path of the note it is a copy of, or empty.
@@ -85,11 +85,11 @@ class ConflictFile:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """What was found.
+    """The duplicates of a vault.
 
     Attributes:
-        compared: how many notes were looked at.
-        by_meaning: False where notes had no vectors, so that only words could be compared.
+        compared: how many notes.
+        by_meaning: False if notes had no vectors, so only words were compared.
     """
 
     groups: tuple[Group, ...]
@@ -105,10 +105,10 @@ def find_duplicates(
     exact_only: bool = False,
     among: Collection[str] = (),
 ) -> Duplicates:
-    """Look for notes that hold the same text.
+    """Find notes that hold the same text.
 
     Args:
-        threshold: of `likeness`, from which notes are near duplicates.
+        threshold: the least `likeness` of near duplicates.
         among: only groups with one of the notes at these paths.
     """
     finder = _Finder(ports)
@@ -121,16 +121,14 @@ def find_duplicates(
         near = dict(near_pairs(ports.index, single, finder.wording, threshold))
     groups = list(finder.groups(exact, near))
     if among:
-        wanted = set(among)
-        groups = [group for group in groups if wanted & {*_paths(group)}]
+        groups = [
+            group
+            for group in groups
+            if group.kept.path in among or any(each.note.path in among for each in group.others)
+        ]
     groups.sort(key=lambda group: (group.kind, -group.others[0].similarity, group.kept.path))
     conflicts = tuple(_conflicts(ports)) if not among else ()
     return Duplicates(tuple(groups), conflicts, ports.index.notes.count(), by_meaning)
-
-
-def _paths(group: Group) -> Iterator[str]:
-    yield group.kept.path
-    yield from (each.note.path for each in group.others)
 
 
 class _Finder:
@@ -140,7 +138,7 @@ class _Finder:
         self._ports = ports
         self.notes = {summary.path: summary for summary in ports.index.notes.summaries()}
         self._texts: dict[str, str] = {}
-        # What was made from a template and not filled in is no copy of another such note.
+        # Notes made from a template and not filled in are not copies of each other.
         templates = [path for path in self.notes if is_template(path)]
         empty = {_bare(self.text(path)) for path in templates}
         unfilled = [path for path in self.notes if empty and _bare(self.text(path)) in empty]
@@ -150,16 +148,15 @@ class _Finder:
     def text(self, path: str) -> str:
         """The words of a note below a heading that only repeats its name."""
         if path not in self._texts:
-            whole = "\n\n".join(self._ports.index.text.passages(path))
-            self._texts[path] = without_title(whole, note_names(self.notes[path]))
+            self._texts[path] = _text(self._ports, self.notes[path])
         return self._texts[path]
 
     def wording(self, path: str) -> Wording:
-        """What of a note is compared."""
+        """The words of a note to compare."""
         return wording(self.notes[path].title, self.text(path))
 
     def exact_pairs(self) -> list[tuple[str, str]]:
-        """Pairs of the first note and each other one that has the same text."""
+        """Pairs of the first note with a text and each other one that has it."""
         alike: dict[str, list[str]] = {}
         for path in self.notes:
             bare = _bare(self.text(path))
@@ -172,31 +169,23 @@ class _Finder:
         return pairs
 
     def _really_same(self, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-        few = len(text_words(self.text(paths[0]))) < LEAST_WORDS
-        firsts: dict[str, list[str]] = {}
+        firsts: list[tuple[str, TextDigest]] = []
         for path in paths:
-            key = self._key(path)
-            if not key:
+            digest = note_digest(self._ports, path)
+            if digest is None:
                 continue
-            for first in firsts.setdefault(key, []):
-                if tells_the_same(self.notes[first].title, self.notes[path].title, few=few):
+            # Notes of one text may still differ by title, such as daily notes.
+            for first, other in firsts:
+                if digest.same_as(other):
                     yield first, path
                     break
             else:
-                firsts[key].append(path)
-
-    def _key(self, path: str) -> str:
-        try:
-            content = self._ports.vault.read(path)
-        except AmemError:
-            return ""
-        note = parse_note(path, content.raw, self._ports.names)
-        return "" if content.cut else text_key(note.body, note_names(note))
+                firsts.append((path, digest))
 
     def groups(
         self, exact: Sequence[tuple[str, str]], near: dict[tuple[str, str], float]
     ) -> Iterator[Group]:
-        """Notes around the one that is kept, each note once."""
+        """Each note once, in a group around the one that is kept."""
         same: dict[str, list[str]] = {}
         for first, copy in exact:
             same.setdefault(first, [first]).append(copy)
@@ -205,6 +194,7 @@ class _Finder:
             joined.setdefault(one, set()).add(other)
             joined.setdefault(other, set()).add(one)
         open_ones = {*same, *joined}
+        # Best first: each note joins the group of the best note that it resembles.
         order = sorted(open_ones, key=self._rank)
         for first in order:
             if first not in open_ones:
@@ -214,18 +204,18 @@ class _Finder:
             open_ones.difference_update(near_ones)
             twins = sorted(same.get(first, [first]), key=self._rank)
             kept = twins[0]
-            found = [Duplicate(self.notes[path], "exact", 1.0) for path in twins[1:]]
+            others = [Duplicate(self.notes[path], "exact", 1.0) for path in twins[1:]]
             for path in near_ones:
                 score = near.get((first, path)) or near.get((path, first)) or 0.0
                 for copy in same.get(path, [path]):
                     beyond = text_beyond(self.text(kept), self.text(copy))
-                    found.append(Duplicate(self.notes[copy], "near", score, beyond))
-            if found:
-                found.sort(key=lambda each: (-each.similarity, each.note.path))
-                yield Group(self.notes[kept], tuple(found))
+                    others.append(Duplicate(self.notes[copy], "near", score, beyond))
+            if others:
+                others.sort(key=lambda each: (-each.similarity, each.note.path))
+                yield Group(self.notes[kept], tuple(others))
 
     def _rank(self, path: str) -> tuple[object, ...]:
-        """What is kept first: private, not named as a copy, most linked, oldest."""
+        """Keep first: private notes, those not named like a copy, the most linked, the oldest."""
         note = self.notes[path]
         linked = len({source for source, _ in self._ports.index.links.incoming(path)} - {path})
         is_copy = is_copy_name(file_title(path))
@@ -248,79 +238,31 @@ def _conflicts(ports: VaultPorts) -> Iterator[ConflictFile]:
         if not ports.vault.exists(original):
             yield ConflictFile(problem.path)
             continue
-        keys = [_key_of_file(ports, path, original) for path in (problem.path, original)]
-        yield ConflictFile(problem.path, original, bool(keys[0]) and keys[0] == keys[1])
-
-
-def _key_of_file(ports: VaultPorts, path: str, named: str) -> str:
-    try:
-        raw = ports.vault.read(path).raw
-    except AmemError:
-        return ""
-    note = parse_note(named, raw, ports.names)
-    return text_key(note.body, note_names(note))
+        copy = note_digest(ports, problem.path, named=original)
+        note = note_digest(ports, original)
+        same_text = copy is not None and note is not None and copy.key == note.key
+        yield ConflictFile(problem.path, original, same_text)
 
 
 _PHRASES = 12
-_LOOKED_AT = 20
-# Letters that tell whether it is worth reading two notes to compare them.
+_CANDIDATES = 20
+# Enough letters to see whether two notes are worth reading to compare them.
 _BEGINNING = 200
-# Enough to see whether a text has but a few words.
+# Enough to see whether a text has few words.
 _FIRST_LETTERS = 4000
 _FIRST_PASSAGES = 8
-# Of notes that one template made and nobody filled in no more are compared with each text.
+# Of unfilled notes from one template no more are compared with each text.
 _MOST_ALIKE = 50
 
 
-def known_text(
-    ports: VaultPorts,
-    content: str,
-    *,
-    title: str = "",
-    besides: str = "",
-    hidden: Container[str] = (),
-) -> NoteSummary | None:
-    """The oldest note that holds this very text, as far as a reader sees.
-
-    Looks at the notes that share the text's words, so that it costs the same in a large vault.
-
-    Args:
-        content: the text; a header in front of it does not count.
-        title: of the note that it would be; made from the text where missing.
-        besides: path of a note that is left out.
-        hidden: paths of notes that must not be told of.
-    """
-    given = parse_note("note.md", content.encode("utf-8", "replace"), ports.names)
-    title = title or (given.title if given.title != "note" else title_of(given.body))
-    key = text_key(given.body, (title, *given.aliases))
-    if not key:
-        return None
-    few = _has_few_words(given.body, (title,))
-    found: list[NoteSummary] = []
-    for path in _sharing_words(ports, given.body):
-        summary = ports.index.notes.summary(path)
-        if path == besides or path in hidden or summary is None:
-            continue
-        try:
-            other = ports.vault.read(path)
-        except AmemError:
-            continue
-        note = parse_note(path, other.raw, ports.names)
-        if other.cut or text_key(note.body, note_names(note)) != key:
-            continue
-        if tells_the_same(title, summary.title, few=few):
-            found.append(summary)
-    return min(found, key=lambda each: (each.created or each.modified, each.path), default=None)
-
-
 @dataclass(frozen=True, slots=True)
-class GivenText:
-    """What of a text that may be known is compared; no text itself.
+class TextDigest:
+    """What decides whether two notes hold the same text, without the text itself.
 
     Attributes:
-        key: empty for no text.
+        key: see `text_key`.
         beginning: digest of its first letters.
-        few: it has but a few words, which say little.
+        few: it has fewer than `LEAST_WORDS` words.
     """
 
     title: str
@@ -328,64 +270,106 @@ class GivenText:
     beginning: bytes
     few: bool
 
+    def same_as(self, other: TextDigest) -> bool:
+        """Whether this is the text of another note and the titles allow both to be one note."""
+        same_text = bool(self.key) and self.key == other.key
+        return same_text and same_note_titles(self.title, other.title, few=self.few)
 
-def given_text(body: str, title: str, aliases: Sequence[str] = ()) -> GivenText:
-    """Read a text once, so that it need not be held.
+
+def text_digest(body: str, title: str, names: Sequence[str]) -> TextDigest:
+    """The digest of a text without its header; a heading with one of the names is ignored."""
+    few = len(text_words(without_title(body, names)[:_FIRST_LETTERS])) < LEAST_WORDS
+    return TextDigest(title, text_key(body, names), _beginning(body, names), few)
+
+
+def note_digest(ports: VaultPorts, path: str, *, named: str = "") -> TextDigest | None:
+    """The digest of a note of the vault; None if it has no text or cannot be read as a whole.
 
     Args:
-        body: without its header.
+        named: path whose names it has instead of its own.
     """
-    names = (title, *aliases)
-    key = text_key(body, names)
-    return GivenText(title, key, _beginning(body, names), _has_few_words(body, names))
+    try:
+        content = ports.vault.read(path)
+    except AmemError:
+        return None
+    note = parse_note(named or path, content.raw, ports.names)
+    digest = text_digest(note.body, note.title, note_names(note))
+    return digest if digest.key and not content.cut else None
+
+
+def note_with_text(
+    ports: VaultPorts,
+    content: str,
+    *,
+    title: str = "",
+    besides: str = "",
+    hidden: Container[str] = (),
+) -> NoteSummary | None:
+    """The oldest note with the same text, as far as a reader sees.
+
+    Reads only notes that share the text's words, so it costs the same in a large vault.
+
+    Args:
+        content: the text; a header in front of it does not count.
+        title: of the note that it would be; made from the text if missing.
+        besides: path of a note to leave out.
+        hidden: paths of notes that the caller must not see.
+    """
+    given = parse_note("note.md", content.encode("utf-8", "replace"), ports.names)
+    title = title or (given.title if given.title != "note" else title_of(given.body))
+    digest = text_digest(given.body, title, (title, *given.aliases))
+    if not digest.key:
+        return None
+    same: list[NoteSummary] = []
+    for path in _sharing_words(ports, given.body):
+        summary = ports.index.notes.summary(path)
+        if path == besides or path in hidden or summary is None:
+            continue
+        other = note_digest(ports, path)
+        if other is not None and digest.same_as(other):
+            same.append(summary)
+    return min(same, key=_age, default=None)
+
+
+def _age(note: NoteSummary) -> tuple[str, str]:
+    return note.created or note.modified, note.path
 
 
 class KnownTexts:
-    """The texts of a vault, to compare many others with; every note is read once at most."""
+    """The texts of a vault, for comparing many others; every note is read at most once."""
 
     def __init__(self, ports: VaultPorts) -> None:
         self._ports = ports
         self._unread: dict[bytes, list[NoteSummary]] = {}
-        self._read: dict[str, dict[str, str]] = {}
-        for summary in sorted(
-            ports.index.notes.summaries(),
-            key=lambda each: (each.created or each.modified, each.path),
-        ):
+        self._paths: dict[str, dict[str, str]] = {}
+        for summary in sorted(ports.index.notes.summaries(), key=_age):
             text = "".join(ports.index.text.passages(summary.path)[:_FIRST_PASSAGES])
             beginning = _beginning(text, note_names(summary))
             self._unread.setdefault(beginning, []).append(summary)
 
-    def path(self, given: GivenText) -> str:
-        """The note that holds this very text: the oldest, or the first that was added; or empty."""
-        if not given.key:
+    def path(self, digest: TextDigest) -> str:
+        """The note with this text: the oldest, or the first that was added; or empty."""
+        if not digest.key:
             return ""
-        for summary in self._unread.pop(given.beginning, ()):
+        for summary in self._unread.pop(digest.beginning, ()):
             key = self.key(summary)
             if key:
-                self._read.setdefault(key, {}).setdefault(summary.title, summary.path)
-        alike = self._read.get(given.key, {})
-        for title, path in islice(alike.items(), _MOST_ALIKE):
-            if tells_the_same(given.title, title, few=given.few):
+                self._paths.setdefault(key, {}).setdefault(summary.title, summary.path)
+        same = self._paths.get(digest.key, {})
+        for title, path in islice(same.items(), _MOST_ALIKE):
+            if same_note_titles(digest.title, title, few=digest.few):
                 return path
-        return alike.get(given.title, "")
+        return same.get(digest.title, "")
 
-    def add(self, given: GivenText, path: str) -> None:
-        """Remember a text that is about to be in the vault; after it was looked for."""
-        if given.key:
-            self._read.setdefault(given.key, {}).setdefault(given.title, path)
+    def add(self, digest: TextDigest, path: str) -> None:
+        """Remember a text that is about to be in the vault, after looking for it."""
+        if digest.key:
+            self._paths.setdefault(digest.key, {}).setdefault(digest.title, path)
 
     def key(self, summary: NoteSummary) -> str:
-        """What `GivenText.key` is for a note of the vault; empty where it cannot be read."""
-        try:
-            content = self._ports.vault.read(summary.path)
-        except AmemError:
-            return ""
-        note = parse_note(summary.path, content.raw, self._ports.names)
-        return "" if content.cut else text_key(note.body, note_names(note))
-
-
-def _has_few_words(body: str, names: Sequence[str]) -> bool:
-    return len(text_words(without_title(body, names)[:_FIRST_LETTERS])) < LEAST_WORDS
+        """`TextDigest.key` of a note of the vault, or empty."""
+        digest = note_digest(self._ports, summary.path)
+        return digest.key if digest else ""
 
 
 def _beginning(text: str, names: Sequence[str]) -> bytes:
@@ -395,9 +379,9 @@ def _beginning(text: str, names: Sequence[str]) -> bytes:
 
 
 def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
-    """Notes that hold the text of a note, or nearly, the likest first.
+    """Notes that hold the text of a note, exactly or nearly, the most alike first.
 
-    Near ones are only found where the note has its vectors.
+    Near ones are only found if the note has its vectors.
     """
     summary = ports.index.notes.summary(path)
     if summary is None:
@@ -406,37 +390,34 @@ def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
         note = parse_note(path, ports.vault.read(path).raw, ports.names)
     except AmemError:
         return []
-    same = known_text(ports, note.body, title=summary.title, besides=path)
-    found = [Duplicate(same, "exact", 1.0)] if same is not None else []
-    found += [each for each in _near(ports, summary) if same is None or each.note.path != same.path]
-    return found
-
-
-def _near(ports: VaultPorts, summary: NoteSummary) -> Iterator[Duplicate]:
+    same = note_with_text(ports, note.body, title=summary.title, besides=path)
+    duplicates = [Duplicate(same, "exact", 1.0)] if same is not None else []
     index = ports.index
-    vector = index.vectors.of_note(summary.path)
+    vector = index.vectors.of_note(path)
     if vector is None:
-        return
+        return duplicates
     mine = wording(summary.title, _text(ports, summary))
-    nearest = index.vectors.scores(vector, _LOOKED_AT)
-    found = []
-    for path in nearest:
-        other, theirs = index.notes.summary(path), index.vectors.of_note(path)
-        if path == summary.path or other is None or theirs is None:
+    near: list[Duplicate] = []
+    for candidate in index.vectors.scores(vector, _CANDIDATES):
+        other, theirs = index.notes.summary(candidate), index.vectors.of_note(candidate)
+        if other is None or theirs is None or candidate == path or other == same:
             continue
         score = likeness(mine, wording(other.title, _text(ports, other)), float(vector @ theirs))
         if score >= THRESHOLD:
-            found.append(Duplicate(other, "near", score))
-    yield from sorted(found, key=lambda each: (-each.similarity, each.note.path))
+            near.append(Duplicate(other, "near", score))
+    near.sort(key=lambda each: (-each.similarity, each.note.path))
+    return duplicates + near
 
 
 def _text(ports: VaultPorts, summary: NoteSummary) -> str:
+    """The words of a note below a heading that only repeats its name."""
     whole = "\n\n".join(ports.index.text.passages(summary.path))
     return without_title(whole, note_names(summary))
 
 
 def _sharing_words(ports: VaultPorts, text: str) -> list[str]:
+    # Rare phrases find the note; common words would find half the vault.
     phrases = candidate_phrases(text, _PHRASES)
     terms = [term for phrase in phrases for term in search_terms(phrase)]
     terms = list(dict.fromkeys(terms or search_terms(text[:2000])))
-    return list(ports.index.text.keyword_scores(terms, _LOOKED_AT))
+    return list(ports.index.text.keyword_scores(terms, _CANDIDATES))

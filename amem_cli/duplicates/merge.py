@@ -1,16 +1,17 @@
-"""Merges a note into another: all text is kept, links follow, as one change that can be undone."""
+"""Merges one note into another: keeps all text and redirects links, in one undoable change."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 
-from amem_cli.duplicates.compare import day_of, file_title, note_names
+from amem_cli.duplicates.compare import file_title, note_names
 from amem_cli.duplicates.merge_fields import (
     Mentions,
     Redirection,
+    add_mentions,
     links_in_other_properties,
-    note_mentions,
     unite_fields,
 )
 from amem_cli.duplicates.merge_text import (
@@ -33,6 +34,7 @@ from amem_cli.notes.names import is_linkable, name_key
 from amem_cli.notes.note import Note
 
 _MOST_NAMED = 3
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _UNITED = ("keywords", "tags", "context", "links", "aliases")
 
 
@@ -41,12 +43,12 @@ class Merged:
     """What a merge did, or would do.
 
     Attributes:
-        kept, removed: paths of the note that stays and of the one that went to the trash.
-        event: id of the event that `undo` takes back; empty for a trial.
-        appended: what was put below the text of the kept note; empty where it had all.
+        kept, removed: paths of the kept note and of the one that went to the trash.
+        event: id of the event that `undo` takes back; empty for a dry run.
+        appended: what was added below the text of the kept note, or empty.
         fields: which of keywords, tags, context, links and aliases of the kept note changed.
-        redirected: paths of other notes whose links lead to the kept note now.
-        left: why links of other notes stay as they are, one line each.
+        redirected: paths of other notes whose links now lead to the kept note.
+        left: why links of other notes were not redirected, one line each.
     """
 
     kept: str
@@ -68,16 +70,16 @@ def merge(
 ) -> Merged:
     """Put into `kept` what `other` has beyond it, and move `other` to the trash.
 
-    The text of `kept` stays byte for byte; what it lacks comes below it. Links to `other` lead to
-    `kept` from then on, wherever they stand. All is written as a whole or not at all.
+    The text of `kept` stays byte for byte; what it lacks goes below it. All links to `other` are
+    redirected to `kept`. Everything is written, or nothing.
 
     Args:
-        mentions: what `links_in_other_properties` found, kept up to date here; None to look now.
+        mentions: from `links_in_other_properties`, and updated here; None to read them now.
         dry_run: write nothing.
 
     Raises:
-        UsageError: both are one note.
-        SettingsError: a private text would get into a public note, a text cannot be appended to, or
+        UsageError: both are the same note.
+        SettingsError: a private text would go into a public note, a text cannot be appended to, or
             the file of a note that has to change cannot be written.
         HeaderRefused: one of the two cannot be edited without risk.
         WriteConflict: a note changed meanwhile; nothing was done.
@@ -85,8 +87,8 @@ def merge(
     if kept.path == other.path:
         raise UsageError("a note cannot be merged with itself")
     with ports.changes.locked():
-        found = links_in_other_properties(ports) if mentions is None else mentions
-        plan = _Merge(ports, kept, other, found)
+        links = links_in_other_properties(ports) if mentions is None else mentions
+        plan = _Merge(ports, kept, other, links)
         merged = plan.draft()
         _require_writable(plan)
         if dry_run:
@@ -95,16 +97,16 @@ def merge(
         refresh(ports, [write.path for write in plan.writes])
         if mentions is not None:
             changed = (write.path for write in plan.writes if write.after is not None)
-            note_mentions(ports, changed, mentions)
+            add_mentions(ports, changed, mentions)
     return merged
 
 
 @dataclass(slots=True)
 class _Merge:
-    """One merge on its way.
+    """One merge.
 
     Attributes:
-        writes, events: what makes it true, filled in by `draft`.
+        writes, events: what it writes, set by `draft`.
     """
 
     ports: VaultPorts
@@ -115,7 +117,7 @@ class _Merge:
     events: list[Event] = field(default_factory=list)
 
     def draft(self) -> Merged:
-        """Draft every part."""
+        """Prepare all writes and events."""
         ports, kept, other = self.ports, self.kept, self.other
         draft = NoteDraft(ports, ports.vault.read(kept.path))
         removed = NoteDraft(ports, ports.vault.read(other.path))
@@ -124,7 +126,7 @@ class _Merge:
             ports,
             "merge",
             by="person",
-            # The id of a copy is that of its original, whose history this is not.
+            # A copy has the id of its original, whose history this is not.
             note="" if is_shared(ports.index, other.key) else other.id or "",
             path=other.path,
             trigger=kept.key,
@@ -134,10 +136,12 @@ class _Merge:
         redirection = Redirection(ports, kept.key, kept, other, root)
         before, text = draft.note, self._unite(draft, removed, redirection)
         united = [name for name in _UNITED if getattr(before, name) != getattr(draft.note, name)]
+        # The kept note may have got its id only now.
         redirection = replace(redirection, key=draft.note.id or kept.path)
         left = self._left_in_kept(draft, redirection)
         others: list[NoteDraft] = []
         ids = {draft.note.id or ""}
+        # A link that cannot be edited is reported, but does not stop the merge.
         for path in self._sources():
             try:
                 source = redirection.redirect(path, ids)
@@ -147,7 +151,7 @@ class _Merge:
             if source is not None:
                 others.append(source)
                 ids.add(source.note.id or "")
-        root = replace(root, known=tuple(filter(None, map(self._known, others))))
+        root = replace(root, known=tuple(filter(None, map(self._processed_hash, others))))
         drafts = [draft, *others]
         self.writes = [write for each in drafts for write in each.write()]
         self.writes.append(NoteWrite(other.path, removed.content.raw, None))
@@ -166,74 +170,64 @@ class _Merge:
         body = text_of_body(draft.content.raw) or ""
         if redirection.in_text(body, self.kept.path) == body:
             return []
-        told = f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"
+        message = f"{self.kept.path} itself links to “{self.other.title}”; its text stays as it is"
         named = self.ports.index.names.candidates(name_key(self.other.path))
         rest = [path for path in named if path != self.other.path]
         if rest and self.kept.path not in rest:
-            told += f", and the link will lead to {rest[0]}"
-        return [told]
+            message += f", and the link will lead to {rest[0]}"
+        return [message]
 
     def _sources(self) -> list[str]:
         """Notes that may hold a link to the other."""
         linking = [path for path, _ in self.ports.index.links.incoming(self.other.path)]
         naming = sorted(self.mentions.get(name_key(self.other.path), ()))
-        found = dict.fromkeys([*linking, *naming])
-        gone = (self.kept.path, self.other.path)
-        return [path for path in found if path not in gone and self.ports.vault.exists(path)]
+        both = (self.kept.path, self.other.path)
+        return [
+            path
+            for path in dict.fromkeys([*linking, *naming])
+            if path not in both and self.ports.vault.exists(path)
+        ]
 
-    def _known(self, draft: NoteDraft) -> str:
-        """The hash of a text in which only links changed, so that it needs no new process."""
+    def _processed_hash(self, draft: NoteDraft) -> str:
+        """The hash of a processed text in which only links changed: it needs no new process."""
         keys = [key for key in (draft.note.id, draft.path) if key]
         before, after = text_hash(draft.content.raw), text_hash(draft.raw)
         seen = before != after and self.ports.index.queue.was_processed([*keys, ""], before)
         return after if seen else ""
 
     def _unite(self, draft: NoteDraft, removed: NoteDraft, redirection: Redirection) -> str:
-        """Give the kept note what it lacks; returns the text that was appended."""
-        names, root, note = self.ports.names, redirection.root, removed.note
-        events = _Events(self.ports, self.other.key, root)
-        context = unite_fields(draft, note, redirection, events)
+        """Give the kept note what it lacks; returns the appended text."""
+        names, note = self.ports.names, removed.note
+        context = unite_fields(draft, note, redirection)
         raw, aliases = draft.raw, _aliases(draft.note, note)
         if aliases != list(draft.note.aliases):
             raw = edit_header(raw, {alias_property(raw): aliases}, names)
         raw, differing = united_properties(raw, removed.raw, names)
         if raw != draft.raw:
-            draft.restore(raw, events("edit", "person"), ())
+            draft.restore(raw, redirection.event("edit", "person"), ())
         if context:
             differing = f"{names.context}: {json.dumps(context, ensure_ascii=False)}\n{differing}"
         body, below = text_of_body(draft.raw), text_of_body(removed.raw)
         if body is None or below is None:
             raise SettingsError("the text of a note is not UTF-8", hint="Save it as UTF-8.")
-        below = redirected(without_title(below, note_names(note)), redirection.carried)
+        # Relative links are rewritten, because the text moves to another folder.
+        below = redirected(without_title(below, note_names(note)), redirection.moved_target)
         beyond = text_beyond(without_title(body, note_names(draft.note)), below)
         if not (beyond or differing):
             return ""
-        text = appended(body, note.title, day_of(note.created), differing, beyond)
-        draft.replace_body(text.encode("utf-8"), events("edit", "person"))
+        text = appended(
+            body,
+            note.title,
+            note.created[:10] if _DAY.match(note.created) else "",
+            differing,
+            beyond,
+        )
+        draft.replace_body(text.encode("utf-8"), redirection.event("edit", "person"))
         return text[len(body) :]
 
 
-@dataclass(frozen=True, slots=True)
-class _Events:
-    """Makes the events that a merge causes."""
-
-    ports: VaultPorts
-    trigger: str
-    root: Event
-
-    def __call__(self, kind: str, by: str) -> Event:
-        return new_event(
-            self.ports,
-            kind,
-            by=by,
-            trigger=self.trigger,
-            cause=self.root.id,
-            reason=self.root.reason,
-        )
-
-
 def _refuse(kept: NoteDraft, removed: NoteDraft) -> None:
-    """Let no private text get into a public note, and no link to a name that none can hold."""
+    """Keep private text out of public notes, and refuse names that no link can hold."""
     if removed.note.private and not kept.note.private:
         raise SettingsError(
             f"{removed.path} is private and {kept.path} is not",
@@ -246,7 +240,7 @@ def _refuse(kept: NoteDraft, removed: NoteDraft) -> None:
 
 
 def _require_writable(plan: _Merge) -> None:
-    """Refuse to begin where a file cannot be written: no link is to lead to a note that is gone."""
+    """Refuse if a file cannot be written: its link would lead to a note that is gone."""
     refused: list[SettingsError] = []
     for write in plan.writes:
         try:
@@ -257,12 +251,12 @@ def _require_writable(plan: _Merge) -> None:
             refused.append(error)
     if not refused:
         return
-    told = [error.message for error in refused[:_MOST_NAMED]]
+    reasons = [error.message for error in refused[:_MOST_NAMED]]
     if len(refused) > _MOST_NAMED:
-        told.append(f"{len(refused) - _MOST_NAMED} more cannot be written")
+        reasons.append(f"{len(refused) - _MOST_NAMED} more cannot be written")
     links = "its link" if len(refused) == 1 else "their links"
     raise SettingsError(
-        f"{'; '.join(told)}; {links} to “{plan.other.title}” must change, so nothing was merged",
+        f"{'; '.join(reasons)}; {links} to “{plan.other.title}” must change, so nothing was merged",
         hint=f"{refused[0].hint} Then merge again.",
     )
 
@@ -271,9 +265,9 @@ def _aliases(kept: Note, other: Note) -> list[str]:
     """The aliases of the kept note with the names of the other."""
     known = {kept.title.casefold(), *(text.casefold() for text in kept.aliases)}
     known.add(file_title(kept.path).casefold())
-    found = list(kept.aliases)
+    aliases = list(kept.aliases)
     for text in (other.title, file_title(other.path), *other.aliases):
         if text.casefold() not in known:
             known.add(text.casefold())
-            found.append(text)
-    return found
+            aliases.append(text)
+    return aliases

@@ -1,12 +1,12 @@
-"""Lets links follow a note that is merged into another, in other notes and in its own text.
+"""Redirects links to a merged note, and unites the metadata of two notes.
 
-Unites the metadata of two notes; what was the machine's stays so, but where a person agrees.
+What the machine wrote stays the machine's, unless a person wrote the same in the other note.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -36,17 +36,17 @@ Mentions = dict[str, set[str]]
 
 
 def links_in_other_properties(ports: VaultPorts) -> Mentions:
-    """Notes with links in properties of which the index knows nothing, by the name linked to.
+    """Notes with links in properties that the index does not cover, by the name linked to.
 
-    Reads every note; one such table serves for many merges.
+    Reads every note; one such table serves many merges.
     """
-    found: Mentions = {}
-    note_mentions(ports, (state.path for state in ports.vault.scan()), found)
-    return found
+    mentions: Mentions = {}
+    add_mentions(ports, (state.path for state in ports.vault.scan()), mentions)
+    return mentions
 
 
-def note_mentions(ports: VaultPorts, paths: Iterable[str], found: Mentions) -> None:
-    """Add to such a table what these notes say, as after a merge."""
+def add_mentions(ports: VaultPorts, paths: Iterable[str], mentions: Mentions) -> None:
+    """Add the property links of these notes to such a table."""
     for path in paths:
         try:
             raw = ports.vault.read(path).raw
@@ -59,7 +59,7 @@ def note_mentions(ports: VaultPorts, paths: Iterable[str], found: Mentions) -> N
         for entry in header.entries:
             if entry.name != ports.names.links:
                 for link in find_links(header.text[entry.value.start : entry.value.end]):
-                    found.setdefault(name_key(link.target), set()).add(path)
+                    mentions.setdefault(name_key(link.target), set()).add(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Redirection:
     """Makes links to one note lead to another.
 
     Attributes:
-        key: id of the kept note, or its path where it has none.
+        key: id of the kept note, or its path if it has none.
         root: the event of the merge.
     """
 
@@ -78,7 +78,7 @@ class Redirection:
     root: Event
 
     def redirect(self, path: str, taken: Collection[str]) -> NoteDraft | None:
-        """A note with its links redirected; None where it has none.
+        """A note with its links redirected; None if it has none.
 
         Args:
             taken: ids that other notes get by the same merge.
@@ -93,24 +93,24 @@ class Redirection:
             draft.raw, self.ports.names, lambda text: self.in_text(text, path)
         )
         if raw != draft.raw:
-            draft.restore(raw, self._event("edit", "person"), ())
+            draft.restore(raw, self.event("edit", "person"), ())
         body = text_of_body(draft.raw)
         if body is None:
             raise SettingsError("its text is not UTF-8", hint="Save it as UTF-8.")
         text = self.in_text(body, path)
-        draft.replace_body(text.encode("utf-8"), self._event("edit", "person"))
+        draft.replace_body(text.encode("utf-8"), self.event("edit", "person"))
         return draft if draft.events else None
 
-    def carried(self, link: WikiLink) -> str | None:
-        """What a link of the other note's own text has to say in the kept note."""
+    def moved_target(self, link: WikiLink) -> str | None:
+        """How a link of the other note's text must read in the kept note; None to leave it."""
         names, here = self.ports.index.names, self.kept.path
         wiki = link.style == "wikilink"
         if is_attachment(link.target):
             folder = posixpath.dirname(self.other.path)
             path = posixpath.normpath(posixpath.join(folder, link.target))
             moved = folder != posixpath.dirname(here) and not link.target.startswith("/")
-            is_there = not wiki and moved and self._is_file(path)
-            return destination(path, here, link.target) if is_there else None
+            exists = not wiki and moved and self._is_file(path)
+            return destination(path, here, link.target) if exists else None
         to = resolve(link.target, self.other.path, names)
         if to == self.other.path:
             to = self.kept.path if self._by_file_name(link.target) else None
@@ -132,7 +132,7 @@ class Redirection:
 
     def _new_target(self, link: WikiLink, source: str) -> str | None:
         names = self.ports.index.names
-        # A link by an alias or title follows by itself: the kept note gets those as its aliases.
+        # The kept note gets the aliases and the title, so links by those stay valid.
         if not self._by_file_name(link.target):
             return None
         if resolve(link.target, source, names) != self.other.path:
@@ -144,7 +144,8 @@ class Redirection:
     def _by_file_name(self, target: str) -> bool:
         return name_key(target.partition("#")[0]) == name_key(self.other.path)
 
-    def _event(self, kind: str, by: str) -> Event:
+    def event(self, kind: str, by: str) -> Event:
+        """An event that the merge causes, by `person` or `machine`."""
         return new_event(
             self.ports,
             kind,
@@ -161,6 +162,7 @@ class Redirection:
         links = list(draft.note.links)
         if record is None or record.by != "machine" or record.text not in links:
             return
+        # A person put other words or another target into it: it is no longer the machine's.
         if is_worded(record.text) or not self._leads(record.text, draft.path, self.other.path):
             return
         at = links.index(record.text)
@@ -171,7 +173,7 @@ class Redirection:
             text = format_link(shortest_target(self.kept.path, self.ports.index.names))
             records = (replace(record, target=self.key, path=self.kept.path, text=text),)
             links[at] = text
-        event = replace(self._event("link", "machine"), links=records)
+        event = replace(self.event("link", "machine"), links=records)
         draft.change({"links": links}, event, taken=taken)
 
     def _personal_links(self, draft: NoteDraft, taken: Collection[str]) -> None:
@@ -184,9 +186,10 @@ class Redirection:
             if new != text and text in records:
                 made.append(replace(records[text], target=self.key, path=self.kept.path, text=new))
             links.append(new)
+        # Links to both notes become the same link.
         unique = list(dict.fromkeys(links))
         if unique != list(draft.note.links):
-            event = replace(self._event("edit", "person"), links=tuple(made))
+            event = replace(self.event("edit", "person"), links=tuple(made))
             draft.change({"links": unique}, event, taken=taken)
 
     def _leads(self, text: str, source: str, target: str) -> bool:
@@ -194,172 +197,134 @@ class Redirection:
         return link is not None and resolve(link.target, source, self.ports.index.names) == target
 
 
-EventMaker = Callable[[str, str], Event]
-
-
-@dataclass(slots=True)
-class _Union:
-    """What the kept note gets from a person and from the machine, by field.
-
-    Attributes:
-        taken_over: of the machine's own in the kept note what a person wrote in the other.
-    """
-
-    person: dict[str, FieldValue] = field(default_factory=dict)
-    machine: dict[str, FieldValue] = field(default_factory=dict)
-    taken_over: list[Change] = field(default_factory=list)
-
-
-def unite_fields(
-    draft: NoteDraft, note: Note, redirection: Redirection, made_event: EventMaker
-) -> str:
+def unite_fields(draft: NoteDraft, note: Note, redirection: Redirection) -> str:
     """Give the draft of the kept note the keywords, tags, context and links of the other.
 
     Args:
         note: the other, as it is.
-        made_event: an event of a kind, by `person` or `machine`.
 
     Returns:
-        A person's context that found no place, for theirs stands there already; or empty.
+        A person's context that found no place beside another person's; or empty.
     """
-    index = redirection.ports.index
+    index, kept = redirection.ports.index, draft.note
     ours = owned_by_machine(index, redirection.kept.key)
     theirs = owned_by_machine(index, redirection.other.key)
-    union = _Union()
+    by_person: dict[str, FieldValue] = {}
+    by_machine: dict[str, list[str]] = {}
+    released: list[Change] = []
     for name in ("keywords", "tags"):
-        _unite_list(union, name, draft.note, note, ours, theirs)
-    left = _unite_context(union, draft.note, note, ours, theirs)
-    if union.taken_over:
-        event = replace(made_event("release", "machine"), changes=tuple(union.taken_over))
-        draft.note_down(event)
-    links = _links(draft.note, note, ours, theirs, redirection)
-    values = {**union.person, **_with(draft.note.links, links.person, links.dropped_personal)}
-    draft.change(values, replace(made_event("edit", "person"), links=tuple(links.said)))
+        machines = getattr(theirs, name)
+        existing = {text.casefold(): text for text in getattr(kept, name)}
+        personal = [text for text in getattr(note, name) if text not in machines]
+        # What a person wrote in the other note is no longer the machine's in the kept one.
+        agreed = {existing.get(text.casefold()) for text in personal} & set(getattr(ours, name))
+        if agreed:
+            released.append(Change(name, sorted(filter(None, agreed)), []))
+        new = [text for text in personal if text.casefold() not in existing]
+        if new:
+            by_person[name] = [*getattr(kept, name), *new]
+        keys = {*existing, *(text.casefold() for text in new)}
+        by_machine[name] = [
+            text for text in getattr(note, name) if text in machines and text.casefold() not in keys
+        ]
+    machine_context = lost_context = ""
+    if note.context and note.context != kept.context:
+        if note.context == theirs.context:
+            machine_context = "" if kept.context else note.context
+        elif ours.may_replace_context(kept.context):
+            by_person["context"] = note.context
+        else:
+            lost_context = note.context
+    if released:
+        draft.note_down(replace(redirection.event("release", "machine"), changes=tuple(released)))
+    links = _links(kept, note, ours, theirs, redirection)
+    rest = [text for text in draft.note.links if text not in links.dropped_by_person]
+    event = replace(redirection.event("edit", "person"), links=tuple(links.person_records))
+    draft.change({**by_person, "links": list(dict.fromkeys([*rest, *links.by_person]))}, event)
     if links.agreed:
         event = replace(
-            made_event("edit", "person"),
+            redirection.event("edit", "person"),
             links=tuple(replace(record, by="person") for record in links.agreed),
             links_before=tuple(links.agreed),
         )
         draft.note_down(event)
-    draft.change(_on_top(draft.note, union), made_event("evolve", "machine"))
-    event = replace(made_event("link", "machine"), links=tuple(links.records))
-    draft.change(_with(draft.note.links, links.machine, links.dropped_machine), event)
-    return left
-
-
-def _unite_list(
-    union: _Union, name: str, kept: Note, other: Note, ours: Ownership, theirs: Ownership
-) -> None:
-    own: Collection[str] = getattr(ours, name)
-    machine: Collection[str] = getattr(theirs, name)
-    here = {text.casefold(): text for text in getattr(kept, name)}
-    personal = [text for text in getattr(other, name) if text not in machine]
-    agreed = [here[text.casefold()] for text in personal if here.get(text.casefold()) in own]
-    if agreed:
-        union.taken_over.append(Change(name, sorted(agreed), []))
-    new = [text for text in personal if text.casefold() not in here]
-    if new:
-        union.person[name] = [*getattr(kept, name), *new]
-    known = {*here, *(text.casefold() for text in new)}
-    more = [text for text in getattr(other, name) if text in machine]
-    more = [text for text in more if text.casefold() not in known]
-    if more:
-        union.machine[name] = more
-
-
-def _unite_context(
-    union: _Union, kept: Note, other: Note, ours: Ownership, theirs: Ownership
-) -> str:
-    if not other.context or other.context == kept.context:
-        return ""
-    is_machines = other.context == theirs.context
-    if is_machines:
-        if not kept.context:
-            union.machine["context"] = other.context
-        return ""
-    if ours.may_replace_context(kept.context):
-        union.person["context"] = other.context
-        return ""
-    return other.context
-
-
-def _on_top(note: Note, union: _Union) -> dict[str, FieldValue]:
-    """The machine's part, below what the person's has made of the note."""
-    values: dict[str, FieldValue] = {}
-    for name, value in union.machine.items():
-        values[name] = value if isinstance(value, str) else [*getattr(note, name), *value]
-    return values
+    values: dict[str, FieldValue] = {
+        name: [*getattr(draft.note, name), *texts] for name, texts in by_machine.items() if texts
+    }
+    if machine_context:
+        values["context"] = machine_context
+    draft.change(values, redirection.event("evolve", "machine"))
+    rest = [text for text in draft.note.links if text not in links.dropped_by_machine]
+    event = replace(redirection.event("link", "machine"), links=tuple(links.machine_records))
+    draft.change({"links": list(dict.fromkeys([*rest, *links.by_machine]))}, event)
+    return lost_context
 
 
 @dataclass(slots=True)
 class _Links:
-    """Property links of the kept note that come and go.
+    """Property links that the kept note gains and loses.
 
     Attributes:
-        person, machine: texts to add.
-        said, records: what the journal knows of them.
+        by_person, by_machine: texts to add.
+        person_records, machine_records: what the journal knows of them.
         agreed: the machine's links of the kept note that a person made in the other.
-        dropped_personal, dropped_machine: links to the other note, which would lead to itself.
+        dropped_by_person, dropped_by_machine: links to the other note, which would lead to itself.
     """
 
-    person: list[str] = field(default_factory=list)
-    machine: list[str] = field(default_factory=list)
-    said: list[LinkRecord] = field(default_factory=list)
-    records: list[LinkRecord] = field(default_factory=list)
+    by_person: list[str] = field(default_factory=list)
+    by_machine: list[str] = field(default_factory=list)
+    person_records: list[LinkRecord] = field(default_factory=list)
+    machine_records: list[LinkRecord] = field(default_factory=list)
     agreed: list[LinkRecord] = field(default_factory=list)
-    dropped_personal: list[str] = field(default_factory=list)
-    dropped_machine: list[str] = field(default_factory=list)
+    dropped_by_person: list[str] = field(default_factory=list)
+    dropped_by_machine: list[str] = field(default_factory=list)
 
 
 def _links(
     kept: Note, other: Note, ours: Ownership, theirs: Ownership, redirection: Redirection
 ) -> _Links:
     index = redirection.ports.index
-    here, there = redirection.kept, redirection.other
-    found = _Links()
+    kept_path, other_path = redirection.kept.path, redirection.other.path
+    links = _Links()
     reached: dict[str, str] = {}
     for text in kept.links:
-        to = _target(text, here.path, redirection)
-        if to == there.path and not is_worded(text):
-            record = _record(ours, there)
-            is_machines = record is not None and record.by == "machine" and record.text == text
-            (found.dropped_machine if is_machines else found.dropped_personal).append(text)
+        to = _target(text, kept_path, redirection)
+        if to == other_path and not is_worded(text):
+            record = _record(ours, redirection.other)
+            by_machine = record is not None and record.by == "machine" and record.text == text
+            (links.dropped_by_machine if by_machine else links.dropped_by_person).append(text)
         elif to is not None:
             reached.setdefault(to, text)
     for text in other.links:
-        to = _target(text, there.path, redirection)
+        to = _target(text, other_path, redirection)
         worded = is_worded(text)
-        if to in (here.path, there.path) and not worded:
+        if to in (kept_path, other_path) and not worded:
             continue
         summary = index.notes.summary(to) if to is not None else None
-        record = _record(theirs, summary) if summary is not None else None
+        record = _record(theirs, summary)
         record = record if record is not None and record.text == text else None
-        is_machines = record is not None and record.by == "machine"
+        by_machine = record is not None and record.by == "machine"
         if to in reached and not worded:
-            mine = _record(ours, summary) if summary is not None else None
-            if not is_machines and mine and mine.by == "machine" and mine.text == reached[to]:
-                found.agreed.append(mine)
+            mine = _record(ours, summary)
+            if not by_machine and mine and mine.by == "machine" and mine.text == reached[to]:
+                links.agreed.append(mine)
             continue
-        written = redirected(text, redirection.carried)
+        written = redirected(text, redirection.moved_target)
         if written in kept.links:
             continue
-        (found.machine if is_machines else found.person).append(written)
+        (links.by_machine if by_machine else links.by_person).append(written)
         if record is not None:
-            (found.records if is_machines else found.said).append(replace(record, text=written))
-    return found
+            records = links.machine_records if by_machine else links.person_records
+            records.append(replace(record, text=written))
+    return links
 
 
-def _record(owned: Ownership, note: NoteSummary) -> LinkRecord | None:
+def _record(owned: Ownership, note: NoteSummary | None) -> LinkRecord | None:
+    if note is None:
+        return None
     return owned.links.get(note.key) or owned.links.get(note.path)
 
 
 def _target(text: str, source: str, redirection: Redirection) -> str | None:
     link = parse_link(text)
     return resolve(link.target, source, redirection.ports.index.names) if link else None
-
-
-def _with(
-    present: Sequence[str], more: Sequence[str], gone: Sequence[str]
-) -> dict[str, FieldValue]:
-    return {"links": list(dict.fromkeys([*(each for each in present if each not in gone), *more]))}

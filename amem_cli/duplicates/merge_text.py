@@ -1,4 +1,4 @@
-"""What one note has beyond another, and how it is put below the other's text and properties."""
+"""What one note has beyond another, and how it is added to the other's text and properties."""
 
 from __future__ import annotations
 
@@ -35,18 +35,17 @@ class _Block:
 
 
 def text_beyond(kept: str, other: str) -> str:
-    """The paragraphs of a text that another does not have, each under its own headings.
+    """The paragraphs of a text that another lacks, each under its own headings, with LF; or empty.
 
-    Paragraphs are the same where they differ only in blanks at the ends of lines, line endings and
-    the form of accents. Footnotes that both name alike and that say different things have new
-    labels. Lines end in LF; empty where there is nothing more.
+    Blanks at the ends of lines, line endings and the form of accents make no difference. Footnotes
+    with the same label but another text get new labels.
     """
     kept, other = _with_line_feeds(kept), _with_line_feeds(other)
     known = {block.key for block in _blocks(kept)}
     blocks = list(_blocks(with_own_footnotes(other, kept)))
     wanted = [block.key not in known for block in blocks]
-    # From the end: `open_above[level]` says that something wanted follows that a heading of the
-    # level would head.
+    # Going backwards, `open_above[level]` says that a wanted block follows for which a heading of
+    # that level is needed.
     open_above = [False] * 8
     for at in range(len(blocks) - 1, -1, -1):
         level = blocks[at].level
@@ -94,7 +93,7 @@ def _block(lines: Sequence[str], level: int = 0) -> Iterator[_Block]:
 
 
 def without_title(text: str, titles: Collection[str]) -> str:
-    """A text without a heading of level 1 that opens it and says no more than the note's name."""
+    """A text without an opening heading of level 1 that only repeats the note's name."""
     opening = text.lstrip("\ufeff \t\r\n")
     line, _, rest = opening.partition("\n")
     heading = _HEADING.match(line)
@@ -112,7 +111,7 @@ def appended(kept: str, title: str, day: str, properties: str, beyond: str) -> s
     """A text with that of another note below it, under a rule and a heading.
 
     Args:
-        kept: stays as it is, at the beginning of what is returned.
+        kept: the result begins with it, unchanged.
         day: of the other note, or empty.
         properties: YAML of the other note's properties that found no place in the header.
 
@@ -123,6 +122,7 @@ def appended(kept: str, title: str, day: str, properties: str, beyond: str) -> s
     heading = f"## {' '.join(title.split())}" + (f" ({day})" if day else "")
     parts = [heading]
     if properties:
+        # The fence must be longer than any run of backticks in it.
         longest = max((len(run) for run in _TICKS.findall(properties)), default=2)
         fence = "`" * (longest + 1)
         parts.append(f"{fence}yaml\n{properties.strip()}\n{fence}")
@@ -142,7 +142,7 @@ def appended(kept: str, title: str, day: str, properties: str, beyond: str) -> s
 
 
 def alias_property(raw: bytes) -> str:
-    """The name under which a note keeps its aliases, or would keep them."""
+    """The name of the property that holds, or would hold, a note's aliases."""
     header = _header(raw)
     names = [entry.name for entry in header.entries] if header else []
     plural = [name for name in names if name.casefold() == _ALIASES[0]]
@@ -150,17 +150,17 @@ def alias_property(raw: bytes) -> str:
 
 
 def united_properties(kept: bytes, other: bytes, names: PropertyNames) -> tuple[bytes, str]:
-    """A note with the properties of another that it lacks, as they are written there.
+    """A note with the properties of another that it lacks, in their original spelling.
 
-    The program's own fields, titles, aliases and `private` are left to the caller.
+    Leaves amem's own fields, titles, aliases and `private` to the caller.
 
     Returns:
-        The new bytes, and as YAML the properties of the other that say something else in `kept`.
+        The new bytes, and as YAML the properties of the other that have another value in `kept`.
     """
     theirs, ours = _header(other), _header(kept)
     if theirs is None:
         return kept, ""
-    here = {entry.name.casefold(): entry for entry in ours.entries} if ours else {}
+    existing = {entry.name.casefold(): entry for entry in ours.entries} if ours else {}
     handled = {getattr(names, field).casefold() for field in names.__slots__}
     handled |= {*_ALIASES, "title", "private", *(("tag",) if names.tags == "tags" else ())}
     missing: list[str] = []
@@ -169,9 +169,9 @@ def united_properties(kept: bytes, other: bytes, names: PropertyNames) -> tuple[
         name = entry.name.casefold()
         if name in handled:
             continue
-        if name not in here:
+        if name not in existing:
             missing.append(_source(theirs, entry))
-        elif entry.value.meaning() != here[name].value.meaning():
+        elif entry.value.meaning() != existing[name].value.meaning():
             differing.append(_source(theirs, entry))
     if missing:
         try:
@@ -187,7 +187,7 @@ def _header(raw: bytes) -> Header | None:
 
 
 def _source(header: Header, entry: Entry) -> str:
-    """The lines of a property, up to the next one, with LF."""
+    """The lines of a property with LF."""
     starts = [header.text.rfind("\n", 0, each.start) + 1 for each in header.entries]
     at = header.entries.index(entry)
     end = starts[at + 1] if at + 1 < len(starts) else len(header.text)
@@ -203,12 +203,14 @@ def _with_entries(raw: bytes, sources: Sequence[str]) -> bytes:
         fences = find_fences(raw)
         assert fences is not None
     before = read_header(raw, fences)
+    # Lines added to an indented mapping would end it.
     if before.indent:
         raise HeaderRefused("the header is indented", line=2, hint="")
     added = "".join(sources).replace("\n", before.line_ending)
     end = fences.text_end
     gap = "" if raw[:end].endswith(b"\n") else before.line_ending
     after = raw[:end] + (gap + added).encode("utf-8") + raw[end:]
+    # Read back: what was there must mean the same, and the body must be untouched.
     fresh = find_fences(after)
     if fresh is None or after[fresh.body_start :] != raw[fences.body_start :]:
         raise HeaderRefused("the header would end elsewhere", line=1, hint="")
@@ -228,7 +230,7 @@ def _meanings(source: str) -> list[tuple[str, object]]:
 def redirected_properties(
     raw: bytes, names: PropertyNames, redirect: Callable[[str], str]
 ) -> bytes:
-    """A note with other links in the properties that are not the program's own.
+    """A note with redirected links in the properties that are not amem's own.
 
     Raises:
         HeaderRefused: a property cannot be edited without risk.
@@ -252,7 +254,7 @@ def redirected_properties(
 
 
 def text_of_body(raw: bytes) -> str | None:
-    """The text below a note's header; None where it is not UTF-8."""
+    """The text below a note's header; None if it is not UTF-8."""
     try:
         return body_bytes(raw).decode("utf-8")
     except UnicodeDecodeError:

@@ -1,164 +1,116 @@
-"""Copies the files that imported notes show or link to; none that is there is touched.
-
-Puts files that are no notes into a vault; nothing that is there is touched.
-"""
+"""Copies the files that imported notes show or link to into the vault; nothing is overwritten."""
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
-import os
-import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 from amem_cli.errors import AmemError, Problem, SettingsError
-from amem_cli.exchange.names import FreePaths, name_of_file
-from amem_cli.exchange.source import AttachmentFolder, Source
-from amem_cli.exchange.source_markdown import SourceFolder
-from amem_cli.vault.dir_handle import OpenFolder
+from amem_cli.exchange.names import FreePaths, folded
+from amem_cli.exchange.source_folder import SourceFolder, inner_folder, sha_of
 from amem_cli.vault.folder import path_parts, through_link
 from amem_cli.vault.safe_write import create_in
 
-MAX_FILE_BYTES = 50 * 1024 * 1024
 _MAX_NUMBER = 1000
 
 
-class ImportedFiles:
-    """The files of a source that are no notes, on their way into the vault.
+class AttachmentCopier:
+    """Copies other files of a source, each with the first link to it.
+
+    Args:
+        source: None if the source has no files.
+        root: the vault's folder.
 
     Attributes:
-        copied: (path in the source, path in the vault) of those that are new here.
+        copied: (path in the source, path in the vault) of new files.
         problems: those that could not be copied.
     """
 
     def __init__(
-        self, source: Source, folder: AttachmentFolder, free: FreePaths, *, dry_run: bool
+        self, source: SourceFolder | None, root: Path, free: FreePaths, *, dry_run: bool
     ) -> None:
         self._source = source
-        self._folder = folder
+        self._root = root
         self._free = free
         self._dry_run = dry_run
-        self._places: dict[str, str] = {}
-        self._given: dict[str, str] = {}
-        self._named: dict[str, set[str]] | None = None
+        self._paths: dict[str, str] = {}
+        self._new_shas: dict[str, str] = {}
+        self._by_name: dict[str, set[str]] | None = None
         self.copied: list[tuple[str, str]] = []
         self.problems: list[Problem] = []
 
-    def place(self, path: str) -> str:
-        """Where a file of the source is in the vault; it is copied with the first link to it.
+    def vault_path(self, path: str) -> str:
+        """Where a file of the source is in the vault; empty if it could not be copied."""
+        if path not in self._paths:
+            self._paths[path] = self._copy(path)
+        return self._paths[path]
 
-        Returns:
-            Empty where it could not be copied.
-        """
-        if path not in self._places:
-            self._places[path] = self._copy(path)
-        return self._places[path]
-
-    def is_only_one(self, place: str) -> bool:
-        """Whether no other file of the vault has the name of the one at `place`."""
-        if self._named is None:
-            self._named = {}
-            for path in (*self._folder.paths(), *(path for _, path in self.copied)):
-                self._named.setdefault(name_of_file(path), set()).add(path)
-        return self._named.get(name_of_file(place), set()) <= {place}
+    def has_unique_name(self, path: str) -> bool:
+        """Whether no other file of the vault has the name of the one at `path`."""
+        if self._by_name is None:
+            self._by_name = {}
+            existing = SourceFolder(self._root).other_paths
+            for other in (*existing, *(new for _, new in self.copied)):
+                self._by_name.setdefault(_name(other), set()).add(other)
+        return self._by_name.get(_name(path), set()) <= {path}
 
     def _copy(self, path: str) -> str:
-        size = self._source.size_of(path)
-        if size is not None and size > MAX_FILE_BYTES:
-            self._refuse(path, "is larger than 50 MiB and was not copied", "Copy it yourself.")
-            return ""
-        content = self._source.read_other(path)
+        content = self._source.read(path) if self._source else None
         if content is None:
-            self._refuse(path, "cannot be read and was not copied")
+            message = "cannot be read, or is larger than 50 MiB, and was not copied"
+            self.problems.append(Problem(path, 0, message, "Copy it yourself."))
             return ""
         sha = hashlib.sha256(content).hexdigest()
         for number in range(1, _MAX_NUMBER):
-            wanted = self._free.other(path, number)
-            there = self._given.get(wanted.casefold()) or self._folder.sha(wanted)
-            if there == sha:
-                return wanted
-            if there is not None:
+            candidate = self._free.other(path, number)
+            # In a dry run the file is not there yet; names are compared as macOS and Windows do.
+            existing = self._new_shas.get(candidate.casefold()) or self._sha(candidate)
+            if existing == sha:
+                return candidate
+            if existing is not None:
                 continue
             try:
                 if not self._dry_run:
-                    self._folder.create(wanted, content)
+                    self._create(candidate, content)
+            # Somebody else made it meanwhile.
             except FileExistsError:
                 continue
             except AmemError as error:
-                self._refuse(path, error.message, error.hint)
+                self.problems.append(Problem(path, 0, error.message, error.hint))
                 return ""
-            self._given[wanted.casefold()] = sha
-            self.copied.append((path, wanted))
-            if self._named is not None:
-                self._named.setdefault(name_of_file(wanted), set()).add(wanted)
-            return wanted
-        self._refuse(path, "finds no free name")
+            self._new_shas[candidate.casefold()] = sha
+            self.copied.append((path, candidate))
+            if self._by_name is not None:
+                self._by_name.setdefault(_name(candidate), set()).add(candidate)
+            return candidate
+        self.problems.append(Problem(path, 0, "finds no free name"))
         return ""
 
-    def _refuse(self, path: str, message: str, hint: str = "") -> None:
-        self.problems.append(Problem(path, 0, message, hint))
-
-
-_PIECE = 1024 * 1024
-
-
-class VaultAttachments:
-    """The other files of a vault.
-
-    Args:
-        root: the vault's folder.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def paths(self) -> tuple[str, ...]:
-        """Vault-relative paths of those that are there, hidden ones not."""
-        return SourceFolder(self._root).other_paths
-
-    def sha(self, path: str) -> str | None:
-        """SHA-256 of the file at a vault-relative path; empty for what is no regular file."""
+    def _sha(self, path: str) -> str | None:
+        """SHA-256 of a file in the vault; None if there is none, empty if it is not regular."""
         *folders, name = path_parts(path)
         try:
-            with self._entered(folders, make=False) as folder:
-                handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-                with os.fdopen(handle, "rb") as stream:
-                    if not stat.S_ISREG(os.fstat(handle).st_mode):
-                        return ""
-                    digest = hashlib.sha256()
-                    while piece := stream.read(_PIECE):
-                        digest.update(piece)
-                    return digest.hexdigest()
+            with inner_folder(self._root, folders) as folder:
+                return sha_of(folder, name)
         except FileNotFoundError:
             return None
         except OSError:
             return ""
 
-    def create(self, path: str, content: bytes) -> None:
-        """Make a file and the folders that it lies in.
-
-        Raises:
-            FileExistsError: something is there already.
-            SettingsError, UnsafePath: it cannot be made.
-        """
+    def _create(self, path: str, content: bytes) -> None:
         *folders, name = path_parts(path)
         try:
-            with self._entered(folders, make=True) as folder:
+            with inner_folder(self._root, folders, make=True) as folder:
                 create_in(folder, name, content)
         except FileExistsError:
             raise
         except OSError as error:
+            # A link below the vault could lead anywhere.
             if error.errno == errno.ELOOP:
                 raise through_link(path) from None
             raise SettingsError(f"cannot make the folder of {path}: {error.strerror}") from None
 
-    @contextlib.contextmanager
-    def _entered(self, folders: list[str], *, make: bool) -> Iterator[OpenFolder]:
-        with OpenFolder(self._root) as opened:
-            for name in folders:
-                if make:
-                    opened.make(name)
-                opened.enter(name)
-            yield opened
+
+def _name(path: str) -> str:
+    return folded(path.rpartition("/")[2].strip())

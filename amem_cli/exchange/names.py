@@ -1,7 +1,4 @@
-"""Gives imported notes and files their places in the vault, so that none takes another's.
-
-Finds what a link of an imported note means, and how it has to be written in the vault.
-"""
+"""Finds free paths for imported notes and files, and writes their links as the vault needs them."""
 
 from __future__ import annotations
 
@@ -25,20 +22,22 @@ from amem_cli.notes.names import (
     with_suffix,
 )
 
+# File systems allow 255 bytes; the rest is for temporary files and numbers.
 MAX_COMPONENT_BYTES = 240
 MAX_PATH_BYTES = 800
 
 _ENDING = ".md"
 _DRIVE = re.compile(r"[A-Za-z]?:")
+# Control characters, backslashes and lone surrogates: Windows, git or UTF-8 refuse them.
 _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 
 
 class FreePaths:
-    """Places for new notes.
+    """Gives out paths for new notes, none of them twice.
 
     Args:
-        folder: vault-relative folder for them, empty for the top.
-        beside: others that are given out too, of which none is given twice.
+        folder: vault-relative, empty for the top.
+        beside: its paths are not given out either.
 
     Raises:
         UsageError: the folder leaves the vault or is hidden.
@@ -57,31 +56,33 @@ class FreePaths:
         self._numbers: dict[str, int] = {}
 
     def take(self, path: str, title: str) -> str:
-        """A place for a note that nothing has, with a number where it must be.
+        """A free path for a note, numbered if necessary.
 
-        A name that a note of the vault has, in whatever folder, is not used again: links to it
-        would come to mean another note.
+        A name of any note in the vault is not used again, whatever its folder: links to that note
+        would change their meaning.
 
         Args:
-            path: its path in the source; empty where the name comes from the title.
+            path: its path in the source; empty if the name comes from the title.
         """
-        wanted = self._prefix + (self._settled(path) if path else file_name(title))
+        wanted = self._prefix + (self._safe_path(path) if path else file_name(title))
         folder, _, name = wanted.rpartition("/")
-        start = self._numbers.get(_folded(wanted), 1)
+        start = self._numbers.get(folded(wanted), 1)
+        # Starting at the last number keeps thousands of equal titles from being quadratic.
         for number in range(start, 1_000_000):
             candidate = name if number == 1 else with_suffix(name, number)
             full = f"{folder}/{candidate}" if folder else candidate
-            if _folded(full) in self._taken or self._is_there(full):
+            same_name = self._ports.index.names.candidates(name_key(full))
+            if folded(full) in self._taken or same_name or self._ports.vault.exists(full):
                 continue
-            self._taken.add(_folded(full))
-            self._numbers[_folded(wanted)] = number + 1
+            self._taken.add(folded(full))
+            self._numbers[folded(wanted)] = number + 1
             return full
         raise UsageError(f"there are too many notes named {name!r}")
 
     def other(self, path: str, number: int) -> str:
-        """A place for a file that is no note; `number` beyond 1 gives it another name."""
+        """A path for a file that is not a note; `number` beyond 1 gives it another name."""
         *folders, name = path.split("/")
-        parts = self._placed(folders)
+        parts = self._safe_folders(folders)
         if _ODD.search(name) or name.startswith(".") or len(name.encode()) > MAX_COMPONENT_BYTES:
             stem, dot, ending = name.rpartition(".")
             name = file_name(stem or ending)[: -len(_ENDING)] + dot + ending
@@ -90,25 +91,21 @@ class FreePaths:
             name = f"{stem or ending} {number}{dot if stem else ''}{ending if stem else ''}"
         return self._prefix + "/".join([*parts, name])
 
-    def _is_there(self, full: str) -> bool:
-        names = self._ports.index.names.candidates(name_key(full))
-        return bool(names) or self._ports.vault.exists(full)
-
-    def _settled(self, path: str) -> str:
-        """The path with what the vault cannot hold made safe, and nothing else changed."""
+    def _safe_path(self, path: str) -> str:
+        """The path, changed only in what the vault cannot hold."""
         *folders, name = path.split("/")
-        parts = self._placed(folders)
+        parts = self._safe_folders(folders)
         stem = name.removesuffix(_ENDING)
         if not _is_safe(stem) or stem != stem.strip() or conflict_copy(name):
             name = file_name(stem)
         whole = "/".join([*parts, name])
         return whole if len(whole.encode()) <= MAX_PATH_BYTES else name
 
-    def _placed(self, folders: Sequence[str]) -> list[str]:
-        """Folders of the source; two in one place that differ in case alone become one."""
+    def _safe_folders(self, folders: Sequence[str]) -> list[str]:
+        """Folders of the source; those that differ only in case become one."""
         parts: list[str] = []
         for name in folders:
-            key = _folded("/".join([*parts, name]))
+            key = folded("/".join([*parts, name]))
             parts.append(self._folders.setdefault(key, _safe_folder(name)))
         return parts
 
@@ -127,7 +124,8 @@ def _is_safe(name: str) -> bool:
     )
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """A path or name without case and forms of accents, for comparing."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
@@ -136,8 +134,8 @@ class SourceNames:
 
     Args:
         notes: (path in the source, aliases, title, other names) of each note.
-        others: paths of the files that are no notes.
-        relative_first: a markdown link means a file beside its note before one at the top.
+        others: paths of the files that are not notes.
+        relative_first: a markdown link prefers a file beside its note to one at the top.
     """
 
     def __init__(
@@ -147,23 +145,24 @@ class SourceNames:
         *,
         relative_first: bool,
     ) -> None:
-        listed = list(notes)
-        self._table = NameTable((path, aliases, title) for path, aliases, title, _ in listed)
+        notes = list(notes)
+        self._table = NameTable((path, aliases, title) for path, aliases, title, _ in notes)
         self._named: dict[str, set[str]] = {}
-        for path, _, _, names in listed:
+        for path, _, _, names in notes:
             for name in names:
-                self._named.setdefault(_folded_name(name), set()).add(path)
+                self._named.setdefault(_link_key(name), set()).add(path)
         self._others: dict[str, list[str]] = {}
         self._other_at: dict[str, str] = {}
         self._ending_in: dict[str, str | None] = {}
         for path in others:
-            self._other_at.setdefault(_folded_name(path), path)
-            self._others.setdefault(_folded_name(path.rpartition("/")[2]), []).append(path)
+            self._other_at.setdefault(_link_key(path), path)
+            self._others.setdefault(_link_key(path.rpartition("/")[2]), []).append(path)
         self._relative_first = relative_first
 
     def note(self, link: WikiLink, source: str) -> str | None:
         """The source's path of the note that a link means."""
         if link.style == "markdown" and self._relative_first:
+            # Obsidian resolves from the top first; the others resolve from the note's folder.
             beside = resolve(_beside(link.target), source, self._table)
             if beside is not None:
                 return beside
@@ -171,13 +170,13 @@ class SourceNames:
 
     def named(self, name: str) -> str | None:
         """The source's path of the one note that has this name."""
-        found = self._named.get(_folded_name(name), set())
-        return next(iter(found)) if len(found) == 1 else None
+        paths = self._named.get(_link_key(name), set())
+        return next(iter(paths)) if len(paths) == 1 else None
 
     def other(self, link: WikiLink, source: str) -> str | None:
         """The source's path of the other file that a link means."""
         target = link.target
-        candidates = self._others.get(_folded_name(target.rpartition("/")[2]), ())
+        candidates = self._others.get(_link_key(target.rpartition("/")[2]), ())
         if not candidates:
             return None
         folder = dirname(source)
@@ -185,40 +184,39 @@ class SourceNames:
         if link.style == "wikilink":
             wanted.reverse()
         for path in wanted:
-            same = self._other_at.get(_folded_name(path.lstrip("/")))
+            same = self._other_at.get(_link_key(path.lstrip("/")))
             if same is not None:
                 return same
-        ending = "/" + _folded_name(normpath(target).lstrip("./"))
+        # Wikilinks may shorten a path to its end; the shortest fitting path wins.
+        ending = "/" + _link_key(normpath(target).lstrip("./"))
         if ending not in self._ending_in:
-            fits = (each for each in candidates if f"/{_folded_name(each)}".endswith(ending))
+            fits = (each for each in candidates if f"/{_link_key(each)}".endswith(ending))
             self._ending_in[ending] = min(fits, key=lambda each: (len(each), each), default=None)
         return self._ending_in[ending]
 
 
 class VaultNames:
-    """The names of the vault's notes together with those that are about to be made."""
+    """The names of the vault's notes and of those that an import will make."""
 
-    def __init__(
-        self, present: NoteNames, coming: Iterable[tuple[str, Sequence[str], str]]
-    ) -> None:
-        self._present = RememberedNames(present, {})
-        self._coming = NameTable(coming)
+    def __init__(self, existing: NoteNames, new: Iterable[tuple[str, Sequence[str], str]]) -> None:
+        self._existing = RememberedNames(existing, {})
+        self._new = NameTable(new)
 
     def candidates(self, key: str) -> Sequence[str]:
         """Paths of the notes with this file name."""
-        return tuple(dict.fromkeys((*self._present.candidates(key), *self._coming.candidates(key))))
+        return tuple(dict.fromkeys((*self._existing.candidates(key), *self._new.candidates(key))))
 
     def alias_candidates(self, key: str) -> Sequence[str]:
         """Paths of the notes with this alias or title."""
-        both = (*self._present.alias_candidates(key), *self._coming.alias_candidates(key))
+        both = (*self._existing.alias_candidates(key), *self._new.alias_candidates(key))
         return tuple(dict.fromkeys(both))
 
 
 def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> str | None:
-    """How a link of the note at `source` has to be written to mean the note at `wanted`.
+    """How a link in the note at `source` must be written to mean the note at `wanted`.
 
     Returns:
-        None where it means that already.
+        None if it means that already.
     """
     if resolve(link.target, source, names) == wanted:
         return None
@@ -228,28 +226,22 @@ def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> s
 
 
 def file_target(link: WikiLink, source: str, wanted: str, *, only_one: bool) -> str | None:
-    """The same for a file that is no note.
+    """The same for a file that is not a note.
 
     Args:
-        only_one: no other file has its name, so that its name alone, or the end of its path, means
-            it.
+        only_one: no other file has its name, so its name alone, or the end of its path, means it.
     """
     if link.style == "wikilink":
-        here, said = f"/{_folded_name(wanted)}", "/" + _folded_name(link.target.lstrip("/"))
-        found = here.endswith(said) if only_one else here == said
-        return None if found else wanted
+        here, said = f"/{_link_key(wanted)}", "/" + _link_key(link.target.lstrip("/"))
+        means_it = here.endswith(said) if only_one else here == said
+        return None if means_it else wanted
     beside = relpath(wanted, dirname(source) or ".")
     return None if normpath(link.target) == beside else beside
-
-
-def name_of_file(path: str) -> str:
-    """The name of a file, as names are compared."""
-    return _folded_name(path.rpartition("/")[2])
 
 
 def _beside(target: str) -> str:
     return target if target.startswith(("/", "./", "../")) else f"./{target}"
 
 
-def _folded_name(text: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).strip().casefold())
+def _link_key(text: str) -> str:
+    return folded(text.strip())

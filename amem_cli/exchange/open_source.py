@@ -1,42 +1,49 @@
-"""Tells what kind of source a path is, and opens it."""
+"""Opens what `amem import` names, and detects what kind of source it is."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 from amem_cli.errors import SettingsError, UsageError
-from amem_cli.exchange.source import KINDS, Source
+from amem_cli.exchange.source import ImportSource
+from amem_cli.exchange.source_folder import NOTE_ENDINGS, SourceFolder
 from amem_cli.exchange.source_markdown import (
-    NOTE_ENDINGS,
-    BasicMemoryProject,
-    LogseqGraph,
-    MarkdownSource,
-    SourceFolder,
-    ZkNotebook,
+    basic_memory_notes,
+    logseq_notes,
+    markdown_notes,
     permalink,
+    zk_notes,
 )
-from amem_cli.exchange.source_records import JsonLines, JsonRecords, parse_json, read_text
+from amem_cli.exchange.source_records import json_lines, json_records, parse_json, read_text
 
+_FOLDERS = {
+    "markdown": markdown_notes,
+    "obsidian": markdown_notes,
+    "logseq": logseq_notes,
+    "zk": zk_notes,
+    "basic-memory": basic_memory_notes,
+}
+KINDS = ("jsonl", *_FOLDERS, "amem", "chroma", "mem0")
 CHROMA_FILE = "chroma.sqlite3"
 _SQLITE = b"SQLite format 3\0"
-_LOOKED_AT = 30
+_SAMPLE = 30
 _MEM0 = re.compile(r'"(?:memory|created_at|user_id)"\s*:')
-_FOLDERS = ("markdown", "obsidian", "logseq", "zk", "basic-memory")
 
 
-def open_source(path: Path, kind: str | None, vault: Path) -> Source:
+def open_source(path: Path, kind: str | None, vault: Path) -> ImportSource:
     """Open what `amem import` names.
 
     Args:
-        kind: what the user says it is; None to find out.
-        vault: the vault's folder, of which nothing is imported into itself.
+        kind: what the user says it is; None to detect it.
+        vault: the vault's folder, which is not imported into itself.
 
     Raises:
         UsageError: the kind is unknown or does not fit.
-        SettingsError: it cannot be read, or nothing tells what it is.
+        SettingsError: it cannot be read, or is of no known kind.
     """
     if kind is not None and kind not in KINDS:
         raise UsageError(f"--from {kind!r} is unknown", hint=f"One of: {', '.join(KINDS)}.")
@@ -44,7 +51,7 @@ def open_source(path: Path, kind: str | None, vault: Path) -> Source:
         if kind not in (None, "jsonl"):
             hint = f"Save it, and name the file: amem import FILE --from {kind}"
             raise UsageError("standard input is read as JSON lines only", hint=hint)
-        return JsonLines(path, _stdin())
+        return json_lines(path, _stdin())
     try:
         is_folder = path.is_dir()
         path.lstat()
@@ -58,29 +65,24 @@ def open_source(path: Path, kind: str | None, vault: Path) -> Source:
     return _open_file(path, kind)
 
 
-def _open_folder(path: Path, kind: str | None, vault: Path) -> Source:
+def _open_folder(path: Path, kind: str | None, vault: Path) -> ImportSource:
     root = path.resolve()
     if kind in (None, "chroma") and (path / CHROMA_FILE).is_file():
         return _chroma(path / CHROMA_FILE)
     if kind is not None and kind not in _FOLDERS:
         raise UsageError(f"{path} is a folder", hint=f"--from {kind} reads a file.")
+    # Importing the vault into itself would double every note.
     if root == vault or root.is_relative_to(vault):
         raise UsageError(
             f"{path} is in the vault already", hint="Notes anywhere in the vault are memories."
         )
     folder = SourceFolder(root, left_out=vault)
-    found = kind or _kind_of(folder)
-    if found == "logseq":
-        return LogseqGraph(folder)
-    if found == "zk":
-        return ZkNotebook(folder)
-    if found == "basic-memory":
-        return BasicMemoryProject(folder)
-    return MarkdownSource(folder, found)
+    kind = kind or _kind_of(folder)
+    return ImportSource(kind, partial(_FOLDERS[kind], folder), folder)
 
 
 def _kind_of(folder: SourceFolder) -> str:
-    """By what only one program puts into a folder; basic-memory's by what its notes say."""
+    """By what only one program puts into a folder; basic-memory by its notes' properties."""
     root = folder.root
     if (root / "logseq").is_dir() and ((root / "pages").is_dir() or (root / "journals").is_dir()):
         return "logseq"
@@ -88,14 +90,15 @@ def _kind_of(folder: SourceFolder) -> str:
         return "zk"
     if (root / ".obsidian").is_dir():
         return "obsidian"
-    first = [folder.read(path, 2 * 1024 * 1024) for path in folder.note_paths[:_LOOKED_AT]]
+    # Any program may write one permalink; basic-memory writes one into every note.
+    first = [folder.read(path, 2 * 1024 * 1024) for path in folder.note_paths[:_SAMPLE]]
     linked = sum(bool(permalink(raw or b"")) for raw in first)
     return "basic-memory" if first and linked * 2 > len(first) else "markdown"
 
 
-def _open_file(path: Path, kind: str | None) -> Source:
+def _open_file(path: Path, kind: str | None) -> ImportSource:
     try:
-        # A pipe would be waited for without end.
+        # Reading from a pipe could wait forever.
         if not path.is_file():
             hint = "Pipe it in, and name it -."
             raise SettingsError(f"{path} is not a regular file", hint=hint)
@@ -105,6 +108,7 @@ def _open_file(path: Path, kind: str | None) -> Source:
         raise SettingsError(f"cannot read {path}: {error.strerror}") from None
     if beginning == _SQLITE:
         return _open_database(path, kind)
+    # A-MEM's own store is a pickle; its first byte is the protocol mark.
     if beginning[:1] == b"\x80" or path.suffix.lower() in (".pkl", ".pickle"):
         raise SettingsError(
             f"{path} is a pickle, which can run code and is not read",
@@ -114,36 +118,36 @@ def _open_file(path: Path, kind: str | None) -> Source:
         raise UsageError(f"{path} is one note", hint=f"Add it: amem add --file {path}")
     if kind == "chroma":
         hint = "Name Chroma's folder, or the chroma.sqlite3 in it."
-        raise SettingsError(f"{path} is no database", hint=hint)
+        raise SettingsError(f"{path} is not a database", hint=hint)
     text = read_text(path)
-    found = kind or _kind_of_text(path, text)
-    if found == "jsonl":
-        return JsonLines(path, text)
-    return JsonRecords(path, parse_json(path, text), found)
+    kind = kind or _kind_of_text(path, text)
+    if kind == "jsonl":
+        return json_lines(path, text)
+    return json_records(path, parse_json(path, text), kind)
 
 
-def _open_database(path: Path, kind: str | None) -> Source:
-    from amem_cli.exchange.source_database import Mem0History, tables_of
+def _open_database(path: Path, kind: str | None) -> ImportSource:
+    from amem_cli.exchange.source_database import mem0_history_notes, tables_of
 
     tables = tables_of(path)
     if kind in (None, "chroma") and "embedding_metadata" in tables:
         return _chroma(path)
     if kind in (None, "mem0") and "history" in tables:
-        return Mem0History(path)
+        return ImportSource("mem0", partial(mem0_history_notes, path))
     raise SettingsError(
         f"{path} is a database of another program",
         hint="Chroma's chroma.sqlite3 and mem0's history.db are read.",
     )
 
 
-def _chroma(path: Path) -> Source:
-    from amem_cli.exchange.source_database import ChromaCollection
+def _chroma(path: Path) -> ImportSource:
+    from amem_cli.exchange.source_database import chroma_notes
 
-    return ChromaCollection(path)
+    return ImportSource("chroma", partial(chroma_notes, path))
 
 
 def _kind_of_text(path: Path, text: str) -> str:
-    """JSON lines, or one document: mem0's, where its names are found, else A-MEM's."""
+    """JSON lines, or one document: mem0's if it has mem0's property names, otherwise A-MEM's."""
     first = text.lstrip()[:1]
     line = text.lstrip().split("\n", 1)[0]
     try:

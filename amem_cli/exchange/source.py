@@ -1,7 +1,7 @@
-"""What an import needs of a place that notes come from, and the notes as it gives them.
+"""The one shape in which every import source gives its notes, and what reading them needs.
 
-Reads lists and mappings stored as text, as JSON or as Python writes them; runs nothing.
-Finds when a note of another program was made, in its properties and its file's name.
+Lists and mappings stored as text are parsed, never run. When a note was made is looked up in its
+properties and its file's name.
 """
 
 from __future__ import annotations
@@ -9,39 +9,30 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from amem_cli.errors import HeaderRefused
 from amem_cli.language.dates import parse_moment
+from amem_cli.markdown.tags import normalise_tag
 from amem_cli.notes.front_matter import find_fences, read_header
 
 if TYPE_CHECKING:
     from amem_cli.errors import Problem
+    from amem_cli.exchange.source_folder import SourceFolder
 
-KINDS = (
-    "jsonl",
-    "markdown",
-    "obsidian",
-    "logseq",
-    "zk",
-    "basic-memory",
-    "amem",
-    "chroma",
-    "mem0",
-)
+Properties = Mapping[str, str | tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRelation:
-    """A link of a source that says what it means.
+    """A link of a source with its meaning.
 
     Attributes:
         target: a name by which the source knows the other note.
         relation: the source's own word for it.
-        reason: what the source says of it, or empty.
     """
 
     target: str
@@ -54,17 +45,17 @@ class SourceNote:
     """One note of a source.
 
     Attributes:
-        key: what tells it from the others of its source and stays the same: a path or an id.
-        place, line: where it stands, for messages; line 0 where it is a whole file.
-        raw: a whole markdown file with its header, or with `exact` and for records its text alone.
+        key: a path or id, unique in the source and the same in every import.
+        place, line: for messages; line 0 if it is a whole file.
+        raw: a whole markdown file with its header; for records and with `exact` the text alone.
         has_header: `raw` may open with a header of its own, which is kept.
-        path: its path in the source, with `.md`; empty where the file name comes from the title.
-        created: when it was made, where its header does not say so.
-        links: names of notes that it links to beside its text.
-        names: other names by which notes of the source mean it.
-        properties: more properties by name; those that stand in its header already are left.
-        lost: what it refers to, in a way of the source's own, and nothing there has.
-        exact: nothing is added to it, as to a note that this program itself wrote out.
+        path: its path in the source, with `.md`; empty if the file name comes from the title.
+        created: when it was made, unless its header says so.
+        links: names of notes that it links to outside its text.
+        names: other names by which notes of the source refer to it.
+        properties: more properties by name; those in its header win.
+        dangling: its references, in the source's own syntax, to nothing in the source.
+        exact: nothing is added to it, because amem itself exported it.
     """
 
     key: str
@@ -82,62 +73,44 @@ class SourceNote:
     links: tuple[str, ...] = ()
     relations: tuple[SourceRelation, ...] = ()
     names: tuple[str, ...] = ()
-    properties: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
-    lost: tuple[str, ...] = ()
+    properties: Properties = field(default_factory=dict)
+    dangling: tuple[str, ...] = ()
     exact: bool = False
 
 
-class Source(Protocol):
-    """A place that notes come from. It is only read."""
+@dataclass(frozen=True, slots=True)
+class ImportSource:
+    """What `amem import` reads from; it is never written to.
 
-    @property
-    def kind(self) -> str:
-        """One of `KINDS`."""
+    Attributes:
+        kind: one of `open_source.KINDS`.
+        notes: gives the notes in a stable order, and may be called more than once; adds what
+            cannot be read to the list that it is given.
+        folder: the folder of the notes, whose other files they may show; None for records.
+    """
+
+    kind: str
+    notes: Callable[[list[Problem]], Iterator[SourceNote]]
+    folder: SourceFolder | None = None
 
     @property
     def identity(self) -> str:
-        """What tells it from another source on this machine, without naming a path."""
+        """Tells it from other sources of this machine without naming a path.
+
+        Ids of records are unique by themselves.
+        """
+        return self.folder.identity if self.folder else self.kind
 
     @property
-    def others(self) -> tuple[str, ...]:
-        """Paths of its files that are no notes, as pictures."""
-
-    def notes(self, problems: list[Problem]) -> Iterator[SourceNote]:
-        """Its notes in a stable order; may be asked for more than once.
-
-        Args:
-            problems: takes what cannot be read.
-        """
-
-    def size_of(self, path: str) -> int | None:
-        """Bytes of one of its other files; None where it is no regular file of the source."""
-
-    def read_other(self, path: str) -> bytes | None:
-        """One of its other files; None where it cannot be read or is too large."""
-
-
-class AttachmentFolder(Protocol):
-    """Where files that are no notes go in the vault."""
-
-    def paths(self) -> tuple[str, ...]:
-        """Vault-relative paths of those that are there."""
-
-    def sha(self, path: str) -> str | None:
-        """SHA-256 of the file at a vault-relative path, hexadecimal; None where there is none."""
-
-    def create(self, path: str, content: bytes) -> None:
-        """Make a file.
-
-        Raises:
-            FileExistsError: something is there already.
-            SettingsError, UnsafePath: it cannot be made.
-        """
+    def other_files(self) -> tuple[str, ...]:
+        """Paths of its files that are not notes, such as pictures."""
+        return self.folder.other_paths if self.folder else ()
 
 
 MAX_TEXT = 256 * 1024
 MAX_DEPTH = 20
 
-# One that is not closed matches too, so that no text is gone over twice.
+# An unclosed one matches too, so that no text is scanned twice.
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*(?:'|\\?\Z)|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)", re.DOTALL)
 _PLAIN_DATA = re.compile(
     r"(?:[\[\](){},:.\s0-9]|(?:True|False|None)\b|-(?=[0-9])|[eE][+-]?(?=[0-9]))*"
@@ -145,21 +118,24 @@ _PLAIN_DATA = re.compile(
 
 
 def literal_value(text: str) -> object:
-    """The list or mapping that a text writes out; the text itself where it is none.
+    """The list or mapping that a text writes out as JSON or Python; otherwise the text itself.
 
-    Strings, numbers, truth values, None, lists, tuples and mappings are read, at most 256 KiB of
-    them and 20 deep.
+    Reads at most 256 KiB, nested at most 20 deep.
     """
     trimmed = text.strip()
     if not trimmed.startswith(("[", "{", "(")) or len(trimmed) > MAX_TEXT:
         return text
     bare = _STRING.sub("", trimmed)
-    if _is_too_deep(bare):
-        return text
+    depth = 0
+    for letter in bare:
+        depth += (letter in "[{(") - (letter in "]})")
+        if depth > MAX_DEPTH:
+            return text
     try:
         return json.loads(trimmed)
     except (ValueError, RecursionError):
         pass
+    # ast.literal_eval compiles what it reads, so it gets nothing but plain data.
     if not _PLAIN_DATA.fullmatch(bare):
         return text
     try:
@@ -169,7 +145,7 @@ def literal_value(text: str) -> object:
 
 
 def texts_in(value: object) -> tuple[str, ...]:
-    """The texts and numbers of a stored list, each once; of one text, those between commas."""
+    """The texts and numbers of a stored list, each once; of a single text, those between commas."""
     if isinstance(value, str):
         value = literal_value(value)
     if isinstance(value, str):
@@ -184,20 +160,14 @@ def texts_in(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text and text != "None"))
 
 
-def _is_too_deep(text: str) -> bool:
-    depth = 0
-    for letter in text:
-        if letter in "[{(":
-            depth += 1
-            if depth > MAX_DEPTH:
-                return True
-        elif letter in "]})":
-            depth -= 1
-    return False
+def valid_tags(texts: Iterator[str] | tuple[str, ...]) -> tuple[str, ...]:
+    """The texts as tags that Obsidian can hold, each once, without those that cannot be tags."""
+    tags = map(normalise_tag, texts)
+    return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
-# In the order in which they are believed; compared without case, blanks, - and _.
-_PROPERTIES = (
+# In order of trust; compared without case, blanks, - and _.
+_CREATED_NAMES = (
     "created",
     "createdat",
     "createdon",
@@ -207,16 +177,17 @@ _PROPERTIES = (
     "date",
     "timestamp",
 )
-_BETWEEN = re.compile(r"[\s_-]+")
+_SEPARATORS = re.compile(r"[\s_-]+")
 _DAY_IN_NAME = re.compile(
     r"(?<![0-9])((?:1[89]|20|21)[0-9]{2})([-_.])([01][0-9])\2([0-3][0-9])(?![0-9])"
 )
 _STAMP_IN_NAME = re.compile(r"(?<![0-9])((?:19|20)[0-9]{6}(?:[0-9]{4}(?:[0-9]{2})?)?)(?![0-9])")
+# Earlier dates are placeholders, such as 0001-01-01.
 _OLDEST = datetime(1800, 1, 1)
 
 
 def created_in_header(raw: bytes) -> datetime | None:
-    """What a property that usually holds it says; None where there is none, or no header."""
+    """When a note was made, by the property of its header that usually says so."""
     try:
         fences = find_fences(raw)
         header = read_header(raw, fences) if fences else None
@@ -224,18 +195,17 @@ def created_in_header(raw: bytes) -> datetime | None:
         return None
     if header is None:
         return None
-    by_name = {_BETWEEN.sub("", entry.name.casefold()): entry for entry in header.entries}
-    for name in _PROPERTIES:
-        entry = by_name.get(name)
-        text = header.text_of(entry.value) if entry is not None else None
-        moment = moment_in(text or "")
-        if moment is not None:
-            return moment
+    by_name = {_SEPARATORS.sub("", entry.name.casefold()): entry for entry in header.entries}
+    for name in _CREATED_NAMES:
+        if name in by_name:
+            moment = moment_in(header.text_of(by_name[name].value) or "")
+            if moment is not None:
+                return moment
     return None
 
 
 def created_in_name(path: str) -> datetime | None:
-    """The day or the moment with which a file's name begins or ends, as a journal's does."""
+    """The day or moment in a file's name, such as a journal's."""
     name = path.rsplit("/", 1)[-1]
     day = _DAY_IN_NAME.search(name)
     if day is not None:
@@ -245,7 +215,7 @@ def created_in_name(path: str) -> datetime | None:
 
 
 def moment_in(text: str) -> datetime | None:
-    """A date or a date and time; None for anything else, and for what no calendar has."""
+    """A date or a date and time; None for anything else, or if no calendar has it."""
     try:
         moment = parse_moment(text) if text else None
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Reads the SQLite files of Chroma and mem0 from a copy, never their programs' code."""
+"""Reads the SQLite files of Chroma and mem0 from a copy, without those programs' code."""
 
 from __future__ import annotations
 
@@ -14,15 +14,21 @@ import apsw
 
 from amem_cli.errors import Problem, SettingsError
 from amem_cli.exchange.source import SourceNote, moment_in
-from amem_cli.exchange.source_records import RecordSource, amem_note, mem0_note, memories_in_history
+from amem_cli.exchange.source_records import (
+    amem_note,
+    mem0_note,
+    memories_in_history,
+    read_or_report,
+)
 
 MAX_DATABASE_BYTES = 8 * 1024 * 1024 * 1024
 MAX_VALUE = 2 * 1024 * 1024
+# Limits of a hostile file: a note has a handful of fields, and at most 2 MiB.
 MAX_FIELDS = 1000
 
 _CHROMA_TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
 _DOCUMENT = "chroma:document"
-# Text is asked for as bytes, since a file may call anything text.
+# Read as bytes, because a file may declare anything to be text.
 _COLLECTIONS = (
     "SELECT id, CAST(name AS BLOB) FROM collections ORDER BY name = 'memories' DESC, name"
 )
@@ -48,82 +54,63 @@ def tables_of(path: Path) -> frozenset[str]:
     """Names of the tables of a SQLite file.
 
     Raises:
-        SettingsError: it is none, or cannot be read.
+        SettingsError: it cannot be read as one.
     """
     with _copy_of(path) as db:
         return _tables(db)
 
 
-class ChromaCollection(RecordSource):
-    """All collections of a Chroma database; `memories` is A-MEM's.
-
-    Args:
-        path: the file `chroma.sqlite3`.
-    """
-
-    kind = "chroma"
-
-    def notes(self, problems: list[Problem]) -> Iterator[SourceNote]:
-        """The documents in the order in which they were added."""
-        with _copy_of(self.path) as db:
-            missing = _CHROMA_TABLES - _tables(db)
-            if missing:
-                raise SettingsError(
-                    f"{self.path} is no Chroma database: it has no table {sorted(missing)[0]}",
-                    hint="Chroma writes such files from version 0.4 on.",
-                )
-            for collection, name in _read(db, _COLLECTIONS):
-                for number, item, added in _read(db, _ITEMS, collection):
-                    place = f"{self.path.name}:{name or ''}"
-                    record = _metadata(db, number)
-                    record.setdefault("id", item)
-                    record["content"] = record.pop(_DOCUMENT, None) or record.get("content")
-                    for note in self._taken(amem_note, record, place, number, problems):
-                        yield replace(note, created=note.created or moment_in(str(added)))
+def chroma_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The documents of all collections of a `chroma.sqlite3`, A-MEM's `memories` first."""
+    with _copy_of(path) as db:
+        missing = _CHROMA_TABLES - _tables(db)
+        if missing:
+            raise SettingsError(
+                f"{path} is not a Chroma database: it has no table {sorted(missing)[0]}",
+                hint="Chroma writes such files from version 0.4 on.",
+            )
+        for collection, name in _read(db, _COLLECTIONS):
+            for number, item, added in _read(db, _ITEMS, collection):
+                place = f"{path.name}:{name or ''}"
+                record = _metadata(db, number)
+                record.setdefault("id", item)
+                record["content"] = record.pop(_DOCUMENT, None) or record.get("content")
+                for note in read_or_report(amem_note, record, place, number, problems):
+                    yield replace(note, created=note.created or moment_in(str(added)))
 
 
-class Mem0History(RecordSource):
-    """The history of mem0, of which the last text of each memory is taken.
-
-    Args:
-        path: the file `history.db`.
-    """
-
-    kind = "mem0"
-
-    def notes(self, problems: list[Problem]) -> Iterator[SourceNote]:
-        """The memories that were not deleted, in the order in which they were first written."""
-        with _copy_of(self.path) as db:
-            known = {row[1] for row in db.execute("PRAGMA table_info(history)")}
-            names = ["memory_id", "new_memory", "event", "created_at", "is_deleted"]
-            if not known.issuperset(names):
-                raise SettingsError(f"{self.path} is no history of mem0")
-            more = [name for name in ("actor_id", "role") if name in known]
-            sql = _HISTORY.format(more="".join(f", CAST({name} AS BLOB)" for name in more))
-            rows = _read(db, sql, MAX_VALUE)
-            records = (dict(zip([*names, *more], row, strict=True)) for row in rows)
-            for number, record in enumerate(memories_in_history(records), 1):
-                yield from self._taken(mem0_note, record, self.path.name, number, problems)
+def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The memories in mem0's `history.db` that were not deleted, in the order of their making."""
+    with _copy_of(path) as db:
+        columns = {row[1] for row in db.execute("PRAGMA table_info(history)")}
+        names = ["memory_id", "new_memory", "event", "created_at", "is_deleted"]
+        if not columns.issuperset(names):
+            raise SettingsError(f"{path} is not a history of mem0")
+        more = [name for name in ("actor_id", "role") if name in columns]
+        sql = _HISTORY.format(more="".join(f", CAST({name} AS BLOB)" for name in more))
+        rows = _read(db, sql, MAX_VALUE)
+        records = (dict(zip([*names, *more], row, strict=True)) for row in rows)
+        for number, record in enumerate(memories_in_history(records), 1):
+            yield from read_or_report(mem0_note, record, path.name, number, problems)
 
 
 def _metadata(db: apsw.Connection, number: int) -> dict[str, Any]:
-    record: dict[str, Any] = {}
-    for key, text, amount, length in _read(db, _FIELDS, number, MAX_VALUE, MAX_FIELDS):
-        if isinstance(key, str):
-            if text is None and length:
-                # The text of a note that is too large is not cut: it is told as missing.
-                continue
-            record[key] = text if text is not None else amount
-    return record
+    rows = _read(db, _FIELDS, number, MAX_VALUE, MAX_FIELDS)
+    return {
+        key: amount if text is None else text
+        for key, text, amount, length in rows
+        # A text that is too large is not cut but reported as missing.
+        if isinstance(key, str) and not (text is None and length)
+    }
 
 
 def _read(db: apsw.Connection, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
     """Rows with bytes as text; None for what is not UTF-8."""
     for row in db.execute(sql, values):
-        yield tuple(_record_text(value) if isinstance(value, bytes) else value for value in row)
+        yield tuple(_text(value) if isinstance(value, bytes) else value for value in row)
 
 
-def _record_text(value: bytes) -> str | None:
+def _text(value: bytes) -> str | None:
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:
@@ -137,10 +124,10 @@ def _tables(db: apsw.Connection) -> frozenset[str]:
 
 @contextlib.contextmanager
 def _copy_of(path: Path) -> Iterator[apsw.Connection]:
-    """A database, opened from a copy with what its program has not yet put into the main file.
+    """A database, opened from a copy that includes what is only in its write-ahead log.
 
     Raises:
-        SettingsError: it cannot be copied or is no usable database.
+        SettingsError: it cannot be copied or is not a usable database.
     """
     with tempfile.TemporaryDirectory(prefix="amem-import-") as folder:
         copy = Path(folder) / "copy.db"
@@ -148,6 +135,7 @@ def _copy_of(path: Path) -> Iterator[apsw.Connection]:
             if path.stat().st_size > MAX_DATABASE_BYTES:
                 raise SettingsError(f"{path} is larger than 8 GiB")
             shutil.copyfile(path, copy)
+            # A running program keeps its last writes in the log.
             log = path.with_name(path.name + "-wal")
             if log.is_file() and not log.is_symlink():
                 shutil.copyfile(log, copy.with_name(copy.name + "-wal"))
@@ -163,7 +151,7 @@ def _copy_of(path: Path) -> Iterator[apsw.Connection]:
 
 
 def _open(copy: Path) -> apsw.Connection:
-    """The copy, in which nothing that its schema names is run."""
+    """The copy, with everything that a hostile schema could run turned off."""
     if copy.with_name(copy.name + "-wal").exists():
         db = apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READWRITE)
     else:

@@ -1,186 +1,29 @@
-"""Reads a folder of somebody else's notes: no link is followed, and no file without bound.
+"""Reads folders of markdown: plain ones, Obsidian vaults, zk, basic-memory and Logseq.
 
-Reads the forms of tags and ids that zk notebooks have beside the usual ones.
-Reads what basic-memory's notes say of each other.
-Folders of markdown as places to import from: plain ones, and those of other programs.
+Every Logseq page becomes a note that Obsidian can read.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-import stat
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import date, datetime
+from urllib.parse import unquote
 
-from amem_cli.errors import Problem, SettingsError
+from amem_cli.errors import Problem
 from amem_cli.exchange.source import (
     SourceNote,
     SourceRelation,
     created_in_header,
     created_in_name,
     moment_in,
+    valid_tags,
 )
-from amem_cli.exchange.source_logseq import (
-    PAGES,
-    LogseqPage,
-    block_ids,
-    convert_page,
-    journal_names,
-    note_path,
-    page_name,
-)
+from amem_cli.exchange.source_folder import SourceFolder
 from amem_cli.markdown.regions import blank_out, find_regions
-from amem_cli.markdown.tags import normalise_tag
 from amem_cli.notes.note import RELATIONS
-from amem_cli.vault.folder import odd_name, shown_path
-
-MAX_FILE_BYTES = 2 * 1024 * 1024 - 64 * 1024  # a note of 2 MiB with the header that it may get
-MAX_OTHER_BYTES = 50 * 1024 * 1024
-MAX_DEPTH = 64
-MAX_FILES = 500_000
-NOTE_ENDINGS = (".md", ".markdown")
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """One file of the folder.
-
-    Attributes:
-        path: relative to the folder, with `/`.
-        modified: when it was changed last, local time.
-    """
-
-    path: str
-    raw: bytes
-    modified: datetime
-
-
-@dataclass
-class SourceFolder:
-    """The files of a folder, sorted by path.
-
-    Args:
-        root: the folder.
-        left_out: a folder inside that is not entered, as the vault's own.
-    """
-
-    root: Path
-    left_out: Path | None = None
-    problems: list[Problem] = field(default_factory=list)
-
-    @property
-    def identity(self) -> str:
-        """A digest of where the folder lies."""
-        place = os.fsencode(self.root.resolve())
-        return hashlib.sha256(place).hexdigest()[:16]
-
-    @cached_property
-    def paths(self) -> tuple[str, ...]:
-        """All regular files that are not hidden; what cannot be taken is put in `problems`.
-
-        Raises:
-            SettingsError: the folder itself cannot be read, or holds far too much.
-        """
-        found: list[str] = []
-        waiting = [("", 0)]
-        while waiting:
-            folder, depth = waiting.pop()
-            if depth > MAX_DEPTH:
-                self._tell(folder, "lies too deep and was left out")
-                continue
-            for entry in self._entries(folder):
-                path = f"{folder}/{entry.name}" if folder else entry.name
-                if entry.name.startswith("."):
-                    continue
-                if entry.is_symlink():
-                    self._tell(path, "is a symbolic link and was left out")
-                elif entry.is_dir(follow_symlinks=False):
-                    if self.left_out is None or Path(entry.path) != self.left_out:
-                        waiting.append((path, depth + 1))
-                elif not entry.is_file(follow_symlinks=False):
-                    self._tell(path, "is not a regular file and was left out")
-                elif (problem := odd_name(path)) is not None:
-                    self.problems.append(problem)
-                else:
-                    found.append(path)
-            if len(found) > MAX_FILES:
-                raise SettingsError(
-                    f"{self.root} holds more than {MAX_FILES} files", hint="Import its folders."
-                )
-        return tuple(sorted(found))
-
-    @property
-    def note_paths(self) -> tuple[str, ...]:
-        """The markdown files."""
-        return tuple(path for path in self.paths if path.lower().endswith(NOTE_ENDINGS))
-
-    @property
-    def other_paths(self) -> tuple[str, ...]:
-        """All other files."""
-        return tuple(path for path in self.paths if not path.lower().endswith(NOTE_ENDINGS))
-
-    def files(self, problems: list[Problem]) -> Iterator[SourceFile]:
-        """The markdown files one by one; what cannot be read is told and left out."""
-        paths = self.note_paths
-        problems += self.problems
-        for path in paths:
-            try:
-                status, raw = self._read(path, MAX_FILE_BYTES)
-            except OSError as error:
-                reason = error.strerror or str(error)
-                problems.append(Problem(path, 0, f"cannot be read: {reason}"))
-                continue
-            if len(raw) > MAX_FILE_BYTES:
-                problems.append(
-                    Problem(path, 0, "is larger than a note can be (2 MiB)", "Split it.")
-                )
-                continue
-            yield SourceFile(path, raw, datetime.fromtimestamp(int(status.st_mtime)))
-
-    def read(self, path: str, limit: int = MAX_OTHER_BYTES) -> bytes | None:
-        """A file's bytes; None where it cannot be read or is larger than `limit`."""
-        try:
-            _, raw = self._read(path, limit)
-        except OSError:
-            return None
-        return raw if len(raw) <= limit else None
-
-    def size_of(self, path: str) -> int | None:
-        """Bytes of a regular file, or None."""
-        try:
-            status = os.lstat(self.root / path)
-        except OSError:
-            return None
-        return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        try:
-            with os.scandir(self.root / folder) as entries:
-                return sorted(entries, key=lambda entry: entry.name)
-        except OSError as error:
-            if not folder:
-                raise SettingsError(f"cannot read {self.root}: {error.strerror}") from None
-            self._tell(folder, f"cannot be read: {error.strerror}")
-            return []
-
-    def _read(self, path: str, limit: int) -> tuple[os.stat_result, bytes]:
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        handle = os.open(self.root / path, flags | getattr(os, "O_BINARY", 0))
-        with os.fdopen(handle, "rb") as stream:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise OSError(f"{path} is not a regular file")
-            return status, stream.read(limit + 1)
-
-    def _tell(self, path: str, message: str) -> None:
-        self.problems.append(Problem(shown_path(path), 0, message))
-
 
 _COLON_TAGS = re.compile(r"(?<![^\s]):((?:[^\s:#]{1,80}:){1,20})(?=\s|\Z)")
 _WORDS_IN_HASHES = re.compile(r"(?<![^\s])#([^\s#][^#\r\n]{0,80}[^\s#\\])#(?=[\s.,;!?]|\Z)")
@@ -194,14 +37,9 @@ def zk_tags(text: str) -> tuple[str, ...]:
         return ()
     spans = [(region.start, region.end) for region in find_regions(text)]
     visible = blank_out(text, spans)
-    found: list[str] = []
-    for match in _COLON_TAGS.finditer(visible):
-        found += match[1].split(":")
-    for match in _WORDS_IN_HASHES.finditer(visible):
-        if " " in match[1]:
-            found.append(match[1])
-    tags = (normalise_tag(text) for text in found if _LETTER.search(text))
-    return tuple(dict.fromkeys(tag for tag in tags if tag))
+    texts = [text for match in _COLON_TAGS.finditer(visible) for text in match[1].split(":")]
+    texts += [match[1] for match in _WORDS_IN_HASHES.finditer(visible) if " " in match[1]]
+    return valid_tags(text for text in texts if _LETTER.search(text))
 
 
 def file_id(path: str) -> str:
@@ -221,7 +59,7 @@ _PERMALINK = re.compile(
     rb"^permalink[ \t]*:[ \t]*[\"']?([^\"'\r\n]{1,300}?)[\"']?[ \t]*\r?$", re.MULTILINE
 )
 _BEGINNING = 8 * 1024
-_WORDS = {
+_SYNONYMS = {
     "supports": "supports",
     "confirms": "supports",
     "contradicts": "contradicts",
@@ -242,12 +80,12 @@ def permalink(raw: bytes) -> str:
     if not raw.startswith((b"---", b"\xef\xbb\xbf---")):
         return ""
     head, fence, _ = raw[3:_BEGINNING].partition(b"\n---")
-    found = _PERMALINK.search(head) if fence else None
-    return found[1].decode("utf-8", "replace").strip() if found else ""
+    match = _PERMALINK.search(head) if fence else None
+    return match[1].decode("utf-8", "replace").strip() if match else ""
 
 
 def relations_in(text: str) -> Iterator[SourceRelation]:
-    """The relations that stand in a note's lists, `- part_of [[Other note]] (why)`."""
+    """The relations in a note's lists, such as `- part_of [[Other note]] (why)`."""
     if "[[" not in text:
         return
     spans = [(region.start, region.end) for region in find_regions(text)]
@@ -258,159 +96,256 @@ def relations_in(text: str) -> Iterator[SourceRelation]:
 
 
 def known_relation(word: str) -> str:
-    """The relation of amem that another program's word means; `related` where none does."""
+    """The relation of amem for another program's word; `related` if there is none."""
     plain = " ".join(word.casefold().replace("_", " ").replace("-", " ").split())
     if plain.replace(" ", "_") in RELATIONS:
         return plain.replace(" ", "_")
-    return _WORDS.get(plain, "related")
+    return _SYNONYMS.get(plain, "related")
 
 
-class MarkdownSource:
-    """A folder of markdown; every note is taken as it is.
+def markdown_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
+    """Every note of a folder as it is."""
+    for path, raw, modified in folder.files(problems):
+        created = created_in_header(raw) or created_in_name(path) or modified
+        note_path = f"{path.rpartition('.')[0]}.md"
+        yield SourceNote(key=path, place=path, raw=raw, path=note_path, created=created)
+
+
+def zk_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The notes of a zk notebook, also named by the id with which their file's name begins."""
+    uses = Counter(map(file_id, folder.note_paths))
+    for note in markdown_notes(folder, problems):
+        prefix = file_id(note.key)
+        names = (prefix,) if prefix and uses[prefix] == 1 else ()
+        yield replace(note, names=names, tags=zk_tags(note.raw.decode("utf-8", "replace")))
+
+
+def basic_memory_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The notes of a basic-memory project, also named by their permalink, with their relations."""
+    for note in markdown_notes(folder, problems):
+        link = permalink(note.raw)
+        relations = tuple(relations_in(note.raw.decode("utf-8", "replace")))
+        yield replace(note, names=(link,) if link else (), relations=relations)
+
+
+JOURNALS = "journals/"
+PAGES = "pages/"
+
+_PROPERTY = re.compile(r"[ \t]{0,40}(?:- )?([A-Za-z][\w.?!/-]{0,60})::(?=\s|\Z)(.*)", re.DOTALL)
+_BLOCK_ID = re.compile(r"^[ \t]*id::[ \t]+([0-9a-fA-F-]{36})[ \t]*\r?$", re.MULTILINE)
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_REFERENCE = re.compile(
+    rf"(?P<embed>\{{\{{embed[ \t]+)?(?:\[(?P<shown>[^\[\]\n]{{1,300}})\]\()?\(\((?P<id>{_UUID})\)\)"
+    r"(?P<closing>\)|\}\})?"
+    r"|\{\{embed[ \t]+\[\[(?P<page>[^\[\]\n]{1,300})\]\][ \t]*\}\}"
+)
+_JOURNAL = re.compile(r"journals/([0-9]{4})[_-]([0-9]{2})[_-]([0-9]{2})\.(?:md|markdown)\Z", re.I)
+_LIST_ITEM = re.compile(r"\s*(?:#?\[\[([^\[\]]{1,300})\]\]|#?([^,，]+))")
+_MONTHS = "January February March April May June July August September October November December"
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+# Given a block's id: the name of the page that holds it, or None.
+PageOf = Callable[[str], str | None]
+
+
+def page_name(path: str) -> str:
+    """The page that a file holds: `a___b`, `a%2Fb` and `a.b` of old graphs are namespaces.
 
     Args:
-        kind: what is told of it.
+        path: relative to the graph, with its ending.
     """
-
-    def __init__(self, folder: SourceFolder, kind: str = "markdown") -> None:
-        self._folder = folder
-        self.kind = kind
-
-    @property
-    def identity(self) -> str:
-        """What tells it from another folder."""
-        return self._folder.identity
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """Paths of the files that are no notes."""
-        return self._folder.other_paths
-
-    def notes(self, problems: list[Problem]) -> Iterator[SourceNote]:
-        """The notes by path."""
-        for file in self._folder.files(problems):
-            yield self._note(file, problems)
-
-    def size_of(self, path: str) -> int | None:
-        """Bytes of one of the other files."""
-        return self._folder.size_of(path)
-
-    def read_other(self, path: str) -> bytes | None:
-        """One of the other files; None where it cannot be read or is larger than 50 MiB."""
-        return self._folder.read(path, MAX_OTHER_BYTES)
-
-    def _note(self, file: SourceFile, problems: list[Problem]) -> SourceNote:
-        created = created_in_header(file.raw) or created_in_name(file.path)
-        return SourceNote(
-            key=file.path,
-            place=file.path,
-            raw=file.raw,
-            path=_with_md(file.path),
-            created=created or file.modified,
-        )
+    stem = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    return unquote(stem.replace("___", "/"))
 
 
-class ZkNotebook(MarkdownSource):
-    """A zk notebook: notes are also known by the id with which their file's name begins."""
-
-    def __init__(self, folder: SourceFolder) -> None:
-        super().__init__(folder, "zk")
-
-    @cached_property
-    def _file_ids(self) -> frozenset[str]:
-        """Ids with which the name of one note alone begins."""
-        ids = [file_id(path) for path in self._folder.note_paths]
-        return frozenset(each for each, count in Counter(ids).items() if each and count == 1)
-
-    def _note(self, file: SourceFile, problems: list[Problem]) -> SourceNote:
-        note = super()._note(file, problems)
-        prefix = file_id(file.path)
-        names = (prefix,) if prefix in self._file_ids else ()
-        text = file.raw.decode("utf-8", "replace")
-        return replace(note, names=names, tags=zk_tags(text))
+def note_path(path: str) -> str:
+    """Where the note of a page lies: a namespace is a folder, a journal's day is `2026-03-02`."""
+    journal = _JOURNAL.match(path)
+    if journal is not None:
+        return f"{JOURNALS}{journal[1]}-{journal[2]}-{journal[3]}.md"
+    folder = path.rpartition("/")[0]
+    parts = [part.strip() for part in page_name(path).split("/")]
+    name = "/".join(part for part in parts if part not in ("", ".", ".."))
+    return f"{folder}/{name}.md" if folder else f"{name}.md"
 
 
-class BasicMemoryProject(MarkdownSource):
-    """A project of basic-memory: notes are also known by their permalink, and relations count."""
-
-    def __init__(self, folder: SourceFolder) -> None:
-        super().__init__(folder, "basic-memory")
-
-    def _note(self, file: SourceFile, problems: list[Problem]) -> SourceNote:
-        note = super()._note(file, problems)
-        link = permalink(file.raw)
-        relations = tuple(relations_in(file.raw.decode("utf-8", "replace")))
-        return replace(note, names=(link,) if link else (), relations=relations)
-
-
-class LogseqGraph(MarkdownSource):
-    """A Logseq graph: pages, journals and what stands in their properties and references."""
-
-    def __init__(self, folder: SourceFolder) -> None:
-        super().__init__(folder, "logseq")
-
-    def notes(self, problems: list[Problem]) -> Iterator[SourceNote]:
-        """The pages by path; those in org are told of."""
-        for path in self._folder.other_paths:
-            if path.lower().endswith(".org"):
-                hint = "Turn it into markdown first."
-                problems.append(Problem(path, 0, "is written in org, which is not read", hint))
-        for file in self._folder.files(problems):
-            # What Logseq keeps for itself, and its backups, are no pages.
-            if not file.path.startswith("logseq/"):
-                yield self._note(file, problems)
-
-    @cached_property
-    def _pages_of_blocks(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for file in self._folder.files([]):
-            target = note_path(file.path).removesuffix(".md").removeprefix(PAGES)
-            name = target if file.path.startswith(PAGES) else target.rpartition("/")[2]
-            for identifier in block_ids(file.raw.decode("utf-8", "replace")):
-                found.setdefault(identifier, name)
-        return found
-
-    def _note(self, file: SourceFile, problems: list[Problem]) -> SourceNote:
-        note = super()._note(file, problems)
-        names = journal_names(file.path)
-        own = page_name(file.path)
-        note = replace(note, path=note_path(file.path), names=(*names, own))
-        try:
-            text = file.raw.decode("utf-8")
-        except UnicodeDecodeError:
-            return note
-        # YAML at the top is a page's too in newer graphs; then nothing is moved into it.
-        if text.startswith("---"):
-            return note
-        page = convert_page(text, self._pages_of_blocks.get)
-        return _with_properties(note, page)
-
-
-def _with_properties(note: SourceNote, page: LogseqPage) -> SourceNote:
-    properties = dict(page.properties)
-    if page.aliases:
-        properties["aliases"] = page.aliases
-    tags = (normalise_tag(tag) for tag in page.tags)
-    created = _logseq_moment(page.created)
-    return replace(
-        note,
-        raw=page.body.encode("utf-8"),
-        has_header=False,
-        title=page.title,
-        created=created or note.created,
-        tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
-        names=(*note.names, *page.aliases, *((page.title,) if page.title else ())),
-        properties=properties,
-        lost=tuple(f"(({identifier}))" for identifier in page.unresolved),
+def journal_names(path: str) -> tuple[str, ...]:
+    """The names by which pages link to a journal's day in the usual formats of dates."""
+    journal = _JOURNAL.match(path)
+    if journal is None:
+        return ()
+    try:
+        day = date(int(journal[1]), int(journal[2]), int(journal[3]))
+    except ValueError:
+        return ()
+    month = _MONTHS.split()[day.month - 1]
+    number, iso = day.day, day.isoformat()
+    ending = (
+        "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    )
+    weekday = _DAYS[day.weekday()]
+    return (
+        f"{month[:3]} {number}{ending}, {day.year}",
+        f"{month} {number}{ending}, {day.year}",
+        iso,
+        iso.replace("-", "_"),
+        iso.replace("-", "/"),
+        iso.replace("-", ""),
+        f"{iso} {weekday}",
+        f"{weekday}, {iso}",
+        f"{weekday[:3]}, {iso}",
+        f"{day.day:02}-{day.month:02}-{day.year}",
     )
 
 
-def _logseq_moment(text: str) -> datetime | None:
-    if text.isdigit() and len(text) == 13:
-        return datetime.fromtimestamp(int(text) // 1000)
-    return moment_in(text.strip("[] "))
+def block_ids(text: str) -> Iterator[str]:
+    """Ids that blocks of a page carry."""
+    if "id::" in text:
+        yield from (match[1].lower() for match in _BLOCK_ID.finditer(text))
 
 
-def _with_md(path: str) -> str:
-    stem, _, _ = path.rpartition(".")
-    return f"{stem}.md"
+def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The pages and journals of a graph; pages in org become problems."""
+    for path in folder.other_paths:
+        if path.lower().endswith(".org"):
+            hint = "Turn it into markdown first."
+            problems.append(Problem(path, 0, "is written in org, which is not read", hint))
+    page_of_block: dict[str, str] = {}
+    for path, raw, _ in folder.files([]):
+        target = note_path(path).removesuffix(".md").removeprefix(PAGES)
+        name = target if path.startswith(PAGES) else target.rpartition("/")[2]
+        for identifier in block_ids(raw.decode("utf-8", "replace")):
+            page_of_block.setdefault(identifier, name)
+    for note in markdown_notes(folder, problems):
+        # What Logseq keeps for itself, and its backups, are not pages.
+        if not note.key.startswith("logseq/"):
+            names = (*journal_names(note.key), page_name(note.key))
+            yield _page_note(
+                replace(note, path=note_path(note.key), names=names), page_of_block.get
+            )
+
+
+def _page_note(note: SourceNote, page_of: PageOf) -> SourceNote:
+    try:
+        text = note.raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return note
+    # Newer graphs have YAML at the top too; then nothing is moved into it.
+    return note if text.startswith("---") else converted_page(note, text, page_of)
+
+
+def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
+    """A page whose properties are a note's, and whose references to blocks are links to them.
+
+    Blocks stay as they are, with their own properties; an id that is a property becomes the block's
+    anchor, `^id`, at the end of its first line.
+
+    Args:
+        note: what is known of it beside its text.
+    """
+    properties, body = _page_properties(text)
+    body, dangling = _references(_anchored_blocks(body), page_of)
+    tags = _list_items(properties.pop("tags", ""))
+    aliases = _list_items(properties.pop("alias", "") or properties.pop("aliases", ""))
+    title = properties.pop("title", "")
+    created = properties.pop("created-at", "") or properties.get("date", "")
+    if created.isdigit() and len(created) == 13:
+        moment: datetime | None = datetime.fromtimestamp(int(created) // 1000)
+    else:
+        moment = moment_in(created.strip("[] "))
+    kept = {name: value for name, value in properties.items() if value}
+    return replace(
+        note,
+        raw=body.encode("utf-8"),
+        has_header=False,
+        title=title,
+        created=moment or note.created,
+        tags=valid_tags(tags),
+        names=(*note.names, *aliases, *((title,) if title else ())),
+        properties={**kept, **({"aliases": aliases} if aliases else {})},
+        dangling=tuple(f"(({identifier}))" for identifier in dangling),
+    )
+
+
+def _page_properties(text: str) -> tuple[dict[str, str], str]:
+    """The properties before the first block, and what follows them."""
+    properties: dict[str, str] = {}
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        match = _PROPERTY.match(line)
+        if match is None or (line.startswith((" ", "\t")) and not properties):
+            break
+        if number and line.lstrip().startswith("- "):
+            break
+        properties[match[1].lower()] = match[2].strip()
+    else:
+        return properties, ""
+    if not properties:
+        return {}, text
+    rest = lines[number:]
+    return properties, "".join(rest[1:] if rest and not rest[0].strip() else rest)
+
+
+def _anchored_blocks(text: str) -> str:
+    """The text with `id:: …` lines turned into anchors at the end of their block's first line."""
+    if "id::" not in text:
+        return text
+    # Code may show such lines.
+    regions = [each for each in find_regions(text) if each.kind in ("fence", "comment")]
+    visible = blank_out(text, sorted((region.start, region.end) for region in regions))
+    first = -1
+    lines: list[str] = []
+    for line, shown in zip(text.split("\n"), visible.split("\n"), strict=True):
+        match = _BLOCK_ID.match(shown)
+        if match is not None and first >= 0:
+            ending = "\r" if lines[first].endswith("\r") else ""
+            opening = lines[first].removesuffix("\r").rstrip()
+            lines[first] = f"{opening} ^{match[1].lower()}{ending}"
+            continue
+        if line.lstrip().startswith("- "):
+            first = len(lines)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
+    if "((" not in text and "{{embed" not in text:
+        return text, ()
+    # Indented text is a block's in Logseq, not code, so only fences and spans of code count.
+    code = [each for each in find_regions(text) if each.kind in ("fence", "code")]
+    spans = iter([*((region.start, region.end) for region in code), (len(text), len(text))])
+    start, end = next(spans)
+    unresolved: list[str] = []
+
+    def replaced(match: re.Match[str]) -> str:
+        nonlocal start, end
+        while match.start() >= end and start < len(text):
+            start, end = next(spans)
+        if start <= match.start() < end:
+            return match[0]
+        if match["page"]:
+            return f"![[{match['page']}]]"
+        return _block_link(match, page_of, unresolved)
+
+    return _REFERENCE.sub(replaced, text), tuple(dict.fromkeys(unresolved))
+
+
+def _block_link(match: re.Match[str], page_of: PageOf, unresolved: list[str]) -> str:
+    identifier = match["id"].lower()
+    page = page_of(identifier)
+    closing = match["closing"] or ""
+    wanted = "}}" if match["embed"] else ")" if match["shown"] else ""
+    if page is None or (wanted and closing != wanted):
+        unresolved.append(identifier)
+        return match[0]
+    shown = f"|{match['shown'].replace('|', ' ')}" if match["shown"] else ""
+    left = closing if not wanted else ""
+    return f"{'!' if match['embed'] else ''}[[{page}#^{identifier}{shown}]]{left}"
+
+
+def _list_items(text: str) -> tuple[str, ...]:
+    items = (
+        (match[1] or match[2]).strip().removeprefix("#").strip()
+        for match in _LIST_ITEM.finditer(text)
+    )
+    return tuple(dict.fromkeys(item for item in items if item))

@@ -61,7 +61,7 @@ class Workspace(OpenVault):
         Raises:
             UsageError, SettingsError: nothing was written.
         """
-        from amem_cli.duplicates.find import known_text
+        from amem_cli.duplicates.find import note_with_text
         from amem_cli.editing.add import add
 
         with self._claiming_work() if wait else contextlib.nullcontext():
@@ -69,7 +69,7 @@ class Workspace(OpenVault):
             self._here.caller.step("writing the note")
             with self.writing(), self.ports.changes.locked():
                 if unless_known:
-                    known = known_text(
+                    known = note_with_text(
                         self.ports, new.content, title=new.title, hidden=self.hidden()
                     )
                 path = add(self.ports, new) if known is None else known.path

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.exchange.attachments import VaultAttachments
 from amem_cli.exchange.export_folder import ExportFolder
-from amem_cli.exchange.export_jsonl import chosen, export_lines, export_records
-from amem_cli.exchange.export_markdown import StayingNotes, export_markdown
+from amem_cli.exchange.export_notes import (
+    PrivacyFilter,
+    export_markdown,
+    export_records,
+    notes_to_export,
+)
 from amem_cli.exchange.import_notes import import_notes
-from amem_cli.exchange.source_records import JsonLines
+from amem_cli.exchange.source_records import json_lines
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.search.search import Filters
@@ -181,12 +184,12 @@ def test_an_export_that_was_stopped_goes_on(tmp_path: Path) -> None:
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    notes = chosen(ports, Filters(), private=False)[0]
+    notes = notes_to_export(ports, Filters(), private=False)[0]
     with pytest.raises(KeyboardInterrupt):
         export_markdown(ports, notes, ExportFolder(plain, vault=root), progress=interrupt)
     write_note(root, "One.md", "One, changed.\n")
     synchronise(ports)
-    notes = chosen(ports, Filters(), private=False)[0]
+    notes = notes_to_export(ports, Filters(), private=False)[0]
     report = export_markdown(ports, notes, ExportFolder(plain, vault=root))
     assert (report.kept, report.written) == ([], ["One.md", "Two.md"])
 
@@ -286,15 +289,16 @@ def test_what_goes_out_and_in_again_goes_out_the_same(notes: list[dict[str, obje
         second = top / "second"
         second.mkdir()
         there = open_vault(second)
-        source = JsonLines(Path("x.jsonl"), "\n".join(exported))
-        report = import_notes(there, source, VaultAttachments(second))
+        source = json_lines(Path("x.jsonl"), "\n".join(exported))
+        report = import_notes(there, source, second)
         assert report.refused == ()
         again = _lines(there)
         assert again == exported
-        source = JsonLines(Path("x.jsonl"), "\n".join(exported))
-        assert import_notes(there, source, VaultAttachments(second)).made == ()
+        source = json_lines(Path("x.jsonl"), "\n".join(exported))
+        assert import_notes(there, source, second).made == ()
 
 
 def _lines(ports: VaultPorts) -> list[str]:
-    notes = chosen(ports, Filters(), private=True)[0]
-    return list(export_lines(export_records(ports, notes, StayingNotes(ports, notes), [])))
+    notes = notes_to_export(ports, Filters(), private=True)[0]
+    records = export_records(ports, notes, PrivacyFilter(ports, notes), [])
+    return [json.dumps(record, ensure_ascii=False) for record in records]

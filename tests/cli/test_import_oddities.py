@@ -41,7 +41,7 @@ def test_a_text_with_a_nul_comes_in_as_it_went_out(amem: Program, vault: Path) -
     ("call", "code", "told"),
     [
         (("-", "--from", "mem0"), 2, "standard input is read as JSON lines only"),
-        (("lines.jsonl", "--from", "chroma"), 3, "is no database"),
+        (("lines.jsonl", "--from", "chroma"), 3, "is not a database"),
         (("number.json",), 3, "holds a number that is too long"),
     ],
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.duplicates.compare import same_series, text_key
-from amem_cli.duplicates.find import Duplicates, duplicates_of, find_duplicates, known_text
+from amem_cli.duplicates.find import Duplicates, duplicates_of, find_duplicates, note_with_text
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder
@@ -205,12 +205,12 @@ def test_looking_writes_nothing(tmp_path: Path) -> None:
 
 def test_a_text_that_is_there_is_known_before_it_is_added(tmp_path: Path) -> None:
     ports = ports_of(tmp_path, {"A": LONG, "B": OTHER})
-    known = known_text(ports, f"---\ntags: [x]\n---\n{LONG}\n\n", title="Mine")
+    known = note_with_text(ports, f"---\ntags: [x]\n---\n{LONG}\n\n", title="Mine")
     assert known is not None
     assert known.path == "A.md"
-    assert known_text(ports, LONG, besides="A.md") is None
-    assert known_text(ports, LONG + "More.") is None
-    assert known_text(ports, " \n") is None
+    assert note_with_text(ports, LONG, besides="A.md") is None
+    assert note_with_text(ports, LONG + "More.") is None
+    assert note_with_text(ports, " \n") is None
 
 
 def test_a_note_names_its_duplicates_the_exact_one_first(tmp_path: Path) -> None:

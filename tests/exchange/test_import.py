@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from amem_cli.errors import AmemError, SettingsError, UsageError
-from amem_cli.exchange.attachments import VaultAttachments
 from amem_cli.exchange.import_notes import ImportReport, import_notes
 from amem_cli.exchange.open_source import open_source
 from amem_cli.index.draft import VaultPorts
@@ -42,7 +41,7 @@ def bring_in(ports: VaultPorts, source: Path, **options: Any) -> ImportReport:
     root: Path = ports.vault.root  # type: ignore[attr-defined]
     kind = options.pop("kind", None)
     opened = open_source(source, kind, root)
-    return import_notes(ports, opened, VaultAttachments(root), **options)
+    return import_notes(ports, opened, root, **options)
 
 
 def text_of(root: Path, path: str) -> str:
@@ -199,7 +198,7 @@ def test_memories_of_mem0_keep_ids_dates_and_metadata(ports: VaultPorts, root: P
     assert [(each.line, each.message) for each in report.refused] == [
         (3, "no “memory”"),
         (4, "not a JSON object"),
-        (0, "1 relations between entities are no memories and are not taken"),
+        (0, "1 relations between entities are not memories; left out"),
     ]
 
 

@@ -11,9 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amem_cli.errors import AmemError, NotFoundError, Problem, SettingsError
-from amem_cli.exchange.attachments import VaultAttachments
 from amem_cli.exchange.import_notes import import_notes
-from amem_cli.exchange.source_records import JsonLines
+from amem_cli.exchange.source_records import json_lines
 from amem_cli.journal.events import Event
 from amem_cli.journal.files import JournalFolder
 from amem_cli.settings import (
@@ -149,8 +148,8 @@ def test_an_import_writes_within_the_vault_and_tells_of_the_rest(
         root = top / "vault"
         root.mkdir()
         ports = open_vault(root)
-        source = JsonLines(Path("m.jsonl"), "\n".join(lines))
-        report = import_notes(ports, source, VaultAttachments(root), folder="notes")
+        source = json_lines(Path("m.jsonl"), "\n".join(lines))
+        report = import_notes(ports, source, root, folder="notes")
         assert len(report.paths) + report.skipped + len(report.refused) == len(lines)
         for path in report.paths:
             assert path.startswith("notes/")

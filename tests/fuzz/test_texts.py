@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from amem_cli.duplicates.compare import same_name, same_series, text_key
 from amem_cli.duplicates.merge_text import text_beyond
-from amem_cli.exchange.source import created_in_name, texts_in
-from amem_cli.exchange.source_logseq import convert_page
-from amem_cli.exchange.source_markdown import permalink, relations_in, zk_tags
+from amem_cli.exchange.source import SourceNote, created_in_name, texts_in
+from amem_cli.exchange.source_markdown import converted_page, permalink, relations_in, zk_tags
 from amem_cli.index.full_text import indexable_text
 from amem_cli.language.safe_text import printable, redacted
 from amem_cli.language.words import sentences, words
@@ -33,6 +32,8 @@ from amem_cli.search.search import snippet
 from tests.fuzz import record_oracles, strategies, text_oracles
 from tests.fuzz.growth import grows_in_proportion
 from tests.hypothesis_profiles import examples
+
+PAGE = SourceNote(key="p", place="p", raw=b"")
 
 
 @examples(3)
@@ -127,9 +128,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "redaction": lambda text: redacted(text, {"SOME_KEY": "12345678"}),
     "terminal": printable,
     "note": lambda text: parse_note("n.md", text.encode("utf-8", "replace")),
-    "Logseq page": lambda text: convert_page(f"x:: 1\n{text}", lambda _: "Page"),
-    "Logseq blocks": lambda text: convert_page(f"- a\n{text}\nid::", lambda _: None),
-    "Logseq list": lambda text: convert_page(f"tags:: {text}", lambda _: None),
+    "Logseq page": lambda text: converted_page(PAGE, f"x:: 1\n{text}", lambda _: "Page"),
+    "Logseq blocks": lambda text: converted_page(PAGE, f"- a\n{text}\nid::", lambda _: None),
+    "Logseq list": lambda text: converted_page(PAGE, f"tags:: {text}", lambda _: None),
     "relations": lambda text: list(relations_in(f"[[{text}")),
     "permalink": lambda text: permalink(b"---\n" + text.encode("utf-8", "replace") + b"\n---\n"),
     "zk tags": zk_tags,

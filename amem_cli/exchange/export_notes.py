@@ -1,17 +1,17 @@
-"""What an export of plain markdown needs of the folder that it writes to and of the vault.
+"""Exports notes as records, or as plain markdown in which wikilinks are ordinary links.
 
-Keeps links to private notes that stay behind out of an export, and finds who names them.
-Writes notes out as plain markdown: wikilinks become links that any program follows.
+Keeps private notes, and links to notes that are not exported, out of the export.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from posixpath import dirname, relpath
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import HeaderRefused, Problem
+from amem_cli.exchange.export_folder import ExportFolder
 from amem_cli.exchange.names import SourceNames
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.port import Progress
@@ -30,80 +30,110 @@ from amem_cli.notes.codec import body_bytes, edit_header, parse_note
 from amem_cli.notes.names import RememberedNames, resolve
 from amem_cli.notes.note import Note
 
-Written = Literal["written", "unchanged", "kept"]
+if TYPE_CHECKING:
+    from amem_cli.search.search import Filters
 
 
-class PlainFolder(Protocol):
-    """A folder outside the vault in which only what was written by exports is ever replaced."""
-
-    def put(self, path: str, content: bytes) -> Written:
-        """Write a file, or say that it is so already, or that somebody else's file is there."""
-
-    def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Remove what former exports wrote and this one did not.
-
-        Returns:
-            Paths of the files that were removed, and of those that somebody changed and that stay.
-        """
-
-    def remember(self) -> None:
-        """Keep in mind what was written so far, when an export is cut short."""
-
-    def vault_files(self) -> tuple[str, ...]:
-        """Paths of the files in the vault that are no notes."""
-
-    def read_vault_file(self, path: str) -> bytes | None:
-        """One of them; None where it cannot be read or is larger than 50 MiB."""
+def notes_to_export(
+    ports: VaultPorts, filters: Filters, *, private: bool
+) -> tuple[list[NoteSummary], int]:
+    """The notes to export, by path, and how many private ones are left out."""
+    notes = [note for note in ports.index.notes.summaries() if not filters or filters.admit(note)]
+    public = [note for note in notes if private or not note.private]
+    return public, len(notes) - len(public)
 
 
-class StayingNotes:
-    """The notes of the vault that do not go out with an export.
+class PrivacyFilter:
+    """Cuts links to notes that are not exported, and finds the notes that name private ones.
 
     Args:
-        notes: those that do.
+        notes: those that are exported.
 
     Attributes:
-        named: by the path of a note that goes out, the private ones that its own words name.
-        cut_links: how many entries of `links` lead to a note that stays, and were left out.
+        named: by the path of an exported note, the private notes left out that its text names.
+        cut_links: how many entries of `links` were cut.
     """
 
     def __init__(self, ports: VaultPorts, notes: Sequence[NoteSummary]) -> None:
-        self._going = {note.path for note in notes}
-        self._private = ports.index.notes.private_paths() - self._going
+        self._exported = {note.path for note in notes}
+        self._private = ports.index.notes.private_paths() - self._exported
         self.names = RememberedNames(ports.index.names, {})
         self.named: dict[str, set[str]] = {}
         self.cut_links = 0
 
-    def links(self, texts: Iterable[str], source: str, *, any_note: bool) -> list[str]:
-        """The entries of `links` without those that lead to a note that stays.
+    def links(self, texts: Iterable[str], source: str, *, only_private: bool) -> list[str]:
+        """The entries of `links` without those that lead to notes that are not exported.
 
         Args:
-            any_note: also where it is not private.
+            only_private: cut only links to private notes.
         """
-        kept = []
+        links = []
         for text in texts:
             link = parse_link(text)
-            found = resolve(link.target, source, self.names) if link else None
-            stays = found is not None and found not in self._going
-            if stays and found is not None and (any_note or found in self._private):
-                self.cut_links += 1
+            to = resolve(link.target, source, self.names) if link else None
+            stays = to is None or to in self._exported or (only_private and to not in self._private)
+            if stays:
+                links.append(text)
             else:
-                kept.append(text)
-        return kept
+                self.cut_links += 1
+        return links
 
-    def look_through(self, text: str, source: str) -> None:
-        """Remember which private notes that stay are named by links of a text."""
+    def scan(self, text: str, source: str) -> None:
+        """Remember which private notes the links of a text name."""
         if not self._private or "[" not in text:
             return
         for link in find_links(text):
-            found = resolve(link.target, source, self.names)
-            if found is not None:
-                self.remember(source, found)
+            to = resolve(link.target, source, self.names)
+            if to is not None:
+                self.remember(source, to)
 
     def remember(self, source: str, target: str) -> None:
-        """Remember that the words of a note name another, where that one is private and stays."""
+        """Remember that the text of a note names another, if that one is private."""
         if target in self._private:
             self.named.setdefault(source, set()).add(target)
+
+
+def export_records(
+    ports: VaultPorts,
+    notes: list[NoteSummary],
+    privacy: PrivacyFilter,
+    problems: list[Problem],
+) -> Iterator[dict[str, Any]]:
+    """Each note as the object of a JSON line; `aliases` and `private` only if it has them.
+
+    Args:
+        privacy: cuts links to private notes, and learns which notes name them.
+        problems: receives what a line cannot hold of a note.
+    """
+    for summary in notes:
+        content = ports.vault.read(summary.path)
+        note = parse_note(summary.path, content.raw, ports.names)
+        if content.cut:
+            problems.append(
+                Problem(note.path, 0, "is larger than 2 MiB; the line has its beginning")
+            )
+        else:
+            try:
+                content.raw.decode("utf-8")
+            except UnicodeDecodeError:
+                problems.append(Problem(note.path, 0, "is not UTF-8; the line has � for bad bytes"))
+        privacy.scan(note.body, note.path)
+        record: dict[str, Any] = {
+            "content": note.body,
+            "title": note.title,
+            "id": note.id,
+            "created": note.created,
+            "keywords": list(note.keywords),
+            "tags": list(note.tags),
+            "context": note.context,
+            "links": privacy.links(note.links, note.path, only_private=True),
+            "path": note.path,
+        }
+        if note.aliases:
+            record["aliases"] = list(note.aliases)
+        if note.private:
+            record["private"] = True
+        yield record
 
 
 RELATED = "## Related notes"
@@ -115,11 +145,10 @@ class MarkdownExport:
 
     Attributes:
         written, unchanged, removed: files of the folder.
-        kept: files of others that stand where a note belongs; they stay.
-        files: files that are no notes, as pictures, that were written out with them.
-        broken: how many links lead to nothing, and stay as they are.
-        named: by the path of a note, the private notes that stay and that its own words name.
-        cut_links: how many entries of `links` lead to a note that stays, and are left out.
+        kept: files of others at the path of a note; they are not replaced.
+        files: other files, such as pictures, that were copied.
+        broken: how many links lead to nothing; they are unchanged.
+        named, cut_links: see `PrivacyFilter`.
     """
 
     written: list[str] = field(default_factory=list)
@@ -136,13 +165,13 @@ class MarkdownExport:
 def export_markdown(
     ports: VaultPorts,
     notes: Sequence[NoteSummary],
-    folder: PlainFolder,
+    folder: ExportFolder,
     *,
     progress: Progress | None = None,
 ) -> MarkdownExport:
-    """Write notes, and the files to which they link, where they stand in the vault.
+    """Write notes, and the files to which they link, to their paths in the vault.
 
-    Links of the `links` property come to stand under a heading at the end, with what they mean.
+    Links of the `links` property go under a heading at the end, with their meaning.
 
     Raises:
         SettingsError: the folder cannot be written.
@@ -154,7 +183,7 @@ def export_markdown(
             if progress is not None:
                 progress(done, len(notes))
     except BaseException:
-        # Else the next export would take what this one wrote for somebody else's.
+        # Otherwise the next export would take these files for somebody else's.
         folder.remember()
         raise
     return export.finish()
@@ -162,14 +191,14 @@ def export_markdown(
 
 class _Export:
     def __init__(
-        self, ports: VaultPorts, notes: Sequence[NoteSummary], folder: PlainFolder
+        self, ports: VaultPorts, notes: Sequence[NoteSummary], folder: ExportFolder
     ) -> None:
         self._ports = ports
         self._folder = folder
         self._titles = {note.path: note.title for note in notes}
-        self._staying = StayingNotes(ports, notes)
-        self._names = self._staying.names
-        self._others = SourceNames((), folder.vault_files(), relative_first=True)
+        self._privacy = PrivacyFilter(ports, notes)
+        self._names = self._privacy.names
+        self._others = SourceNames((), folder.vault.other_paths, relative_first=True)
         self._records = ports.index.link_history.records()
         self._copied: dict[str, bool] = {}
         self.report = MarkdownExport()
@@ -179,18 +208,19 @@ class _Export:
         path = summary.path
         content = self._ports.vault.read(path)
         if content.cut:
-            self._tell(path, "is larger than 2 MiB and is not written out")
+            self._report_problem(path, "is larger than 2 MiB and is not exported")
             return
         note = parse_note(path, content.raw, self._ports.names)
         raw = self._header_cut(note, content.raw)
         body = body_bytes(raw)
+        # The header goes out as it is, so what it names must be reported too.
         for line in raw[: len(raw) - len(body)].decode("utf-8", "replace").splitlines():
-            self._staying.look_through(line.strip(), path)
+            self._privacy.scan(line.strip(), path)
         try:
             text = body.decode("utf-8")
         except UnicodeDecodeError:
-            self._tell(path, "is not UTF-8 and is written out as it is")
-            self._staying.look_through(body.decode("utf-8", "replace"), path)
+            self._report_problem(path, "is not UTF-8 and is exported as it is")
+            self._privacy.scan(body.decode("utf-8", "replace"), path)
         else:
             plain = rewrite_links(text, lambda link, _: self._plain(link, path))
             related = self._related(summary, note, text)
@@ -202,33 +232,35 @@ class _Export:
             self.report.written.append(path)
         else:
             self.report.kept.append(path)
-            self._tell(path, "is somebody else's file in the folder and stays")
+            self._report_problem(path, "is somebody else's file in the folder and was not replaced")
 
     def finish(self) -> MarkdownExport:
-        """Remove what is no more, and tell what was done."""
+        """Remove files of notes that are gone, and return the report."""
         report = self.report
         report.removed, edited = self._folder.finish()
         for path in sorted(set(edited).difference(report.kept)):
             report.kept.append(path)
-            self._tell(path, "does not go out any more, but was changed in the folder and stays")
-        report.named = self._staying.named
-        report.cut_links = self._staying.cut_links
+            self._report_problem(
+                path, "is no longer exported, but was changed in the folder and stays"
+            )
+        report.named = self._privacy.named
+        report.cut_links = self._privacy.cut_links
         return report
 
     def _header_cut(self, note: Note, raw: bytes) -> bytes:
-        """The note without entries of `links` that lead to notes that stay."""
-        kept = self._staying.links(note.links, note.path, any_note=True)
+        """The note without entries of `links` that lead to notes left out."""
+        kept = self._privacy.links(note.links, note.path, only_private=False)
         if len(kept) == len(note.links):
             return raw
         try:
             return edit_header(raw, {self._ports.names.links: kept}, self._ports.names)
         except (HeaderRefused, ValueError):
-            self._staying.cut_links -= len(note.links) - len(kept)
-            self._tell(note.path, "has links in its header to notes that are left out")
+            self._privacy.cut_links -= len(note.links) - len(kept)
+            self._report_problem(note.path, "has links in its header to notes that are left out")
             return raw
 
     def _plain(self, link: WikiLink, source: str) -> str | None:
-        """What stands for a link; None to leave it."""
+        """The text that replaces a link; None to leave it."""
         if link.style == "markdown":
             other = self._others.other(link, source)
             if other is not None:
@@ -236,10 +268,11 @@ class _Export:
                 return None
         found = resolve(link.target, source, self._names)
         if found is not None and found not in self._titles:
-            # The note is not written out, so only the words are.
+            # The note is not exported, so only the words remain.
             name = link.target.rpartition("/")[2]
+            # Other words for the note do not give its name away.
             if name.casefold() in (link.display or name).casefold():
-                self._staying.remember(source, found)
+                self._privacy.remember(source, found)
             return link.display or name
         if link.style == "markdown":
             return None
@@ -254,7 +287,7 @@ class _Export:
             return None
         self._copy(other)
         name = other.rpartition("/")[2]
-        # Behind the bar of an embedded picture stands its size.
+        # After the bar of an embedded picture comes its size.
         is_size = link.embed and link.display.replace("x", "").isdigit()
         shown = name if is_size or not link.display else link.display
         beside = relpath(other, dirname(source) or ".")
@@ -263,49 +296,47 @@ class _Export:
     def _copy(self, path: str) -> None:
         if path in self._copied:
             return
-        content = self._folder.read_vault_file(path)
+        content = self._folder.vault.read(path)
         self._copied[path] = content is not None
         if content is None:
-            self._tell(path, "cannot be read, or is larger than 50 MiB, and is not written out")
+            self._report_problem(
+                path, "cannot be read, or is larger than 50 MiB, and is not exported"
+            )
         elif self._folder.put(path, content) == "kept":
             self.report.kept.append(path)
-            self._tell(path, "is somebody else's file in the folder and stays")
+            self._report_problem(path, "is somebody else's file in the folder and was not replaced")
         else:
             self.report.files.append(path)
 
     def _related(self, summary: NoteSummary, note: Note, text: str) -> str:
-        """The links of the properties that do not stand in the text, as a list."""
+        """A list of the property links that the text does not have."""
         path = summary.path
+        # The links of an unreadable header are unknown.
         if note.refused is not None:
             return ""
-        said = {resolve(link.target, path, self._names) for link in find_links(text)}
+        linked = {resolve(link.target, path, self._names) for link in find_links(text)}
         lines: dict[str, str] = {}
         for each in note.links:
             link = parse_link(each)
-            found = resolve(link.target, path, self._names) if link else None
-            if link is None or found in (None, path) or found in said or found not in self._titles:
+            to = resolve(link.target, path, self._names) if link else None
+            if link is None or to is None or to in (*linked, path) or to not in self._titles:
                 continue
-            assert found is not None
-            beside = relpath(found, dirname(path) or ".")
-            shown = link.display or self._titles[found]
-            record = self._record(summary, found)
-            lines.setdefault(found, f"- {markdown_link(shown, beside)}{_why(record)}")
+            beside = relpath(to, dirname(path) or ".")
+            shown = link.display or self._titles[to]
+            lines.setdefault(to, f"- {markdown_link(shown, beside)}{_why(self._record(path, to))}")
         if not lines:
             return ""
         end = "\r\n" if "\r\n" in text else "\n"
         gap = "" if text.endswith(end * 2) or not text else end if text.endswith(end) else end * 2
         return gap + end.join([RELATED, "", *lines.values(), ""])
 
-    def _record(self, source: NoteSummary, target: str) -> LinkRecord | None:
+    def _record(self, source: str, target: str) -> LinkRecord | None:
         summary = self._ports.index.notes.summary(target)
-        keys = (summary.id, target) if summary else (target,)
-        for key in keys:
-            record = self._records.get((source.path, key or ""))
-            if record is not None:
-                return record
-        return None
+        # The journal names a note by its id, or by its path if it had none.
+        by_id = self._records.get((source, summary.id or "")) if summary else None
+        return by_id or self._records.get((source, target))
 
-    def _tell(self, path: str, message: str) -> None:
+    def _report_problem(self, path: str, message: str) -> None:
         self.report.problems.append(Problem(path, 0, message))
 
 
