@@ -203,7 +203,9 @@ def _is_writing(call: ast.Call, names: dict[str, str]) -> bool:
         return _mode_writes(call, position=0)
     # A path's replace has one argument, a text's has two.
     is_move = call.func.attr == "replace" and len(call.args) == 1 and not call.keywords
-    return is_move or call.func.attr in _WRITING_METHODS
+    # A workspace's unlink takes two notes; a path's takes nothing but a keyword.
+    is_verb = call.func.attr == "unlink" and len(call.args) == 2
+    return is_move or (call.func.attr in _WRITING_METHODS and not is_verb)
 
 
 def _mode_writes(call: ast.Call, position: int) -> bool:
