@@ -42,7 +42,7 @@ def note_vector(encode: Callable[[Sequence[str]], Vectors], note: Note) -> Vecto
     return unit
 
 
-class Analyzed:
+class AnalyzerValues:
     """The offline analyzer's values for one note, each made when it is asked for.
 
     Args:

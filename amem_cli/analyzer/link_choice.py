@@ -217,7 +217,7 @@ def _paraphrases_title(title: str, sentence: str) -> bool:
 _LONGEST_CONTEXT = 240
 
 
-def superseded(
+def superseded_contexts(
     note: Note, links: Sequence[MemoryLink], candidates: Sequence[LinkCandidate]
 ) -> list[Evolution]:
     """Contexts of the older notes that the new one supersedes, closed with a clause that says so.

@@ -33,7 +33,7 @@ from amem_cli.library.notes import (
     wikilink,
 )
 from amem_cli.library.open import call_of, close, log, open_workspace
-from amem_cli.memory.steps import Thinker
+from amem_cli.memory.steps import MemorySteps
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import Metadata
 
@@ -426,7 +426,7 @@ def analysis_of(workspace: Workspace, content: str) -> Metadata:
     """
     process = workspace.process
     settings = process.settings
-    thinker = Thinker(
+    steps = MemorySteps(
         workspace.index,
         process.encoder,
         process.model,
@@ -438,4 +438,4 @@ def analysis_of(workspace: Workspace, content: str) -> Metadata:
         plausible=settings.plausible,
     )
     note = parse_note("", text_bytes(content), workspace.ports.names)
-    return thinker.think(note, Ownership()).construction.metadata
+    return steps.analyse(note, Ownership()).description.metadata

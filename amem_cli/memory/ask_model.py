@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.analyzer.link_evidence import LinkCandidate
-from amem_cli.journal.link_decisions import Evolution, LinkChange
-from amem_cli.memory.describe import check_construction, construction_request
-from amem_cli.memory.existing_links import StandingLink
-from amem_cli.memory.link import LinkExample, check_linking, joint_request, linking_request
+from amem_cli.journal.link_decisions import Evolution, LinkUpdate
+from amem_cli.memory.describe import check_metadata, metadata_request
+from amem_cli.memory.existing_links import ExistingLink
+from amem_cli.memory.link import LinkExample, check_links, joint_request, linking_request
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.models.reply_schema import AnswerRejected, read_answer
@@ -29,7 +29,7 @@ PHRASES_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class AskedMetadata:
+class MetadataReply:
     """What of a model's answers is believed.
 
     Attributes:
@@ -66,7 +66,7 @@ def ask_once(
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class JointReply:
     """The answer to the joint question, from which both steps take their part.
 
     Attributes:
@@ -85,11 +85,11 @@ def ask_jointly(
     text: str,
     missing: Sequence[str],
     vocabulary: Sequence[str],
-    shown: Shown,
+    shown: ShownCandidates,
     evolve: bool,
     max_links: int,
     deadline: float,
-) -> Opening:
+) -> JointReply:
     """Ask for the missing metadata of a note, its links and what it changes, all at once.
 
     Raises:
@@ -108,7 +108,7 @@ def ask_jointly(
         examples=shown.examples,
         standing=shown.standing,
     )
-    return Opening(*ask_once(model, request))
+    return JointReply(*ask_once(model, request))
 
 
 def _phrases(note: Note, text: str) -> list[str]:
@@ -125,8 +125,8 @@ def ask_for_metadata(
     encode: Encode,
     trusted: bool,
     deadline: float,
-    opening: Opening | None = None,
-) -> AskedMetadata:
+    opening: JointReply | None = None,
+) -> MetadataReply:
     """Ask for the missing metadata of a note; what fails is asked once more by itself, unless the
     fault shows that the model cannot do it.
 
@@ -145,7 +145,7 @@ def ask_for_metadata(
     wanted: Collection[str] = tuple(missing)
     for attempt in range(ATTEMPTS):
         if attempt or opening is None:
-            request = construction_request(
+            request = metadata_request(
                 note.title,
                 text,
                 missing=wanted,
@@ -163,7 +163,7 @@ def ask_for_metadata(
                 break
             continue
         remarks |= {fault: None} if fault else {}
-        checked = check_construction(
+        checked = check_metadata(
             answer,
             note.title,
             text,
@@ -182,7 +182,7 @@ def ask_for_metadata(
         if not checked.worth_retrying:
             break
     unfilled = {name: failures[name] for name in wanted}
-    return AskedMetadata(metadata, use, unfilled, tuple(remarks))
+    return MetadataReply(metadata, use, unfilled, tuple(remarks))
 
 
 def _joined(first: Metadata, second: Metadata) -> Metadata:
@@ -209,7 +209,7 @@ class _Similarity:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCandidates:
     """The older notes that a model is asked about, with what the analyzer holds of them.
 
     Attributes:
@@ -224,11 +224,11 @@ class Shown:
     suggested: tuple[MemoryLink, ...]
     plausible: Mapping[str, MemoryLink]
     examples: tuple[LinkExample, ...] = ()
-    standing: tuple[StandingLink, ...] = ()
+    standing: tuple[ExistingLink, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class AskedLinks:
+class LinksReply:
     """Links and changes of older notes after the model had its say.
 
     Attributes:
@@ -239,21 +239,21 @@ class AskedLinks:
     evolutions: tuple[Evolution, ...] | None
     use: ModelUse
     problems: tuple[str, ...] = ()
-    link_changes: tuple[LinkChange, ...] = ()
+    link_changes: tuple[LinkUpdate, ...] = ()
 
 
 def ask_for_links(
     model: LanguageModel,
     *,
     note: Note,
-    shown: Shown,
+    shown: ShownCandidates,
     vocabulary: Collection[str],
     encode: Encode,
     evolve: bool,
     max_links: int,
     deadline: float,
-    opening: Opening | None = None,
-) -> AskedLinks:
+    opening: JointReply | None = None,
+) -> LinksReply:
     """Ask which of the shown notes the note is truly related to, and what it changes in them.
 
     Only a model that is trusted to judge is worth asking. Its links are believed where the evidence
@@ -285,7 +285,7 @@ def ask_for_links(
         else:
             answer, fault = opening.answer, opening.fault
         if answer is not None:
-            plan = check_linking(
+            plan = check_links(
                 answer,
                 note,
                 shown.candidates,
@@ -298,14 +298,14 @@ def ask_for_links(
             )
             problems = (fault, *plan.problems) if fault else plan.problems
             if not plan.believed:
-                return AskedLinks(shown.suggested[:max_links], None, use, problems)
+                return LinksReply(shown.suggested[:max_links], None, use, problems)
             links = _plausible(plan.links, shown)[:max_links]
-            return AskedLinks(tuple(links), plan.evolutions, use, problems, plan.link_changes)
+            return LinksReply(tuple(links), plan.evolutions, use, problems, plan.link_changes)
     problem = f"links: {fault}; the analyzer's stand"
-    return AskedLinks(shown.suggested[:max_links], None, use, (problem,))
+    return LinksReply(shown.suggested[:max_links], None, use, (problem,))
 
 
-def _plausible(said: Sequence[MemoryLink], shown: Shown) -> list[MemoryLink]:
+def _plausible(said: Sequence[MemoryLink], shown: ShownCandidates) -> list[MemoryLink]:
     links = [
         replace(link, reason=link.reason or shown.plausible[link.target].reason)
         for link in said

@@ -28,7 +28,7 @@ _COPY_WORDS = 6
 
 
 @dataclass(frozen=True)
-class Source:
+class NoteText:
     """A note that a sentence must be about, read once for several checks.
 
     Attributes:
@@ -75,7 +75,7 @@ class Source:
 
 
 def checked_context(
-    sentence: object, source: Source, *, asked: str, similarity: Similarity | None
+    sentence: object, source: NoteText, *, asked: str, similarity: Similarity | None
 ) -> tuple[str, str]:
     """The sentence as a context, or why not.
 
@@ -126,7 +126,7 @@ def _form_fault(line: str) -> str:
     return ""
 
 
-def _content_fault(line: str, source: Source, asked: str) -> str:
+def _content_fault(line: str, source: NoteText, asked: str) -> str:
     own = words(line)
     if own == words(source.title) or fold(line).rstrip(".") == fold(source.title):
         return "only repeats the title"
@@ -139,7 +139,7 @@ def _content_fault(line: str, source: Source, asked: str) -> str:
     return ""
 
 
-def repeats_instructions(line: str, asked: str, source: Source) -> bool:
+def repeats_instructions(line: str, asked: str, source: NoteText) -> bool:
     """Whether five words in a row come from what the model was told, and not from a note."""
     told = f" {' '.join(words(asked))} "
     return _share_of_runs(words(line), told, source.spoken, _ECHO_WORDS) > 0
@@ -152,7 +152,7 @@ def _share_of_runs(own: list[str], place: str, but_not_in: str, length: int) -> 
     return len(found) / len(runs) if runs else 0.0
 
 
-def _invented(line: str, source: Source) -> list[str]:
+def _invented(line: str, source: NoteText) -> list[str]:
     """Numbers and names that nothing shown to the model holds, where they are too many to be a
     date or a fuller name."""
     numbers = sorted(numbers_in(line) - source.numbers)
@@ -168,12 +168,12 @@ def _invented(line: str, source: Source) -> list[str]:
     return names if len(names) > 1 else []
 
 
-def _is_unknown(name: str, source: Source) -> bool:
+def _is_unknown(name: str, source: NoteText) -> bool:
     own = subject_stems(name)
     return bool(own) and own.isdisjoint(source.known) and own.isdisjoint(_CALENDAR)
 
 
-def _is_about(line: str, source: Source, similarity: Similarity | None) -> bool:
+def _is_about(line: str, source: NoteText, similarity: Similarity | None) -> bool:
     shared = source.shares(line)
     if source.said:
         own = subject_stems(line)

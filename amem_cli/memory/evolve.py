@@ -11,8 +11,8 @@ from amem_cli.markdown.tags import tag_key
 from amem_cli.memory.describe import checked_keywords, checked_tags, room_for_more
 from amem_cli.memory.describe_context import (
     JUNK,
+    NoteText,
     Similarity,
-    Source,
     checked_context,
     repeats_instructions,
 )
@@ -72,7 +72,7 @@ def _change(
     trusted: bool,
 ) -> tuple[Evolution | None, list[str]]:
     context, fault = _new_context(entry.get("context"), note, older, asked, similarity)
-    both = Source(older.title, f"{older.text}\n{_told_by(note)}")
+    both = NoteText(older.title, f"{older.text}\n{_told_by(note)}")
     known = (*older.tags, *vocabulary)
     keywords, no_keywords = checked_keywords(
         texts_of(entry.get("keywords")), both, similarity, trusted=trusted
@@ -106,7 +106,7 @@ def _new_context(
 ) -> tuple[str, str]:
     """A context of the older note that tells something of the new one, or why there is none."""
     said = f"{_told_about(older)}\n{_told_by(note)}"
-    source = Source(older.title, older.text, said, older.context)
+    source = NoteText(older.title, older.text, said, older.context)
     context, fault = checked_context(sentence, source, asked=asked, similarity=similarity)
     if fault:
         return "", fault
@@ -121,7 +121,7 @@ def _new_context(
     )
 
 
-def _tells_news(context: str, note: Note, older: Source, similarity: Similarity | None) -> bool:
+def _tells_news(context: str, note: Note, older: NoteText, similarity: Similarity | None) -> bool:
     """Whether a context holds a word of the new note only, or is close to it in meaning."""
     news = subject_stems(_told_by(note)) - older.stems
     if not subject_stems(context).isdisjoint(news):
@@ -153,8 +153,8 @@ def is_empty_talk(value: object, note: Note, older: LinkCandidate, *, asked: str
     return not telling or repeats_instructions(line, asked, _both(note, older))
 
 
-def _both(note: Note, older: LinkCandidate) -> Source:
-    return Source(older.title, older.text, said=f"{_told_about(older)}\n{_told_by(note)}")
+def _both(note: Note, older: LinkCandidate) -> NoteText:
+    return NoteText(older.title, older.text, said=f"{_told_about(older)}\n{_told_by(note)}")
 
 
 def _told_by(note: Note) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.journal.events import LinkRecord
-from amem_cli.journal.link_decisions import LinkChange
+from amem_cli.journal.link_decisions import LinkUpdate
 from amem_cli.memory.evolve import LONGEST_REASON, checked_reason
 from amem_cli.models.prompt_text import FENCE, MOST_READ, quote_line
 from amem_cli.notes.note import Note
 
-MOST_STANDING = 3
+MOST_EXISTING = 3
 _RELATION_BYTES = 20
 _REASON_BYTES = 80
 _STEP = 0.2
@@ -26,7 +26,7 @@ _CHANGES = ("stronger", "weaker", "wrong")
 
 
 @dataclass(frozen=True, slots=True)
-class StandingLink:
+class ExistingLink:
     """A link that the machine made earlier, between two notes that a model is shown.
 
     Attributes:
@@ -38,8 +38,8 @@ class StandingLink:
     record: LinkRecord
 
 
-def standing_lines(
-    note: Note, links: Sequence[StandingLink], names: Mapping[str, str]
+def existing_lines(
+    note: Note, links: Sequence[ExistingLink], names: Mapping[str, str]
 ) -> list[str]:
     """The lines that show the links; none without links.
 
@@ -58,7 +58,7 @@ def standing_lines(
     return [f"{_RULE}\n{FENCE}", *lines, FENCE]
 
 
-def standing_properties(links: Sequence[StandingLink]) -> dict[str, Any]:
+def existing_properties(links: Sequence[ExistingLink]) -> dict[str, Any]:
     """The part of an answer's schema for these links; empty without links."""
     if not links:
         return {}
@@ -71,14 +71,14 @@ def standing_properties(links: Sequence[StandingLink]) -> dict[str, Any]:
     return {"standing": {"type": "array", "items": item, "minItems": 0, "maxItems": len(links)}}
 
 
-def checked_standing(
+def checked_existing(
     value: object,
     note: Note,
-    links: Sequence[StandingLink],
+    links: Sequence[ExistingLink],
     candidates: Sequence[LinkCandidate],
     *,
     asked: str,
-) -> tuple[list[LinkChange], list[str]]:
+) -> tuple[list[LinkUpdate], list[str]]:
     """The changes of links that an answer makes plausible, each link once, and what was refused.
 
     A reason has to be about the notes; whether a change may be made is decided where it is made.
@@ -89,7 +89,7 @@ def checked_standing(
     """
     shown = {f"l{at}": each for at, each in enumerate(links, 1)}
     notes = {each.path: each for each in candidates}
-    found: dict[StandingLink, LinkChange] = {}
+    found: dict[ExistingLink, LinkUpdate] = {}
     faults: list[str] = []
     for entry in value[:MOST_READ] if isinstance(value, list) else []:
         name = entry.get("link") if isinstance(entry, dict) else None
@@ -107,9 +107,9 @@ def checked_standing(
     return list(found.values()), faults
 
 
-def _change(link: StandingLink, now: str, reason: str) -> LinkChange:
+def _change(link: ExistingLink, now: str, reason: str) -> LinkUpdate:
     if now == "wrong":
-        return LinkChange(link.source, link.target, removed=True, reason=reason)
+        return LinkUpdate(link.source, link.target, removed=True, reason=reason)
     step = _STEP if now == "stronger" else -_STEP
     strength = round(min(_STRONGEST, max(_WEAKEST, link.record.strength + step)), 2)
-    return LinkChange(link.source, link.target, strength, reason=reason)
+    return LinkUpdate(link.source, link.target, strength, reason=reason)

@@ -36,7 +36,7 @@ class LinkFeedback:
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class LearnedThresholds:
     """The decisions about links in one vault, and what they say of other links.
 
     Attributes:
@@ -106,12 +106,14 @@ class Decisions:
         return LinkExample(newer.title, older.title, said.kept, said.relation, said.reason)
 
 
-def decisions(index: MemoryIndex, *, learn: bool = True) -> Decisions:
+def learned_thresholds(index: MemoryIndex, *, learn: bool = True) -> LearnedThresholds:
     """What the owner decided about the latest links.
 
     A removed link that a person has written into the note with words of their own is wanted.
     """
-    return Decisions(tuple(_as_they_stand(index, index.link_history.decided(_LATEST))), learn)
+    return LearnedThresholds(
+        tuple(_as_they_stand(index, index.link_history.decided(_LATEST))), learn
+    )
 
 
 def _as_they_stand(index: MemoryIndex, links: Iterable[DecidedLink]) -> Sequence[DecidedLink]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from amem_cli.journal.link_decisions import Evolution, LinkChange
+from amem_cli.journal.link_decisions import Evolution, LinkUpdate
 from amem_cli.notes.note import MemoryLink, Metadata, Relation
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeLink:
+class NewLink:
     """A new link from the note.
 
     Attributes:
@@ -103,7 +103,7 @@ class Outcome:
     title: str
     metadata: Metadata = field(default_factory=Metadata)
     written: tuple[str, ...] = ()
-    links: tuple[MadeLink, ...] = ()
+    links: tuple[NewLink, ...] = ()
     changed_links: tuple[ChangedLink, ...] = ()
     evolved: tuple[EvolvedNote, ...] = ()
     proposed: tuple[Proposal, ...] = ()
@@ -127,7 +127,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Construction:
+class Description:
     """Metadata for the note."""
 
     metadata: Metadata = field(default_factory=Metadata)
@@ -149,28 +149,28 @@ class Linking:
     evolutions: tuple[Evolution, ...] = ()
     step: Step = field(default_factory=Step)
     problems: tuple[str, ...] = ()
-    link_changes: tuple[LinkChange, ...] = ()
+    link_changes: tuple[LinkUpdate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class NoteAnalysis:
     """All that the machine has to say about one version of a note.
 
     Attributes:
         rejudged: changes of the note's own links that its new text calls for, by the analyzer.
     """
 
-    construction: Construction
+    description: Description
     linking: Linking
     model: str
-    rejudged: tuple[LinkChange, ...] = ()
+    rejudged: tuple[LinkUpdate, ...] = ()
 
     @property
     def use(self) -> ModelUse:
         """Cost of all steps."""
-        return self.construction.step.use + self.linking.step.use
+        return self.description.step.use + self.linking.step.use
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What went wrong or was replaced, one line each."""
-        return self.construction.problems + self.linking.problems
+        return self.description.problems + self.linking.problems

@@ -22,7 +22,7 @@ from amem_cli.index.port import MemoryIndex
 from amem_cli.index.sync import text_hash
 from amem_cli.journal.changes import event_id
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.link_decisions import Evolution, LinkChange, changed_record
+from amem_cli.journal.link_decisions import Evolution, LinkUpdate, changed_record
 from amem_cli.journal.ownership import Ownership
 from amem_cli.journal.proposals import Proposal, without_rejected
 from amem_cli.journal.undo_rules import is_worded
@@ -30,11 +30,11 @@ from amem_cli.markdown.links import format_link, parse_link
 from amem_cli.memory.outcome import (
     ChangedLink,
     EvolvedNote,
-    MadeLink,
     ModelUse,
+    NewLink,
+    NoteAnalysis,
     Outcome,
     Step,
-    Thought,
 )
 from amem_cli.memory.trust import PLAUSIBLE
 from amem_cli.notes.names import resolve, shortest_target
@@ -44,9 +44,9 @@ from amem_cli.vault.port import FileContent
 MakeEvent = Callable[..., Event]
 
 
-def weighed(
-    index: MemoryIndex, note: Note, owned: Ownership, changes: Sequence[LinkChange]
-) -> Iterator[tuple[LinkChange, LinkRecord, LinkRecord | None]]:
+def allowed_changes(
+    index: MemoryIndex, note: Note, owned: Ownership, changes: Sequence[LinkUpdate]
+) -> Iterator[tuple[LinkUpdate, LinkRecord, LinkRecord | None]]:
     """The changes of a note's links that may be made, with the records before and after.
 
     A link that a person made, worded, or wants as it is stays; so does one whose very text stands
@@ -104,7 +104,7 @@ def _text(index: MemoryIndex, note: Note, record: LinkRecord, target: str) -> st
 
 
 def draft_link_changes(
-    draft: NoteDraft, index: MemoryIndex, changes: Sequence[LinkChange], event: MakeEvent
+    draft: NoteDraft, index: MemoryIndex, changes: Sequence[LinkUpdate], event: MakeEvent
 ) -> list[ChangedLink]:
     """Draft the changes that may be made of a note's links, an event each.
 
@@ -114,7 +114,7 @@ def draft_link_changes(
     note = draft.note
     owned = owned_by_machine(index, note.id or note.path, draft.events)
     made = []
-    for change, before, after in weighed(index, note, owned, changes):
+    for change, before, after in allowed_changes(index, note, owned, changes):
         if after is None:
             links = [text for text in draft.note.links if text != before.text]
             draft.change({"links": links}, event(reason=change.reason, links_before=(before,)))
@@ -169,12 +169,12 @@ class ProcessPlan:
         settings: ProcessSettings,
         settled: Settled,
         content: FileContent,
-        thought: Thought,
+        analysis: NoteAnalysis,
     ) -> None:
         self._ports = ports
         self._settings = settings
         self._settled = settled
-        self._thought = thought
+        self._analysis = analysis
         self.note = NoteDraft(ports, content)
         self.drafts = [self.note]
         self.proposed: list[Proposal] = []
@@ -185,13 +185,13 @@ class ProcessPlan:
             "process",
             path=before.path,
             cause=self._last_event(before),
-            model=thought.model,
+            model=analysis.model,
             text_hash=text_hash(content.raw),
-            problems=thought.problems,
-            calls=thought.use.calls,
-            prompt_tokens=thought.use.prompt_tokens,
-            answer_tokens=thought.use.answer_tokens,
-            seconds=round(thought.use.seconds, 3),
+            problems=analysis.problems,
+            calls=analysis.use.calls,
+            prompt_tokens=analysis.use.prompt_tokens,
+            answer_tokens=analysis.use.answer_tokens,
+            seconds=round(analysis.use.seconds, 3),
         )
 
     def _last_event(self, note: Note) -> str:
@@ -223,9 +223,9 @@ class ProcessPlan:
             changed_links=tuple(changed),
             evolved=tuple(evolved),
             proposed=tuple(self.proposed),
-            problems=self._thought.problems,
-            model=self._thought.model,
-            use=self._thought.use,
+            problems=self._analysis.problems,
+            model=self._analysis.model,
+            use=self._analysis.use,
         )
 
     def _event(self, kind: str, step: Step, **values: object) -> Event:
@@ -244,7 +244,7 @@ class ProcessPlan:
         )
 
     def _construct(self) -> tuple[str, ...]:
-        note, step = self.note.note, self._thought.construction
+        note, step = self.note.note, self._analysis.description
         fields: dict[str, FieldValue] = {
             name: getattr(step.metadata, name)
             for name in METADATA_FIELDS
@@ -254,10 +254,10 @@ class ProcessPlan:
         self.note.change(fields, event)
         return tuple(fields)
 
-    def _link(self) -> list[MadeLink]:
-        note, step = self.note.note, self._thought.linking
+    def _link(self) -> list[NewLink]:
+        note, step = self.note.note, self._analysis.linking
         present = {self._leads_to(text) for text in note.links}
-        made: list[MadeLink] = []
+        made: list[NewLink] = []
         records: list[LinkRecord] = []
         for link in step.links:
             summary = self._ports.index.notes.summary(link.target)
@@ -266,7 +266,7 @@ class ProcessPlan:
             text = format_link(shortest_target(link.target, self._ports.index.names))
             records.append(_record(link, summary.key, text))
             made.append(
-                MadeLink(
+                NewLink(
                     summary.key,
                     summary.path,
                     summary.title,
@@ -286,16 +286,16 @@ class ProcessPlan:
         return resolve(parsed.target, self.note.path, self._ports.index.names) if parsed else None
 
     def _reweigh_own(self) -> list[ChangedLink]:
-        path, thought = self.note.path, self._thought
-        said = [each for each in thought.linking.link_changes if each.source == path]
+        path, analysis = self.note.path, self._analysis
+        said = [each for each in analysis.linking.link_changes if each.source == path]
         return [
-            *self._reweigh(self.note, "link", said, thought.linking.step),
-            *self._reweigh(self.note, "link", thought.rejudged, Step()),
+            *self._reweigh(self.note, "link", said, analysis.linking.step),
+            *self._reweigh(self.note, "link", analysis.rejudged, Step()),
         ]
 
     def _reweigh_neighbours(self) -> list[ChangedLink]:
         """Changes of links of the notes that this one is linked with."""
-        said = self._thought.linking.link_changes
+        said = self._analysis.linking.link_changes
         linked = {self._leads_to(text) for text in self.note.note.links} - {self.note.path}
         changed = []
         for source in dict.fromkeys(each.source for each in said if each.source in linked):
@@ -304,7 +304,7 @@ class ProcessPlan:
                 draft = self._draft_of(source)
                 if draft is None:
                     continue
-                changed += self._reweigh(draft, "evolve", changes, self._thought.linking.step)
+                changed += self._reweigh(draft, "evolve", changes, self._analysis.linking.step)
             except AmemError:
                 continue
             if draft.events and draft not in self.drafts:
@@ -321,7 +321,7 @@ class ProcessPlan:
         return draft if free else None
 
     def _reweigh(
-        self, draft: NoteDraft, kind: str, changes: Sequence[LinkChange], step: Step
+        self, draft: NoteDraft, kind: str, changes: Sequence[LinkUpdate], step: Step
     ) -> list[ChangedLink]:
         if not (changes and self._settings.evolve):
             return []
@@ -329,14 +329,14 @@ class ProcessPlan:
         if self._settings.review:
             note = draft.note
             owned = owned_by_machine(index, note.id or note.path, draft.events)
-            for change, before, _ in weighed(index, note, owned, changes):
+            for change, before, _ in allowed_changes(index, note, owned, changes):
                 self._propose_link_change(note, change, before.text, step)
             return []
         # What the run's own steps cost is told by their own events.
         free = replace(step, use=ModelUse())
         return draft_link_changes(draft, index, changes, partial(self._event, kind, free))
 
-    def _propose_link_change(self, note: Note, change: LinkChange, text: str, step: Step) -> None:
+    def _propose_link_change(self, note: Note, change: LinkUpdate, text: str, step: Step) -> None:
         waiting = (
             each.link_change.target
             for each in self._ports.changes.waiting()
@@ -350,7 +350,7 @@ class ProcessPlan:
 
     def _evolve(self, linked: Set[str]) -> list[EvolvedNote]:
         evolved = []
-        for change in self._thought.linking.evolutions:
+        for change in self._analysis.linking.evolutions:
             if change.path in linked and self._settings.evolve:
                 result = self._evolve_one(change)
                 if result is not None:
@@ -369,7 +369,7 @@ class ProcessPlan:
                 return None
             if not self._settled(content, note):
                 return None
-            event = self._event("evolve", self._thought.linking.step, reason=change.reason)
+            event = self._event("evolve", self._analysis.linking.step, reason=change.reason)
             taken = [each.note.id for each in self.drafts if each.note.id]
             if not draft.change(fields, event, taken=taken):
                 return None
@@ -390,7 +390,7 @@ class ProcessPlan:
         return {change.field: change.after for change in wanted if change is not None}
 
     def _propose(self, note: Note, evolution: Evolution, fields: Mapping[str, FieldValue]) -> None:
-        step = self._thought.linking.step
+        step = self._analysis.linking.step
         waiting = [
             each.change
             for each in self._ports.changes.waiting()

@@ -17,11 +17,11 @@ from amem_cli.errors import (
 from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, owned_by_machine
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.markdown.regions import conflict_line
-from amem_cli.memory.learn import decisions
-from amem_cli.memory.outcome import MadeLink, Outcome, Thought
+from amem_cli.memory.learn import learned_thresholds
+from amem_cli.memory.outcome import NewLink, NoteAnalysis, Outcome
 from amem_cli.memory.plan import ProcessPlan, ProcessSettings
-from amem_cli.memory.relink import with_links_rejudged
-from amem_cli.memory.steps import Thinker
+from amem_cli.memory.relink import with_links_updated
+from amem_cli.memory.steps import MemorySteps
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note, Relation
@@ -89,7 +89,7 @@ class MemoryProcess:
                 self._try_on(content, note)
             except HeaderRefused as error:
                 return waiting_outcome(self.ports, path, (error.message, error.hint), pending=False)
-            thinker = Thinker(
+            steps = MemorySteps(
                 self.ports.index,
                 self.encoder,
                 self.model,
@@ -99,12 +99,12 @@ class MemoryProcess:
                 evolve=self.settings.evolve,
                 trusted=self.settings.trusted,
                 plausible=self.settings.plausible,
-                decided=decisions(self.ports.index, learn=self.settings.learn),
+                decided=learned_thresholds(self.ports.index, learn=self.settings.learn),
             )
             try:
-                thought = self._think(thinker, content, note)
+                analysis = self._think(steps, content, note)
                 outcome = self._carry_out(
-                    content, thought, dry_run=dry_run, only_pending=only_pending
+                    content, analysis, dry_run=dry_run, only_pending=only_pending
                 )
             except ModelClosed:
                 return waiting_outcome(self.ports, path, ("the work was stopped",))
@@ -120,7 +120,7 @@ class MemoryProcess:
                 self._postpone(path, error.message)
                 return waiting_outcome(self.ports, path, (error.message, error.hint))
             except WriteConflict:
-                # Somebody saved while the model thought: their text is what counts.
+                # Somebody saved while the model analysis: their text is what counts.
                 continue
             except HeaderRefused as error:
                 return waiting_outcome(self.ports, path, (error.message, error.hint), pending=False)
@@ -130,18 +130,18 @@ class MemoryProcess:
         self._postpone(path, "kept changing")
         return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
-    def _think(self, thinker: Thinker, content: FileContent, note: Note) -> Thought:
+    def _think(self, steps: MemorySteps, content: FileContent, note: Note) -> NoteAnalysis:
         owned = owned_by_machine(self.ports.index, note.id or note.path)
-        thought = thinker.think(note, owned)
+        analysis = steps.analyse(note, owned)
         if not self.settings.evolve:
-            return thought
-        return with_links_rejudged(
+            return analysis
+        return with_links_updated(
             self.ports.index,
             self.encoder,
             note,
             text_hash(content.raw),
             owned,
-            thought,
+            analysis,
             trusted=self.settings.trusted,
         )
 
@@ -197,14 +197,14 @@ class MemoryProcess:
             self.ports.index.queue.count_failure(path, error)
 
     def _carry_out(
-        self, content: FileContent, thought: Thought, *, dry_run: bool, only_pending: bool
+        self, content: FileContent, analysis: NoteAnalysis, *, dry_run: bool, only_pending: bool
     ) -> Outcome:
         path = content.state.path
         with self.ports.changes.locked():
             current = self.ports.vault.read(path)
             if current.sha != content.sha:
                 raise WriteConflict(f"{path} changed meanwhile")
-            plan = ProcessPlan(self.ports, self.settings, self._settled, current, thought)
+            plan = ProcessPlan(self.ports, self.settings, self._settled, current, analysis)
             if only_pending and self._is_finished(plan.note.note, current):
                 # It had nothing to write, else the file would be another one.
                 raise WriteConflict(f"{path} was finished with meanwhile")
@@ -239,7 +239,7 @@ def _made_elsewhere(ports: VaultPorts, path: str) -> Outcome:
             continue
         target = ports.index.notes.summary(record.path)
         links.append(
-            MadeLink(
+            NewLink(
                 target=key,
                 path=record.path,
                 title=record.path if target is None else target.title,

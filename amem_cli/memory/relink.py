@@ -16,12 +16,12 @@ from amem_cli.index.draft import owned_by_machine
 from amem_cli.index.port import MemoryIndex
 from amem_cli.index.records import NoteSummary, meant
 from amem_cli.journal.events import Event, LinkRecord
-from amem_cli.journal.link_decisions import LinkChange, judged_by_text, restated
+from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_by_text
 from amem_cli.journal.ownership import Ownership
 from amem_cli.markdown.links import plain_text
-from amem_cli.memory.existing_links import MOST_STANDING, StandingLink
+from amem_cli.memory.existing_links import MOST_EXISTING, ExistingLink
 from amem_cli.memory.link import names_of
-from amem_cli.memory.outcome import ANALYZER, Thought
+from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
 from amem_cli.models.ports import Encoder
 from amem_cli.notes.note import MemoryLink, Note
 
@@ -29,17 +29,17 @@ from amem_cli.notes.note import MemoryLink, Note
 _COMPARED = 8
 
 
-def with_links_rejudged(
+def with_links_updated(
     index: MemoryIndex,
     encoder: Encoder,
     note: Note,
     text_hash: str,
     owned: Ownership,
-    thought: Thought,
+    analysis: NoteAnalysis,
     *,
     trusted: bool,
-) -> Thought:
-    """The thought with the changes of the note's own links that its new text calls for.
+) -> NoteAnalysis:
+    """The analysis with the changes of the note's own links that its new text calls for.
 
     Nothing changes for a text that went through the process before.
 
@@ -56,32 +56,32 @@ def with_links_rejudged(
         if summary.path != note.path
     }
     if not linked or not _is_changed(events, text_hash):
-        return thought
-    said = {link.target: link for link in thought.linking.links}
-    by_model = trusted and thought.linking.step.model != ANALYZER
+        return analysis
+    said = {link.target: link for link in analysis.linking.links}
+    by_model = trusted and analysis.linking.step.model != ANALYZER
     changes = [
-        restated(note.path, record, said[path])
+        update_by_model(note.path, record, said[path])
         for path, (_, record) in linked.items()
         if by_model and path in said
     ]
     judged = {path: pair for path, pair in linked.items() if not (by_model and path in said)}
     rejudged = _judged(index, encoder, _by_the_person(note, owned), judged, _analyzers(events))
-    told = (*thought.linking.link_changes, *(each for each in changes if each is not None))
+    told = (*analysis.linking.link_changes, *(each for each in changes if each is not None))
     decided = {(each.source, each.target) for each in told}
     return replace(
-        thought,
-        linking=replace(thought.linking, link_changes=told),
+        analysis,
+        linking=replace(analysis.linking, link_changes=told),
         rejudged=tuple(each for each in rejudged if (each.source, each.target) not in decided),
     )
 
 
-def standing_links(
+def existing_links(
     index: MemoryIndex,
     note: Note,
     owned: Ownership,
     candidates: Sequence[LinkCandidate],
     doubted: Collection[str],
-) -> list[StandingLink]:
+) -> list[ExistingLink]:
     """Links that the machine made earlier and that a new text may have made stronger or wrong.
 
     Those of the note itself come first, then those between the candidates. None for a text that
@@ -101,16 +101,16 @@ def standing_links(
         # Nothing of a private note spreads, nor the reason why it changes a link of another.
         if other is None or other.private != note.private:
             continue
-        if len(found) < MOST_STANDING:
+        if len(found) < MOST_EXISTING:
             theirs = _standing(index, path, owned_by_machine(index, other.key))
             found += [each for each in theirs if {path, each.target} & set(doubted)]
-    return [each for each in found if each.target in shown][:MOST_STANDING]
+    return [each for each in found if each.target in shown][:MOST_EXISTING]
 
 
-def _standing(index: MemoryIndex, source: str, owned: Ownership) -> list[StandingLink]:
+def _standing(index: MemoryIndex, source: str, owned: Ownership) -> list[ExistingLink]:
     present = {target for target, link in index.links.outgoing(source) if link.kind == "property"}
     return [
-        StandingLink(source, summary.path, record)
+        ExistingLink(source, summary.path, record)
         for record in owned.links.values()
         if record.by == "machine" and record.target not in owned.kept
         for summary in meant(index.notes.find(record.target), record.target)[:1]
@@ -151,7 +151,7 @@ def _judged(
     note: Note,
     linked: Mapping[str, tuple[NoteSummary, LinkRecord]],
     analyzers: set[str],
-) -> list[LinkChange]:
+) -> list[LinkUpdate]:
     if not linked:
         return []
     text = plain_text(note.body)
@@ -178,7 +178,7 @@ def _judged(
     at_most = links(list({**near, **best}.values()))
     alone = {path: links([replace(each, reverse_rank=None)])[path] for path, each in best.items()}
     changes = (
-        judged_by_text(
+        update_by_text(
             note.path,
             record,
             alone[path],

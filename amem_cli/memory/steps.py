@@ -11,20 +11,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from amem_cli.analyzer.analyzer import Analyzed, note_vector
-from amem_cli.analyzer.link_choice import link_suggestions, superseded
+from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
+from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
 from amem_cli.analyzer.link_evidence import LinkCandidate, NearNote, near_notes, older
 from amem_cli.index.port import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
 from amem_cli.journal.ownership import Ownership
 from amem_cli.markdown.links import plain_text
-from amem_cli.memory.ask_model import Opening, Shown, ask_for_links, ask_for_metadata, ask_jointly
-from amem_cli.memory.describe import CONSTRUCTION_PROMPT
-from amem_cli.memory.learn import Decisions
+from amem_cli.memory.ask_model import (
+    JointReply,
+    ShownCandidates,
+    ask_for_links,
+    ask_for_metadata,
+    ask_jointly,
+)
+from amem_cli.memory.describe import METADATA_PROMPT
+from amem_cli.memory.learn import LearnedThresholds
 from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
-from amem_cli.memory.outcome import ANALYZER, Construction, Linking, Step, Thought
-from amem_cli.memory.relink import standing_links
+from amem_cli.memory.outcome import ANALYZER, Description, Linking, NoteAnalysis, Step
+from amem_cli.memory.relink import existing_links
 from amem_cli.memory.trust import PLAUSIBLE
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.names import is_linkable
@@ -41,7 +47,7 @@ WEIGHED_FOR_EACH_SHOWN = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class CandidateLinks:
     """The older notes that a note might have to do with, and what the analyzer holds of them.
 
     Attributes:
@@ -54,11 +60,11 @@ class Survey:
     suggested: tuple[MemoryLink, ...] = ()
     may_change: frozenset[str] = frozenset()
     offline: tuple[Evolution, ...] = ()
-    shown: Shown | None = None
+    shown: ShownCandidates | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Thinker:
+class MemorySteps:
     """Thinks about notes of one vault.
 
     Attributes:
@@ -79,9 +85,9 @@ class Thinker:
     evolve: bool
     trusted: bool
     plausible: float = PLAUSIBLE
-    decided: Decisions = field(default_factory=Decisions)
+    decided: LearnedThresholds = field(default_factory=LearnedThresholds)
 
-    def think(self, note: Note, owned: Ownership) -> Thought:
+    def analyse(self, note: Note, owned: Ownership) -> NoteAnalysis:
         """Metadata where it is missing, links to older notes, and changes of those.
 
         Raises:
@@ -90,16 +96,16 @@ class Thinker:
         """
         text = plain_text(note.body)
         if not text:
-            return Thought(Construction(), Linking(), ANALYZER)
+            return NoteAnalysis(Description(), Linking(), ANALYZER)
         missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
-        analyzed = Analyzed(self.index, self.encoder.encode, note, text)
+        analyzed = AnalyzerValues(self.index, self.encoder.encode, note, text)
         survey, opening = None, None
         if self.model is not None and self.trusted and missing and self._may_be_shown(note):
             # What it is about is not known yet; its own words must do to find older notes.
             labels = tuple(name for name in missing if name != "context")
             survey = self._survey(_filled(note, analyzed.metadata(labels)), text, owned)
             opening = self._opening(self.model, note, text, missing, analyzed, survey)
-        construction = Construction()
+        construction = Description()
         if missing:
             construction = self._construct(note, text, missing, analyzed, opening)
         filled = _filled(note, construction.metadata)
@@ -107,7 +113,7 @@ class Thinker:
             survey = self._survey(filled, text, owned)
         linking = self._link(filled, survey, opening)
         used = {construction.step.model, linking.step.model} - {ANALYZER}
-        return Thought(construction, linking, min(used) if used else ANALYZER)
+        return NoteAnalysis(construction, linking, min(used) if used else ANALYZER)
 
     def _may_be_shown(self, note: Note | NoteSummary) -> bool:
         return self.model is not None and not (note.private and self.model.is_remote)
@@ -118,9 +124,9 @@ class Thinker:
         note: Note,
         text: str,
         missing: Sequence[str],
-        analyzed: Analyzed,
-        survey: Survey,
-    ) -> Opening | None:
+        analyzed: AnalyzerValues,
+        survey: CandidateLinks,
+    ) -> JointReply | None:
         """The answer to both steps in one; None where there is nothing to ask about links."""
         if survey.shown is None:
             return None
@@ -141,13 +147,13 @@ class Thinker:
         note: Note,
         text: str,
         missing: tuple[str, ...],
-        analyzed: Analyzed,
-        opening: Opening | None,
-    ) -> Construction:
+        analyzed: AnalyzerValues,
+        opening: JointReply | None,
+    ) -> Description:
         reason = f"{_listing(missing)} were missing"
         wanted = missing if self.trusted else tuple(set(missing) & FIELDS_OF_THE_WEAK)
         if self.model is None or not wanted or not self._may_be_shown(note):
-            return Construction(analyzed.metadata(missing), reason=reason)
+            return Description(analyzed.metadata(missing), reason=reason)
         asked = ask_for_metadata(
             self.model,
             note=note,
@@ -167,16 +173,16 @@ class Thinker:
         metadata = _filled_metadata(said, analyzed.metadata(unfilled))
         replaced = (f"{name}: {why}; {ANALYZER} wrote it instead" for name, why in failures.items())
         problems = (*asked.remarks, *replaced)
-        prompt = CONSTRUCTION_PROMPT if opening is None else JOINT_PROMPT
-        return Construction(metadata, Step(self.model.name, prompt, asked.use), reason, problems)
+        prompt = METADATA_PROMPT if opening is None else JOINT_PROMPT
+        return Description(metadata, Step(self.model.name, prompt, asked.use), reason, problems)
 
-    def _says_less(self, context: str, text: str, analyzed: Analyzed) -> bool:
+    def _says_less(self, context: str, text: str, analyzed: AnalyzerValues) -> bool:
         """Whether a sentence is further from the note than the analyzer's own is."""
         own = analyzed.metadata(("context",)).context
         vectors = self.encoder.encode([text, context, own])
         return bool(vectors[0] @ vectors[1] < vectors[0] @ vectors[2])
 
-    def _survey(self, note: Note, text: str, owned: Ownership) -> Survey:
+    def _survey(self, note: Note, text: str, owned: Ownership) -> CandidateLinks:
         vector = note_vector(self.encoder.encode, note)
         weighed = WEIGHED_FOR_EACH_SHOWN * self.candidates
         near = near_notes(self.index, note.path, text, vector, weighed)
@@ -191,7 +197,7 @@ class Thinker:
             and each.summary.path not in apart
         ]
         if not free or not self.max_links:
-            return Survey()
+            return CandidateLinks()
         evidence = [each.evidence for each in free]
         least = self.decided.minimum(ANALYZER)
         suggested = self._suggested(note, evidence, self.max_links, least)
@@ -199,14 +205,16 @@ class Thinker:
             each.summary.path for each in free if each.summary.private == note.private
         )
         offline = tuple(
-            each for each in superseded(note, suggested, evidence) if each.path in may_change
+            each
+            for each in superseded_contexts(note, suggested, evidence)
+            if each.path in may_change
         )
         shown = self._shown(note, free, suggested) if self.trusted else None
         if shown is not None:
             shown = self._with_the_past(note, vector, owned, shown)
-        return Survey(tuple(suggested), may_change, offline, shown)
+        return CandidateLinks(tuple(suggested), may_change, offline, shown)
 
-    def _link(self, note: Note, survey: Survey, opening: Opening | None) -> Linking:
+    def _link(self, note: Note, survey: CandidateLinks, opening: JointReply | None) -> Linking:
         if self.model is None or survey.shown is None:
             return Linking(survey.suggested, survey.offline)
         asked = ask_for_links(
@@ -230,7 +238,7 @@ class Thinker:
         return Linking(links, allowed, step, asked.problems, asked.link_changes)
 
     def _strong_enough(
-        self, links: Sequence[MemoryLink], judge: str, shown: Shown
+        self, links: Sequence[MemoryLink], judge: str, shown: ShownCandidates
     ) -> tuple[MemoryLink, ...]:
         """A model's links without the weak ones, where the owner removed many of its links."""
         least = self.decided.minimum(judge)
@@ -239,7 +247,9 @@ class Thinker:
         standing = {each.target for each in shown.standing}
         return tuple(each for each in links if each.strength >= least or each.target in standing)
 
-    def _with_the_past(self, note: Note, vector: Vectors, owned: Ownership, shown: Shown) -> Shown:
+    def _with_the_past(
+        self, note: Note, vector: Vectors, owned: Ownership, shown: ShownCandidates
+    ) -> ShownCandidates:
         """What is shown, with what was decided and linked before."""
 
         def may_be_shown(other: NoteSummary) -> bool:
@@ -250,7 +260,7 @@ class Thinker:
         if not self.evolve:
             return shown
         doubted = {path for path, link in shown.plausible.items() if link.relation in SUPERSEDING}
-        standing = standing_links(self.index, note, owned, shown.candidates, doubted)
+        standing = existing_links(self.index, note, owned, shown.candidates, doubted)
         return replace(shown, standing=tuple(standing))
 
     def _suggested(
@@ -267,7 +277,7 @@ class Thinker:
 
     def _shown(
         self, note: Note, free: Sequence[NearNote], suggested: Sequence[MemoryLink]
-    ) -> Shown | None:
+    ) -> ShownCandidates | None:
         if not self._may_be_shown(note):
             return None
         by_path = {each.summary.path: each for each in free}
@@ -280,7 +290,9 @@ class Thinker:
         )[: self.candidates]
         if not candidates:
             return None
-        return Shown(candidates, tuple(suggested), {link.target: link for link in plausible})
+        return ShownCandidates(
+            candidates, tuple(suggested), {link.target: link for link in plausible}
+        )
 
 
 def _filled(note: Note, metadata: Metadata) -> Note:

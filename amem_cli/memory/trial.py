@@ -19,9 +19,15 @@ from amem_cli.data import table
 from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.index.port import Progress
 from amem_cli.language.words import fold, words
-from amem_cli.memory.ask_model import PHRASES_SHOWN, Opening, Shown, ask_jointly, ask_once
-from amem_cli.memory.describe import check_construction, construction_request
-from amem_cli.memory.link import MOST_LINKS, check_linking
+from amem_cli.memory.ask_model import (
+    PHRASES_SHOWN,
+    JointReply,
+    ShownCandidates,
+    ask_jointly,
+    ask_once,
+)
+from amem_cli.memory.describe import check_metadata, metadata_request
+from amem_cli.memory.link import MOST_LINKS, check_links
 from amem_cli.memory.steps import FIELDS_OF_THE_WEAK
 from amem_cli.memory.trust import (
     CaseResult,
@@ -225,14 +231,14 @@ class _Trial:
             kept=None if changes else True,
         )
 
-        def ask() -> Opening:
+        def ask() -> JointReply:
             return ask_jointly(
                 self._model,
                 note=note,
                 text=case.text,
                 missing=METADATA_FIELDS,
                 vocabulary=VOCABULARY,
-                shown=Shown(tuple(candidates), (), {}),
+                shown=ShownCandidates(tuple(candidates), (), {}),
                 evolve=True,
                 max_links=MOST_LINKS,
                 deadline=deadline,
@@ -240,7 +246,7 @@ class _Trial:
 
         def judged(answer: dict[str, object], result: CaseResult) -> CaseResult:
             metadata = self._believed(case, answer, METADATA_FIELDS, trusted=True)
-            plan = check_linking(
+            plan = check_links(
                 answer,
                 note,
                 candidates,
@@ -273,7 +279,7 @@ class _Trial:
     def _context(self, case: TrialCase, deadline: float) -> CaseResult:
         """Ask for the context alone, as a model that is not trusted is asked."""
         missing = sorted(FIELDS_OF_THE_WEAK)
-        request = construction_request(
+        request = metadata_request(
             case.title,
             case.text,
             missing=missing,
@@ -289,7 +295,7 @@ class _Trial:
 
         empty = CaseResult(case.title, valid=False, alone=False, about=False, context=False)
         return self._asked(
-            lambda: Opening(*ask_once(self._model, request)), deadline, empty, judged
+            lambda: JointReply(*ask_once(self._model, request)), deadline, empty, judged
         )
 
     def _believed(
@@ -300,7 +306,7 @@ class _Trial:
         *,
         trusted: bool,
     ) -> Metadata:
-        return check_construction(
+        return check_metadata(
             answer,
             case.title,
             case.text,
@@ -313,7 +319,7 @@ class _Trial:
 
     def _asked(
         self,
-        ask: Callable[[], Opening],
+        ask: Callable[[], JointReply],
         deadline: float,
         empty: CaseResult,
         judged: Callable[[dict[str, object], CaseResult], CaseResult],

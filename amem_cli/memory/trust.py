@@ -178,7 +178,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be thought of a model.
+    """What is to be analysis of a model.
 
     Attributes:
         decided: enough cases were asked; otherwise another run may say something else.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
-from amem_cli.memory.describe import construction_request
+from amem_cli.memory.describe import metadata_request
 from amem_cli.memory.link import linking_request
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.notes.note import Note
@@ -32,7 +32,7 @@ def linking() -> ModelRequest:
 
 
 def construction() -> ModelRequest:
-    return construction_request(
+    return metadata_request(
         "Monday",
         "Late again, says the shop.",
         missing=("context", "keywords", "tags"),

@@ -25,8 +25,8 @@ from amem_cli.memory.describe import (
     MOST_HELD,
     MOST_KEYWORDS,
     MOST_TAGS,
-    check_construction,
-    construction_request,
+    check_metadata,
+    metadata_request,
 )
 from amem_cli.memory.plan import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
@@ -379,11 +379,11 @@ def test_no_answer_at_all_writes_elsewhere_or_ends_the_program(
 
 
 def test_nothing_that_a_model_chose_by_number_is_more_than_was_shown() -> None:
-    request = construction_request(
+    request = metadata_request(
         "Torn", NEW, missing=("tags",), candidates=(), vocabulary=("baking",), deadline=1.0
     )
     said = {"tags": ["t1", "t2", "t99", "t-1", "t0"], "new_tags": ["butter"] * 500}
-    checked = check_construction(
+    checked = check_metadata(
         said, "Torn", NEW, missing=("tags",), candidates=(), vocabulary=("baking",), similarity=None
     )
     assert request.schema["properties"]["tags"]["items"]["enum"] == ["t1"]

@@ -15,8 +15,8 @@ from amem_cli.journal.events import from_record, to_record
 from amem_cli.journal.ownership import ownership
 from amem_cli.markdown.links import parse_link
 from amem_cli.markdown.tags import is_valid_tag
-from amem_cli.memory.describe import check_construction, construction_request
-from amem_cli.memory.link import check_linking
+from amem_cli.memory.describe import check_metadata, metadata_request
+from amem_cli.memory.link import check_links
 from amem_cli.models.prompt_text import clean_line, quote_as_data
 from amem_cli.models.reply_schema import (
     AnswerRejected,
@@ -92,7 +92,7 @@ def any_json_is_a_schema_or_none(schema: Any) -> None:
 
 def an_answer_is_of_the_shape_or_rejected(text: str) -> None:
     """What is read has exactly the asked shape; all else is rejected without being quoted."""
-    request = construction_request(
+    request = metadata_request(
         NOTE.title,
         NOTE.body,
         missing=METADATA_FIELDS,
@@ -113,7 +113,7 @@ def a_construction_keeps_its_promises(answer: Any) -> None:
     """Any object of JSON gives bounded, harmless metadata."""
     if not isinstance(answer, dict):
         return
-    checked = check_construction(
+    checked = check_metadata(
         answer,
         NOTE.title,
         NOTE.body,
@@ -139,7 +139,7 @@ def a_linking_keeps_its_promises(answer: Any) -> None:
     if not isinstance(answer, dict):
         return
     floors = {OLDER[1].path: 0.4}
-    plan = check_linking(
+    plan = check_links(
         answer, NOTE, OLDER, floors=floors, similarity=None, vocabulary=_TAGS, max_links=1
     )
     assert len(plan.links) <= 1

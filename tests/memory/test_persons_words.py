@@ -12,7 +12,7 @@ from amem_cli.index.draft import NoteDraft, VaultPorts, new_event, owned_by_mach
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution
-from amem_cli.memory.outcome import Construction, Linking, Thought
+from amem_cli.memory.outcome import Description, Linking, NoteAnalysis
 from amem_cli.memory.plan import ProcessPlan, ProcessSettings, evolved_fields
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import MemoryLink, Metadata
@@ -50,7 +50,7 @@ def run_plan(ports: VaultPorts, path: str, older: str, change: Evolution) -> Pro
         ProcessSettings(review=True),
         lambda content, note: True,
         ports.vault.read(path),
-        Thought(Construction(Metadata()), links, "scripted"),
+        NoteAnalysis(Description(Metadata()), links, "scripted"),
     )
     plan.made()
     writes = [write for draft in plan.drafts for write in draft.write()]
