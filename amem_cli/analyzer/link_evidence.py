@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ class LinkCandidate:
         reverse_rank: place of the new note among the candidate's nearest, None where it is not
             among those that were looked at.
         links: paths that the candidate is linked with, in either direction.
+        key: its id, or its path if it has none.
     """
 
     path: str
@@ -54,6 +55,8 @@ class LinkCandidate:
     context: str = ""
     created: str = ""
     links: frozenset[str] = frozenset()
+    key: str = ""
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,17 +261,9 @@ REVERSE_DEPTH = 12
 PHRASES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class NearNote:
-    """An older note with what speaks for a link to it."""
-
-    summary: NoteSummary
-    evidence: LinkCandidate
-
-
 def near_notes(
     index: MemoryIndex, path: str, text: str, vector: Vectors, limit: int
-) -> list[NearNote]:
+) -> list[LinkCandidate]:
     """The nearest notes by meaning and by words, the nearest first.
 
     Args:
@@ -281,13 +276,13 @@ def near_notes(
     near.update(index.vectors.scores(vector, len(said), sorted(set(said) - set(near))))
     near.pop(path, None)
     order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
-    found = []
+    candidates = []
     for rank, (other, similarity) in enumerate(order):
         summary = index.notes.summary(other)
         if summary is not None:
             reverse = _reverse_rank(index, other, path, similarity) if rank < limit else None
-            found.append(NearNote(summary, _evidence(index, summary, similarity, rank, reverse)))
-    return found
+            candidates.append(_candidate(index, summary, similarity, rank, reverse))
+    return candidates
 
 
 def at_best(
@@ -301,7 +296,7 @@ def at_best(
     """
     paths = [summary.path for summary in summaries]
     near = index.vectors.scores(vector, len(paths), paths)
-    return [_evidence(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
+    return [_candidate(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
 
 
 def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) -> int | None:
@@ -318,7 +313,7 @@ def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) 
     return len(closer) if len(closer) < REVERSE_DEPTH - 2 else None
 
 
-def _evidence(
+def _candidate(
     index: MemoryIndex, note: NoteSummary, similarity: float, rank: int, reverse: int | None
 ) -> LinkCandidate:
     return LinkCandidate(
@@ -333,9 +328,6 @@ def _evidence(
         context=note.context,
         created=note.created,
         links=frozenset(linked_paths(index, note.path)),
+        key=note.key,
+        private=note.private,
     )
-
-
-def older(notes: Iterable[NearNote], created: str) -> list[NearNote]:
-    """Those that were there first; a note without a date counts as old."""
-    return [note for note in notes if not note.summary.created or note.summary.created <= created]

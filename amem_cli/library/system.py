@@ -11,6 +11,7 @@ import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -425,17 +426,7 @@ def analysis_of(workspace: Workspace, content: str) -> Metadata:
         ModelError: the language model gave no answer.
     """
     process = workspace.process
-    settings = process.settings
-    steps = MemorySteps(
-        workspace.index,
-        process.encoder,
-        process.model,
-        max_links=settings.max_links,
-        candidates=settings.candidates,
-        deadline=settings.deadline,
-        evolve=False,
-        trusted=settings.trusted,
-        plausible=settings.plausible,
-    )
+    settings = replace(process.settings, evolve=False)
+    steps = MemorySteps(workspace.index, process.encoder, process.model, settings)
     note = parse_note("", text_bytes(content), workspace.ports.names)
     return steps.analyse(note, Ownership()).description.metadata

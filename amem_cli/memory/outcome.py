@@ -1,6 +1,6 @@
-"""What the memory process did to a vault because of one note.
+"""What goes into the memory process for one note (settings) and what comes out of it.
 
-What the machine has to say about one version of a note, and who said it at what cost.
+A `NoteAnalysis` is what the steps propose; an `Outcome` is what the process did to the vault.
 """
 
 from __future__ import annotations
@@ -9,11 +9,39 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
+from amem_cli.memory.trust import PLAUSIBLE
 from amem_cli.notes.note import MemoryLink, Metadata, Relation
 
 if TYPE_CHECKING:
     from amem_cli.journal.events import Change, LinkRecord
     from amem_cli.journal.proposals import Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSettings:
+    """How far the machine goes.
+
+    Attributes:
+        evolve: older notes may change.
+        review: changes of older notes wait for a person's agreement.
+        settle_seconds: how long a note that a person edited is left alone.
+        max_links: most links that the machine adds to a note.
+        candidates: how many near notes the model is shown.
+        deadline: seconds for one answer of the model.
+        trusted: the model is good enough to overrule the analyzer.
+        plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
+        learn: the owner's decisions about links count for others.
+    """
+
+    evolve: bool = True
+    review: bool = False
+    settle_seconds: float = 60.0
+    max_links: int = 5
+    candidates: int = 8
+    deadline: float = 90.0
+    trusted: bool = False
+    plausible: float = PLAUSIBLE
+    learn: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +185,13 @@ class NoteAnalysis:
     """All that the machine has to say about one version of a note.
 
     Attributes:
-        rejudged: changes of the note's own links that its new text calls for, by the analyzer.
+        updates_by_text: updates of its own links that its new text calls for, by the analyzer.
     """
 
     description: Description
     linking: Linking
     model: str
-    rejudged: tuple[LinkUpdate, ...] = ()
+    updates_by_text: tuple[LinkUpdate, ...] = ()
 
     @property
     def use(self) -> ModelUse:

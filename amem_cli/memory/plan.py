@@ -6,7 +6,7 @@ What one run of the memory process changes, drafted before any of it is written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from amem_cli.errors import AmemError
@@ -34,9 +34,9 @@ from amem_cli.memory.outcome import (
     NewLink,
     NoteAnalysis,
     Outcome,
+    ProcessSettings,
     Step,
 )
-from amem_cli.memory.trust import PLAUSIBLE
 from amem_cli.notes.names import resolve, shortest_target
 from amem_cli.notes.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.vault.port import FileContent
@@ -129,33 +129,6 @@ def draft_link_changes(
 Settled = Callable[[FileContent, Note], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSettings:
-    """How far the machine goes.
-
-    Attributes:
-        evolve: older notes may change.
-        review: what would change in them waits for a person.
-        settle_seconds: a note that a person edited is left in peace for so long.
-        max_links: most links that the machine adds to a note.
-        candidates: how many near notes the model is shown.
-        deadline: seconds for one answer of the model.
-        trusted: the model is good enough to overrule the analyzer.
-        plausible: strength by the evidence, 0..1, from which on its word on a link counts.
-        learn: what the owner decided about links counts for others.
-    """
-
-    evolve: bool = True
-    review: bool = False
-    settle_seconds: float = 60.0
-    max_links: int = 5
-    candidates: int = 8
-    deadline: float = 90.0
-    trusted: bool = False
-    plausible: float = PLAUSIBLE
-    learn: bool = True
-
-
 class ProcessPlan:
     """Drafts, events and proposals of one run, built on the bytes as they are now.
 
@@ -204,14 +177,14 @@ class ProcessPlan:
         root = replace(self._root, note=note.id or "")
         return [root, *(event for draft in self.drafts for event in draft.events)]
 
-    def made(self) -> Outcome:
-        """Draft every step; returns what it comes to."""
-        written = self._construct()
+    def draft(self) -> Outcome:
+        """Draft every step, and return what the process would have done."""
+        written = self._describe()
         links = self._link()
-        changed = [*self._reweigh_own()]
+        changed = [*self._update_own_links()]
         turned = {each.target for each in changed if _has_turned(each)}
         evolved = self._evolve({link.path for link in links} | turned)
-        changed += self._reweigh_neighbours()
+        changed += self._update_neighbours_links()
         note = self.note.note
         return Outcome(
             path=note.path,
@@ -243,7 +216,7 @@ class ProcessPlan:
             **values,
         )
 
-    def _construct(self) -> tuple[str, ...]:
+    def _describe(self) -> tuple[str, ...]:
         note, step = self.note.note, self._analysis.description
         fields: dict[str, FieldValue] = {
             name: getattr(step.metadata, name)
@@ -285,15 +258,15 @@ class ProcessPlan:
         parsed = parse_link(text)
         return resolve(parsed.target, self.note.path, self._ports.index.names) if parsed else None
 
-    def _reweigh_own(self) -> list[ChangedLink]:
+    def _update_own_links(self) -> list[ChangedLink]:
         path, analysis = self.note.path, self._analysis
         said = [each for each in analysis.linking.link_changes if each.source == path]
         return [
-            *self._reweigh(self.note, "link", said, analysis.linking.step),
-            *self._reweigh(self.note, "link", analysis.rejudged, Step()),
+            *self._update_links(self.note, "link", said, analysis.linking.step),
+            *self._update_links(self.note, "link", analysis.updates_by_text, Step()),
         ]
 
-    def _reweigh_neighbours(self) -> list[ChangedLink]:
+    def _update_neighbours_links(self) -> list[ChangedLink]:
         """Changes of links of the notes that this one is linked with."""
         said = self._analysis.linking.link_changes
         linked = {self._leads_to(text) for text in self.note.note.links} - {self.note.path}
@@ -304,7 +277,7 @@ class ProcessPlan:
                 draft = self._draft_of(source)
                 if draft is None:
                     continue
-                changed += self._reweigh(draft, "evolve", changes, self._analysis.linking.step)
+                changed += self._update_links(draft, "evolve", changes, self._analysis.linking.step)
             except AmemError:
                 continue
             if draft.events and draft not in self.drafts:
@@ -320,7 +293,7 @@ class ProcessPlan:
         free = self._settings.review or self._settled(draft.content, draft.note)
         return draft if free else None
 
-    def _reweigh(
+    def _update_links(
         self, draft: NoteDraft, kind: str, changes: Sequence[LinkUpdate], step: Step
     ) -> list[ChangedLink]:
         if not (changes and self._settings.evolve):

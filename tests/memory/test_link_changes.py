@@ -16,8 +16,15 @@ from amem_cli.index.draft import VaultPorts, owned_by_machine
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate
-from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, Outcome, Step
-from amem_cli.memory.plan import ProcessPlan, ProcessSettings
+from amem_cli.memory.outcome import (
+    Description,
+    Linking,
+    NoteAnalysis,
+    Outcome,
+    ProcessSettings,
+    Step,
+)
+from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import MemoryLink, Relation
@@ -92,7 +99,7 @@ def carry_out(
     with ports.changes.locked():
         settings = ProcessSettings(review=review)
         plan = ProcessPlan(ports, settings, lambda content, note: True, content, thought)
-        outcome = plan.made()
+        outcome = plan.draft()
         writes = [write for draft in plan.drafts for write in draft.write()]
         ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
         refresh(ports, [draft.path for draft in plan.drafts])

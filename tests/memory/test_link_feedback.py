@@ -16,8 +16,7 @@ from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sqlite_index import SqliteIndex
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.learn import learned_thresholds
-from amem_cli.memory.outcome import Outcome
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import Outcome, ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.search.read import note_named

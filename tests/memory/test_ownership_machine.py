@@ -35,8 +35,8 @@ from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sqlite_index import SqliteIndex
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
-from amem_cli.memory.outcome import Description, Linking, NoteAnalysis
-from amem_cli.memory.plan import ProcessPlan, ProcessSettings
+from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings
+from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import body_bytes, edit_header, parse_note
 from amem_cli.notes.note import RELATIONS, MemoryLink, Metadata, Note, PropertyNames
@@ -411,7 +411,7 @@ class Ownership(RuleBasedStateMachine):
                 ports.vault.read(path),
                 thought,
             )
-            plan.made()
+            plan.draft()
             writes = [write for draft in plan.drafts for write in draft.write()]
             ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
             refresh(ports, [draft.path for draft in plan.drafts])
