@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,8 @@ from amem_cli.analyzer.keywords import extract_keywords
 from amem_cli.analyzer.tags import (
     TaggedNeighbour,
     TagUse,
+    fitting_general_tags,
     general_names,
-    general_tag_evidence,
     keyword_tag,
     suggest_tags,
 )
@@ -42,61 +43,56 @@ def note_vector(encode: Callable[[Sequence[str]], Vectors], note: Note) -> Vecto
     return unit
 
 
+@dataclass(frozen=True)
 class AnalyzerValues:
-    """The offline analyzer's values for one note, each made when it is asked for.
+    """The offline analyzer's values for one note, each computed on demand.
 
-    Args:
+    Attributes:
+        encode: texts to unit vectors.
         text: the note's text.
     """
 
-    def __init__(
-        self,
-        index: MemoryIndex,
-        encode: Callable[[Sequence[str]], Vectors],
-        note: Note,
-        text: str,
-    ) -> None:
-        self._index = index
-        self._encode = encode
-        self._note = note
-        self._text = text
+    index: MemoryIndex
+    encode: Callable[[Sequence[str]], Vectors]
+    note: Note
+    text: str
 
     @cached_property
     def _vector(self) -> Vectors:
-        return note_vector(self._encode, self._note)
+        return note_vector(self.encode, self.note)
 
     @cached_property
     def _neighbours(self) -> list[TaggedNeighbour]:
-        near = self._index.vectors.scores(self._vector, NEIGHBOURS_FOR_TAGS + 1)
-        near.pop(self._note.path, None)
+        near = self.index.vectors.scores(self._vector, NEIGHBOURS_FOR_TAGS + 1)
+        near.pop(self.note.path, None)
         return [
             TaggedNeighbour(self._telling_tags(summary), similarity)
             for path, similarity in near.items()
             if similarity >= LEAST_LIKENESS_TO_VOTE
-            and (summary := self._index.notes.summary(path)) is not None
-            and (self._note.private or not summary.private)
+            and (summary := self.index.notes.summary(path)) is not None
+            and (self.note.private or not summary.private)
         ]
 
     def _telling_tags(self, summary: NoteSummary) -> tuple[str, ...]:
-        """A note's tags without the general ones that a machine gave it: those come of words of
+        """A note's tags without the general ones that the machine gave it: they come from words of
         that note, which say nothing of another one."""
         if not any(map(_is_general, summary.tags)):
             return summary.tags
-        own = ownership(self._index.events.read(summary.key)).tags
+        own = ownership(self.index.events.read(summary.key)).tags
         return tuple(tag for tag in summary.tags if tag not in own or not _is_general(tag))
 
-    def metadata(self, wanted: Sequence[str]) -> Metadata:
-        """Values for the wanted fields."""
-        keywords: tuple[str, ...] = ()
-        if "keywords" in wanted or "tags" in wanted:
-            titled = f"{self._note.title}\n\n{self._text}"
-            found = extract_keywords(titled, self._encode)
-            keywords = tuple(found)
-        tags = self._tags(self._note.keywords or keywords) if "tags" in wanted else ()
-        context = ""
-        if "context" in wanted:
-            context = context_sentence(self._note.title, self._note.body, self._encode)
-        return Metadata(keywords if "keywords" in wanted else (), tags, context)
+    @cached_property
+    def _keywords(self) -> tuple[str, ...]:
+        return tuple(extract_keywords(f"{self.note.title}\n\n{self.text}", self.encode))
+
+    def metadata(self, fields: Sequence[str]) -> Metadata:
+        """Values for these fields."""
+        note = self.note
+        return Metadata(
+            self._keywords if "keywords" in fields else (),
+            self._tags(note.keywords or self._keywords) if "tags" in fields else (),
+            context_sentence(note.title, note.body, self.encode) if "context" in fields else "",
+        )
 
     def near_tags(self, limit: int = 8) -> list[str]:
         """Tags of the vault that the note's neighbourhood uses, the likeliest first."""
@@ -107,26 +103,23 @@ class AnalyzerValues:
         return sorted(votes, key=lambda tag: (-votes[tag], tag))[:limit]
 
     def _tags(self, keywords: Sequence[str]) -> tuple[str, ...]:
-        counts = self._index.notes.tag_counts(public=not self._note.private)
+        counts = self.index.notes.tag_counts(public=not self.note.private)
         named = [tag for tag in counts if not _is_general(tag)]
         common = sorted(named, key=lambda tag: (-counts[tag], tag))[:TAGS_COMPARED]
         names = [tag.replace("/", " ").replace("-", " ") for tag in common]
         compared: dict[str, Vectors] = {}
         if names:
-            compared = dict(zip(common, self._encode(names), strict=True))
+            compared = dict(zip(common, self.encode(names), strict=True))
         uses = [TagUse(tag, count, compared.get(tag)) for tag, count in counts.items()]
         fitting = suggest_tags(self._vector, keywords, uses, self._neighbours)
-        fitting = fitting or self._general_tags(counts)
+        if not fitting:
+            written = {tag_key(tag): tag for tag in counts}
+            title, vector = self.note.title, self._vector
+            general = fitting_general_tags(title, self.text, vector, self.encode)
+            fitting = [written.get(tag_key(tag), tag) for tag in general]
         if not fitting and (tag := keyword_tag(keywords)) is not None:
             fitting = [tag]
         return tuple(fitting)
-
-    def _general_tags(self, vocabulary: Iterable[str]) -> list[str]:
-        evidence = general_tag_evidence(self._note.title, self._text)
-        texts = evidence.texts()
-        chosen = evidence.chosen(self._vector, self._encode(texts)) if texts else []
-        written = {tag_key(tag): tag for tag in vocabulary}
-        return [written.get(tag_key(tag), tag) for tag in chosen]
 
 
 def _is_general(tag: str) -> bool:

@@ -29,12 +29,12 @@ def context_sentence(title: str, text: str, encode: Callable[[Sequence[str]], Ve
     """What the note is about in one line of at most 160 characters.
 
     Args:
-        encode: texts to unit vectors; called once, with at most 25 texts, and not at all where
-            there is one sentence only.
+        encode: texts to unit vectors; called once, with at most 25 texts, and not at all for
+            a single sentence.
 
     Returns:
-        A sentence of the note without markup, led by the title where it does not hold the title's
-        words, cut at a clause where it is too long. Never empty unless title and text are blank;
+        A sentence of the note without markup, led by the title if it lacks the title's words, and
+        cut at a clause if it is too long. Never empty unless title and text are blank;
         never with `[[`, `{{`, `---` or a line break.
     """
     choices = _choices(text)
@@ -77,8 +77,8 @@ def _most_central(title: str, choices: Sequence[str], vectors: Vectors) -> int:
 
 def _with_title(title: str, sentence: str) -> str:
     title = title.rstrip(" .:")
-    told = set(map(stem, words(sentence)))
-    if not sentence or not title or all(stem(word) in told for word in words(title)):
+    stems = set(map(stem, words(sentence)))
+    if not sentence or not title or all(stem(word) in stems for word in words(title)):
         return sentence or title
     return sentence if len(title) > LONGEST_CONTEXT // 2 else f"{title}: {sentence}"
 

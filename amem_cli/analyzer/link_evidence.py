@@ -1,6 +1,6 @@
-"""What speaks for a link of a new note to each candidate: words, names, titles, neighbours.
+"""The candidates for a note's links, and the evidence for each: words, titles, tags, vectors.
 
-Which older notes a note might have to do with.
+`near_notes` finds the candidates, `gather_evidence` weighs them; `link_choice` decides.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LinkCandidate:
     Attributes:
         similarity: cosine of the two notes' vectors.
         rank: place of the candidate among the new note's nearest, 0 = nearest.
-        reverse_rank: place of the new note among the candidate's nearest, None where it is not
+        reverse_rank: place of the new note among the candidate's nearest, None if it is not
             among those that were looked at.
         links: paths that the candidate is linked with, in either direction.
         key: its id, or its path if it has none.
@@ -79,19 +79,17 @@ class Evidence:
 
     Attributes:
         shared: shared terms, the weightiest first.
-        overlap: weight of the shared terms against the lengths of both notes.
         title: weight of the title's words found in the other note, both directions.
-        mention: `full` where the candidate's whole title of several telling words stands in the
-            note, `word` where a rare one-word title does, else empty.
+        mention: `full` if the candidate's whole title of several telling words is in the
+            note, `word` if a rare one-word title is, else empty.
         cosine: similarity of the vectors against the other candidates, in standard deviations.
-        mutual: 0..1, 1 where each note is the other's nearest.
+        mutual: 0..1, 1 if each note is the other's nearest.
         support: how much the candidate's relatives among the candidates resemble the note too.
-        tags: shared tags, the rarer the heavier; negative where both have tags and share none.
+        tags: shared tags, the rarer the heavier; negative if both have tags and share none.
             Those of the built-in list of general ones count among a handful of candidates only.
     """
 
     shared: tuple[SharedTerm, ...]
-    overlap: float
     title: float
     mention: str
     cosine: float
@@ -101,7 +99,7 @@ class Evidence:
 
 
 def rarity(notes: int, total: int) -> float:
-    """How telling a term of `notes` notes is: 0 where all have it, about 4 where only one has it.
+    """How telling a term of `notes` notes is: 0 if all have it, about 4 if only one has it.
 
     The inverse document frequency, scaled so that the rarest term counts the same in every vault.
     """
@@ -138,11 +136,12 @@ def gather_evidence(
     return [
         Evidence(
             shared=shared[i],
-            overlap=overlaps[i],
             title=_title_weight(note.title, candidate.title, own, theirs[i], weights),
             mention=_mention(candidate.title, body, document_frequency, total),
             cosine=cosines[i],
-            mutual=_mutual(candidate),
+            mutual=0.0
+            if candidate.reverse_rank is None
+            else 1 / math.sqrt((1 + candidate.rank) * (1 + candidate.reverse_rank)),
             support=supports[i],
             tags=_shared_tags(note, candidate, candidates),
         )
@@ -156,9 +155,9 @@ def _own_weights(
     document_frequency: DocumentFrequency,
     total: int,
 ) -> dict[str, SharedTerm]:
-    shared_somewhere = [key for key in own if any(key in other for other in theirs)]
+    shared = [key for key in own if any(key in other for other in theirs)]
     weights: dict[str, SharedTerm] = {}
-    for key in shared_somewhere[:_MAX_TERMS]:
+    for key in shared[:_MAX_TERMS]:
         term = own[key]
         notes = max(2, document_frequency(term.word))
         weights[key] = SharedTerm(term, rarity(notes, total) * _KIND_WEIGHT[term.kind], notes)
@@ -184,12 +183,6 @@ def _standardised(values: Sequence[float]) -> list[float]:
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
     # A list of one or two says little about what is usual, hence the floor.
     return [(value - mean) / max(spread, 0.06) for value in values]
-
-
-def _mutual(candidate: LinkCandidate) -> float:
-    if candidate.reverse_rank is None:
-        return 0.0
-    return 1 / math.sqrt((1 + candidate.rank) * (1 + candidate.reverse_rank))
 
 
 def _title_weight(
@@ -224,7 +217,11 @@ def _supports(
     for i, candidate in enumerate(candidates):
         relatives = sorted(
             (
-                (_likeness(subjects[i], subjects[j]) + 0.3 * _linked(candidate, other), usual[j])
+                (
+                    _likeness(subjects[i], subjects[j])
+                    + 0.3 * (other.path in candidate.links or candidate.path in other.links),
+                    usual[j],
+                )
                 for j, other in enumerate(candidates)
                 if j != i
             ),
@@ -236,10 +233,6 @@ def _supports(
 
 def _likeness(one: set[str], other: set[str]) -> float:
     return len(one & other) / math.sqrt(max(len(one), 8) * max(len(other), 8))
-
-
-def _linked(one: LinkCandidate, other: LinkCandidate) -> bool:
-    return other.path in one.links or one.path in other.links
 
 
 def _shared_tags(
@@ -305,12 +298,10 @@ def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) 
     if vector is None:
         return None
     nearest = index.vectors.scores(vector, REVERSE_DEPTH)
-    closer = [
-        each
-        for each, cosine in nearest.items()
-        if each not in (other, path) and cosine > similarity
-    ]
-    return len(closer) if len(closer) < REVERSE_DEPTH - 2 else None
+    closer = sum(
+        cosine > similarity for each, cosine in nearest.items() if each not in (other, path)
+    )
+    return closer if closer < REVERSE_DEPTH - 2 else None
 
 
 def _candidate(

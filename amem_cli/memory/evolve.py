@@ -125,7 +125,7 @@ def _change(
 def _new_context(
     sentence: object, note: Note, older: LinkCandidate, asked: str, similarity: Similarity | None
 ) -> tuple[str, str]:
-    """A context of the older note that tells something of the new one, or why there is none."""
+    """A context of the older note that says something of the new one, or the fault."""
     said = f"{_words_of_old(older)}\n{_words_of_new(note)}"
     source = NoteText(older.title, older.text, said, older.context)
     context, fault = checked_context(sentence, source, asked=asked, similarity=similarity)

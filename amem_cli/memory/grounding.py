@@ -46,7 +46,7 @@ _LONGEST_TAG = 36
 _MOST_TAG_WORDS = 4
 # Least cosine to the note of a keyword with some of its words, of one with none, and of a new tag.
 _LEAST_SIMILARITIES = (0.2, 0.3, 0.15)
-# The same for a model that is trusted to judge: "decision" and "people" stand in few notes.
+# The same for a model that is trusted: few notes about a decision hold the word "decision".
 _LEAST_FROM_THE_TRUSTED = (0.1, 0.2, -1.0)
 _TAG_WORDS = re.compile(r"[-_/]+")
 _KEYWORD_JUNK = frozenset('()[]{}|\\^~=;"?!')
@@ -116,7 +116,7 @@ def checked_context(
         sentence: of the model's answer; of several sentences the first whole one counts.
         source: what it must be about.
         asked: the instructions, which must not come back as an answer.
-        similarity: cosine of two texts, where there is an encoder.
+        similarity: cosine of two texts, or None without an encoder.
 
     Returns:
         The context and an empty text, or an empty text and the reason.
@@ -173,21 +173,20 @@ def _content_fault(line: str, source: NoteText, asked: str) -> str:
 
 
 def repeats_instructions(line: str, asked: str, source: NoteText) -> bool:
-    """Whether five words in a row come from what the model was told, and not from a note."""
-    told = f" {' '.join(words(asked))} "
-    return _share_of_runs(words(line), told, source.spoken, _ECHO_WORDS) > 0
+    """Whether five words in a row come from the instructions, and not from a note."""
+    instructions = f" {' '.join(words(asked))} "
+    return _share_of_runs(words(line), instructions, source.spoken, _ECHO_WORDS) > 0
 
 
-def _share_of_runs(own: list[str], place: str, but_not_in: str, length: int) -> float:
-    """Share of the runs of `length` words that stand in a place (and not in the other)."""
+def _share_of_runs(own: list[str], text: str, but_not_in: str, length: int) -> float:
+    """Share of the runs of `length` words that one text has (and the other has not)."""
     runs = [f" {' '.join(own[i : i + length])} " for i in range(len(own) - length + 1)]
-    found = [run for run in runs if run in place and run not in but_not_in]
-    return len(found) / len(runs) if runs else 0.0
+    hits = sum(run in text and run not in but_not_in for run in runs)
+    return hits / len(runs) if runs else 0.0
 
 
 def _invented(line: str, source: NoteText) -> list[str]:
-    """Numbers and names that nothing shown to the model holds, where they are too many to be a
-    date or a fuller name."""
+    """Numbers and names that the model was not shown, if too many to be a date or a fuller name."""
     numbers = sorted(numbers_in(line) - source.numbers)
     if len(numbers) > 2 or any(len(number) > 2 and number[:2] != "20" for number in numbers):
         return numbers
@@ -246,21 +245,19 @@ def checked_keywords(
         if fault:
             faults.append(f"{_quoted(text)} is {fault}")
         elif len(kept) < MOST_KEYWORDS:
-            kept.setdefault(_key(keyword), keyword)
+            kept.setdefault(" ".join(words(keyword)) or fold(keyword), keyword)
     return tuple(kept.values()), faults
-
-
-def _key(keyword: str) -> str:
-    return " ".join(words(keyword)) or fold(keyword)
 
 
 def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
     spoken = words(keyword)
-    if not 1 <= len(spoken) <= _MOST_KEYWORD_WORDS:
-        return "not a phrase"
-    if not _KEYWORD_JUNK.isdisjoint(keyword) or is_number_of_choice(keyword, source):
-        return "not a phrase"
-    if not any(letter.isalpha() for letter in keyword) or len(keyword) < 2:
+    if (
+        not 1 <= len(spoken) <= _MOST_KEYWORD_WORDS
+        or len(keyword) < 2
+        or not any(map(str.isalpha, keyword))
+        or not _KEYWORD_JUNK.isdisjoint(keyword)
+        or is_number_of_choice(keyword, source)
+    ):
         return "not a phrase"
     times = word_set("time_words.txt")
     if all(word in times or not any(map(str.isalpha, word)) for word in spoken):
@@ -274,8 +271,8 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
 
 def is_number_of_choice(text: str, source: NoteText) -> bool:
     """Whether a text begins with the number of something shown, such as `k3`, by mistake."""
-    found = _NUMBERED.match(fold(text))
-    return found is not None and found.group() not in words(source.whole)
+    number = _NUMBERED.match(fold(text))
+    return number is not None and number.group() not in words(source.whole)
 
 
 def is_borne_out(
@@ -325,17 +322,18 @@ def checked_tags(
 def _tag_fault(
     tag: str | None, source: NoteText, similarity: Similarity | None, trusted: bool
 ) -> str:
-    if tag is None:
+    spoken = [part for part in _TAG_WORDS.split(fold(tag or "")) if part]
+    if (
+        tag is None
+        or not tag[0].isalpha()
+        or len(spoken) > _MOST_TAG_WORDS
+        or len(set(spoken)) < len(spoken)
+        or is_number_of_choice(tag, source)
+    ):
         return "not a tag"
-    spoken = [part for part in _TAG_WORDS.split(fold(tag)) if part]
-    of_no_subject = word_set("time_words.txt") | word_set("form_words.txt")
-    plain = [part for part in spoken if part not in of_no_subject]
-    if len(spoken) > _MOST_TAG_WORDS or len(set(spoken)) < len(spoken) or not tag[0].isalpha():
-        return "not a tag"
-    if is_number_of_choice(tag, source):
-        return "not a tag"
+    without_subject = word_set("time_words.txt") | word_set("form_words.txt")
     digits = sum(letter.isdigit() for letter in tag)
-    if not plain or digits > len(tag) / 2:
+    if without_subject.issuperset(spoken) or digits > len(tag) / 2:
         return "not a topic"
     phrase = " ".join(spoken)
     if source.shares(phrase) > 0:

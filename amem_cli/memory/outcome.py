@@ -5,7 +5,8 @@ A `NoteAnalysis` is what the steps propose; an `Outcome` is what the process did
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from operator import add
 from typing import TYPE_CHECKING
 
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
@@ -49,7 +50,7 @@ class NewLink:
     """A new link from the note.
 
     Attributes:
-        target: id of the older note, or its path where it has none.
+        target: id of the older note, or its path if it has none.
     """
 
     target: str
@@ -78,12 +79,12 @@ class EvolvedNote:
 
 @dataclass(frozen=True, slots=True)
 class ChangedLink:
-    """A link of the machine's that was weighed anew, or removed.
+    """A link of the machine's that was updated or removed.
 
     Attributes:
         source, target: paths of the note that has the link and of the one it leads to.
         title: of the target.
-        after: None where the link is gone.
+        after: None if the link is gone.
     """
 
     source: str
@@ -96,7 +97,7 @@ class ChangedLink:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """What the model's part cost."""
+    """What the model cost."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -104,12 +105,7 @@ class ModelUse:
     seconds: float = 0.0
 
     def __add__(self, other: ModelUse) -> ModelUse:
-        return ModelUse(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.answer_tokens + other.answer_tokens,
-            self.seconds + other.seconds,
-        )
+        return ModelUse(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +113,9 @@ class Outcome:
     """The result for one note.
 
     Attributes:
-        metadata: as it stands in the note now.
+        metadata: as it is in the note now.
         written: names of the fields that the machine filled.
-        changed_links: links made earlier that are weighed anew, or removed.
+        changed_links: links made earlier that were updated or removed.
         proposed: changes of older notes that wait for a person.
         pending: the model's part is still to be done.
         failed: the model gave no answer.
@@ -182,7 +178,7 @@ class Linking:
 
 @dataclass(frozen=True, slots=True)
 class NoteAnalysis:
-    """All that the machine has to say about one version of a note.
+    """What the steps propose for one version of a note.
 
     Attributes:
         updates_by_text: updates of its own links that its new text calls for, by the analyzer.

@@ -26,7 +26,7 @@ from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
 from amem_cli.models.ports import Encoder
 from amem_cli.notes.note import MemoryLink, Note
 
-# Notes beside the linked ones among which the evidence tells what is usual.
+# Notes beside the linked ones that show what evidence is usual.
 _COMPARED = 8
 
 

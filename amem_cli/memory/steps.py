@@ -181,7 +181,7 @@ class MemorySteps:
             # A note without a date counts as old.
             if (not each.created or each.created <= note.created)
             and is_linkable(each.path)
-            # Nothing of a private note spreads: a link tells its name, a model its words.
+            # Nothing of a private note spreads: a link names it, a model repeats its words.
             and (note.private or not each.private)
             and not owned.declined & {each.key, each.path}
             and each.path not in unlinked

@@ -1,7 +1,7 @@
-"""The small cases that a language model is tried with: everyday notes, and what is right.
+"""A trial of a vault's models: do they work, and what is the language model fit for?
 
-Tells within a minute whether the models of a vault work, and what the language model is fit
-for. The model is asked as the memory process asks it: for all at once, or for a context alone.
+Within a minute the model gets a few everyday notes whose right answers are known, with the
+questions of the memory process: all at once, or the context alone.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PROBES = 2
 
 @dataclass(frozen=True, slots=True)
 class OlderNote:
-    """A note that is there already, and how it relates to the new one."""
+    """An existing note, and how it relates to the new one."""
 
     belonging: Literal["related", "look-alike", "unrelated"]
     title: str
@@ -102,7 +102,7 @@ class ModelReport:
 
     Attributes:
         encoder_seconds: until the first text was encoded.
-        model: empty where there is none; the rest is then empty as well.
+        model: empty without a model; so is the rest then.
         results: one for each case that was asked, in order; `cases`: how many there are.
         stopped: the time was over before all cases were asked.
     """
@@ -131,7 +131,7 @@ def test_models(
     Args:
         seconds: for the language model in all; what was answered until then counts.
         answer_seconds: longest time for one answer.
-        progress: told of every case.
+        progress: called after every case.
 
     Raises:
         EncoderError: the encoder cannot be run.
