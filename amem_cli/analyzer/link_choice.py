@@ -51,7 +51,7 @@ def link_reason(
     title = _quotable(candidate.title)
     if relation in ("supersedes", "contradicts"):
         return phrases[relation].format(title)
-    if evidence.mention == "full":
+    if evidence.mentioned:
         return phrases["mentions"].format(title)
     terms = _telling_terms(evidence.shared, fold(note.body), fold(candidate.text))
     if terms:
@@ -174,7 +174,7 @@ def strength(evidence: Evidence) -> float:
         "no_common_tag": float(evidence.tags < 0),
     }
     score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in features.items())
-    score += _FULL_TITLE_BONUS * (evidence.mention == "full")
+    score += _FULL_TITLE_BONUS * evidence.mentioned
     return 1 / (1 + math.exp(-score))
 
 
@@ -193,7 +193,7 @@ def _relation(
     if _is_newer(candidate, note):
         return "related"
     for sentence in own_words:
-        named = evidence.mention == "full" and mentions_title(
+        named = evidence.mentioned and mentions_title(
             candidate.title, searchable(sentence), document_frequency, total
         )
         if named or _paraphrases_title(candidate.title, sentence):

@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.analyzer.tags import general_names
@@ -59,18 +59,11 @@ class LinkCandidate:
     private: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SharedTerm:
-    """A term that two notes share.
-
-    Attributes:
-        weight: rarity in the vault times the weight of the kind of word.
-        notes: how many notes of the vault hold it.
-    """
+class SharedTerm(NamedTuple):
+    """A term that two notes share; its weight is its rarity times the weight of its kind."""
 
     term: Term
     weight: float
-    notes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +73,7 @@ class Evidence:
     Attributes:
         shared: shared terms, the weightiest first.
         title: weight of the title's words found in the other note, both directions.
-        mention: `full` if the candidate's whole title of several telling words is in the
-            note, `word` if a rare one-word title is, else empty.
+        mentioned: the candidate's whole title, of two words or a long one, is in the note.
         cosine: similarity of the vectors against the other candidates, in standard deviations.
         mutual: 0..1, 1 if each note is the other's nearest.
         support: how much the candidate's relatives among the candidates resemble the note too.
@@ -91,7 +83,7 @@ class Evidence:
 
     shared: tuple[SharedTerm, ...]
     title: float
-    mention: str
+    mentioned: bool
     cosine: float
     mutual: float
     support: float
@@ -137,7 +129,8 @@ def gather_evidence(
         Evidence(
             shared=shared[i],
             title=_title_weight(note.title, candidate.title, own, theirs[i], weights),
-            mention=_mention(candidate.title, body, document_frequency, total),
+            mentioned=(len(words(candidate.title)) > 1 or len(fold(candidate.title)) > 12)
+            and mentions_title(candidate.title, body, document_frequency, total),
             cosine=cosines[i],
             mutual=0.0
             if candidate.reverse_rank is None
@@ -160,7 +153,7 @@ def _own_weights(
     for key in shared[:_MAX_TERMS]:
         term = own[key]
         notes = max(2, document_frequency(term.word))
-        weights[key] = SharedTerm(term, rarity(notes, total) * _KIND_WEIGHT[term.kind], notes)
+        weights[key] = SharedTerm(term, rarity(notes, total) * _KIND_WEIGHT[term.kind])
     return weights
 
 
@@ -195,12 +188,6 @@ def _title_weight(
     stems = {stem(word) for word in words(other_title) if stem(word) in own}
     stems |= {stem(word) for word in words(title) if stem(word) in other}
     return sum(weights[key].weight for key in stems if key in weights)
-
-
-def _mention(title: str, text: str, document_frequency: DocumentFrequency, total: int) -> str:
-    if not mentions_title(title, text, document_frequency, total):
-        return ""
-    return "full" if len(words(title)) > 1 or len(fold(title)) > 12 else "word"
 
 
 def _supports(

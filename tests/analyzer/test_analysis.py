@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.analyzer.context import LONGEST_CONTEXT, context_sentence
+from amem_cli.analyzer.analyzer import LONGEST_CONTEXT, context_sentence
 from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.analyzer.tags import TaggedNeighbour, TagUse, suggest_tags
