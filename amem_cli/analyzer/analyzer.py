@@ -77,6 +77,7 @@ class AnalyzerValues:
 
     @cached_property
     def _neighbours(self) -> list[TaggedNeighbour]:
+        # One more than needed: the note itself is in the index already.
         near = self.index.vectors.scores(self._vector, NEIGHBOURS_FOR_TAGS + 1)
         near.pop(self.note.path, None)
         return [

@@ -206,6 +206,7 @@ def _is_identifier(written: str) -> bool:
 
 def _kind_of_plain_word(written: str, word: str, language: str, *, opens: bool) -> str:
     everyday = is_everyday(word)
+    # German writes every noun with a capital, English only names.
     if language == "de":
         if written[0].isupper():
             return "everyday" if everyday else "noun"

@@ -140,6 +140,7 @@ def link_suggestions(
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
     own_words = sentences(prose(without_quotes(note.body)))
     named = replaced_titles([older.title for older in candidates], own_words)
+    # Nothing takes the place of a note that was written later.
     replaced = {i for i in named if not _is_newer(candidates[i], note)}
     scored = sorted(
         (
@@ -193,6 +194,7 @@ def _relation(
     if _is_newer(candidate, note):
         return "related"
     for sentence in own_words:
+        # Only a sentence that names the older note says something of it.
         named = evidence.mentioned and mentions_title(
             candidate.title, searchable(sentence), document_frequency, total
         )

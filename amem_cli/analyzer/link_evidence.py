@@ -250,6 +250,7 @@ def near_notes(
         path: the note itself, which is left out.
         text: its text; vector: its enhanced embedding, shape (dimension,).
     """
+    # Notes that share rare words may be far apart in meaning, so both kinds of search count.
     near = index.vectors.scores(vector, limit + 1)
     terms = [term for phrase in candidate_phrases(text, PHRASES) for term in search_terms(phrase)]
     said = index.text.keyword_scores(list(dict.fromkeys(terms)), limit + 1)

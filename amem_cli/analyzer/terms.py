@@ -115,6 +115,7 @@ def mentions_title(
     A title of one word must be rare in the vault and no everyday word; one of four words is quoted.
     """
     wanted = words(_unjoined(title))
+    # Scripts without blanks have no words to compare.
     if is_unspaced(wanted[0] if wanted else ""):
         return len(fold(title)) >= 3 and fold(title) in searchable_text
     if not wanted or f" {' '.join(wanted)} " not in searchable_text:

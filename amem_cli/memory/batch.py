@@ -84,6 +84,7 @@ class EvolveBatch:
                 outcome = process.run(
                     path, asked=self.asked, dry_run=self.dry_run, only_pending=not self.asked
                 )
+        # Not a failure of the note: the run stops, and goes on another day.
         except BudgetSpent:
             raise
         except NotFoundError as error:

@@ -176,6 +176,7 @@ def ask_for_metadata(
         }
         if not checked.worth_retrying:
             break
+        # What passed is not asked for again: the shorter question is the easier one.
         question = replace(question, missing=checked.unfilled)
     return MetadataReply(metadata, use, failures, tuple(remarks))
 

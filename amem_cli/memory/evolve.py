@@ -101,6 +101,7 @@ def _change(
     keywords, no_keywords = checked_keywords(said, both, similarity, trusted=True)
     spelling = (*older.tags, *vocabulary)
     tags, no_tags = checked_tags(said_tags, both, spelling, similarity, trusted=True)
+    # Spelled another way, a label is the same.
     held_keywords = {fold(keyword) for keyword in older.keywords}
     held_tags = {tag_key(tag) for tag in older.tags}
     new_keywords = tuple(one for one in keywords if fold(one) not in held_keywords)

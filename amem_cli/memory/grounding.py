@@ -280,6 +280,7 @@ def is_borne_out(
 ) -> bool:
     """Whether the note holds the keyword's words, or is close to it in meaning."""
     shared = source.shares(keyword)
+    # An identifier or a number is in the note, or it is invented.
     codes = [word for word in words(keyword) if "_" in word or any(map(str.isdigit, word))]
     if any(f" {word} " not in source.spoken for word in codes):
         return False

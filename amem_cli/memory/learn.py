@@ -156,6 +156,7 @@ def learned_thresholds(index: MemoryIndex, *, learn: bool = True) -> LearnedThre
     """
     links = []
     for link in index.link_history.decided(_LATEST):
+        # It left as the machine's link and came back as a person's.
         if not link.decision.kept and any(
             target == link.target for target, _ in index.links.outgoing(link.source)
         ):

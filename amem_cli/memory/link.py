@@ -158,6 +158,7 @@ def ask_for_links(
             answer, note, question, similarity=similarity, vocabulary=sorted(vocabulary)
         )
         problems = (fault, *checked.problems) if fault else checked.problems
+        # If the answer shows that the model cannot judge, the analyzer decides.
         links = suggested
         if checked.believed:
             plausible = [
@@ -226,12 +227,14 @@ def link_request(
 
 def _shown(note: Note, question: LinkQuestion) -> dict[str, LinkCandidate]:
     """The candidates that are shown, by the names that the model calls them by."""
+    # No path reaches the model: it can only name what it is shown.
     others = [one for one in question.candidates if one.path != note.path]
     return {f"n{at}": one for at, one in enumerate(others[:MOST_SHOWN], 1)}
 
 
 def _candidate_line(name: str, candidate: LinkCandidate, with_labels: bool) -> str:
     day = f" ({candidate.created[:10]})" if candidate.created else ""
+    # A context says more than the first words do, and every token costs time.
     size = _EXCERPT_BESIDE_CONTEXT if candidate.context else _EXCERPT_BYTES
     excerpt = quote_line(candidate.text, size)
     line = f"{name} {quote_line(candidate.title, 160)}{day}{_about(candidate.context)} | {excerpt}"

@@ -263,6 +263,7 @@ class ProcessPlan:
 
     def _draft_of(self, path: str) -> NoteDraft | None:
         """The draft of an older note; None if somebody may be editing it."""
+        # A note that changes in this run has a draft already, whose bytes count.
         for draft in self.drafts:
             if draft.path == path:
                 return draft
@@ -341,6 +342,7 @@ class ProcessPlan:
         waiting = [each.change for each in self._waiting(note)]
         for name, value in fields.items():
             change = change_of(note, name, value)
+            # A person is asked once.
             if change not in waiting:
                 self.proposed.append(self._proposal(note, change, evolution.reason, step))
 
@@ -374,6 +376,7 @@ def evolved_fields(note: Note, change: Evolution, owned: Ownership) -> dict[str,
         ("keywords", note.keywords, change.keywords_add, change.keywords_drop, owned.keywords),
         ("tags", note.tags, change.tags_add, change.tags_drop, owned.tags),
     )
+    # A label that a person wrote stays, even if the model would drop it.
     for name, present, add, drop, own in lists:
         # To the letter: another spelling beside it is a person's.
         kept = [item for item in present if item not in drop or item not in own]

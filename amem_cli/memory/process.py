@@ -116,6 +116,7 @@ class MemoryProcess:
             self._count_failure(path, error.message)
             return waiting((error.message, error.hint))
         if not dry_run:
+            # Later notes find this one by its metadata as well.
             embed_missing(self.ports, self.encoder)
         return outcome
 
@@ -175,6 +176,7 @@ class MemoryProcess:
         events = self.ports.index.events.read(note.id or note.path)
         written = {event.splice.sha_after if event.splice else event.sha for event in events}
         age = (self.ports.clock.time_ns() - content.state.mtime_ns) / 1e9
+        # Nobody edits a note whose bytes the machine wrote; a file time in the future says nothing.
         if content.sha in written or age < 0:
             return 0.0
         return max(0.0, self.settings.settle_seconds - age)
@@ -188,6 +190,7 @@ class MemoryProcess:
     ) -> Outcome:
         path = content.state.path
         with self.ports.changes.locked():
+            # The model worked without the lock, so the note may be another one by now.
             current = self.ports.vault.read(path)
             if current.sha != content.sha:
                 raise WriteConflict(f"{path} changed meanwhile")

@@ -163,6 +163,7 @@ def _updates_by_text(
         )
         return {link.target: link for link in suggestions}
 
+    # Judged both at its best and alone, so that a link does not change with the rest of the vault.
     at_most = links(list({each.path: each for each in (*near, *best)}.values()))
     alone = {each.path: links([replace(each, reverse_rank=None)])[each.path] for each in best}
     # By a link's target, who made it or weighed it last: only the analyzer's strengths compare.

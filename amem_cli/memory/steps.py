@@ -116,6 +116,7 @@ class MemorySteps:
             # The note's context is not known yet; its own words must do to find older notes.
             labels = tuple(name for name in missing if name != "context")
             candidates = self._candidate_links(filled(note, values.metadata(labels)), text, owned)
+            # Without an older note to ask about, the metadata is asked for alone.
             if candidates.question is not None:
                 deadline = self.settings.deadline
                 request = link_request(note, candidates.question, deadline, metadata=question)
@@ -124,6 +125,7 @@ class MemorySteps:
         if missing:
             description = self._describe(model, question, missing, values, joint)
         described = filled(note, description.metadata)
+        # With its context the note may be near to others than its words alone.
         if candidates is None or joint is None:
             candidates = self._candidate_links(described, text, owned)
         linking = self._link(described, candidates, joint)
@@ -161,6 +163,7 @@ class MemorySteps:
         if metadata.context and not self.settings.trusted:
             own = values.metadata(("context",)).context
             vectors = self.encoder.encode([question.text, metadata.context, own])
+            # A weak model's sentence has to be nearer to the note than the analyzer's own.
             if vectors[0] @ vectors[1] < vectors[0] @ vectors[2]:
                 metadata = replace(metadata, context="")
                 failures["context"] = "says less of the note"
