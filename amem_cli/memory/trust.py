@@ -78,8 +78,7 @@ FEWEST_BEFORE_UNFIT = 3
 # After so many in a row without any answer no more is asked.
 FAILURES_IN_A_ROW = 3
 _ADVICE_FOR_THE_WEAK = (
-    "What it says is believed where the analyzer agrees. A larger model may do more: amem model"
-    " list."
+    "Its answers count if the analyzer agrees. A larger model may do more: amem model list."
 )
 _ADVICE_FOR_THE_USELESS = (
     "The analyzer does the work; amem model use none saves the time. A larger model may do more:"
@@ -267,7 +266,7 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
             "fit",
             True,
             "fit for all: metadata, links and changes are asked for at once",
-            f"It is trusted from now on. Its word on a link counts where the evidence gives it"
+            f"It is trusted from now on. Its links count if the evidence gives them"
             f" {figures.plausible:.2f} or more.",
         )
     if enough:
@@ -295,7 +294,7 @@ def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
     if figures.valid.value < LEAST_VALID_OF_ALL:
         return f"only {figures.valid} answers had the asked form ({faults[-1]})"
     spoke = figures.about.hits or figures.found.hits
-    return "" if spoke else "nothing that it said was about the notes"
+    return "" if spoke else "none of its answers was about the notes"
 
 
 def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
