@@ -153,7 +153,7 @@ class OpenVault:
         text = plain_text(note.raw.decode().split("\n---\n", 1)[-1])
         weighed = WEIGHED_FOR_EACH_SHOWN * self.workspace.settings.evolution_candidates
         found = near_notes(index, path, text, vector, times * weighed)
-        return tuple(self.id_of[each.summary.path] for each in found)
+        return tuple(self.id_of[each.path] for each in found)
 
     def links(self) -> dict[tuple[str, str], str]:
         """Relation of each link of the machine by source and target."""

@@ -1,8 +1,8 @@
-"""Candidate phrases of a text scored by its own statistics, after YAKE (Campos et al., 2020).
+"""Keywords of a note: its own phrases, chosen by statistics, meaning and variety.
 
-Keywords of a note: its own phrases, chosen by statistics, meaning and variety. The choice among
-the phrases follows EmbedRank (Bennani-Smires et al., 2018): cosine to the note, and maximal
-marginal relevance against saying the same thing twice.
+Phrases are scored by the text's statistics, after YAKE (Campos et al., 2020). The choice among them
+follows EmbedRank (Bennani-Smires et al., 2018): cosine to the note, and maximal marginal relevance
+against saying the same thing twice.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ScoredPhrase:
     Attributes:
         text: as the text spells it most often.
         firm: of a shape that keywords have. A loose one (`callum drops`, a lone everyday word) is
-            of use only where there is no other.
+            a last resort.
         opens: it opens a sentence, a list item or the title.
     """
 
@@ -83,7 +83,7 @@ class ScoredPhrase:
 
 
 def scored_phrases(text: str) -> list[ScoredPhrase]:
-    """Phrases of the text with their scores, best first; every one stands in the text as given.
+    """Phrases of the text with their scores, best first; each is spelled as in the text.
 
     A word weighs by its kind (name, identifier, noun, everyday word), its frequency, the sentences
     it is spread over and how early it comes; a phrase by the mean of its words, its length and its
@@ -136,7 +136,7 @@ def _tokens(line: str, number: int, language: str) -> list[_Token]:
 
 
 def _with_names_known(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
-    """The same, where a word that opens a sentence is a name if it is one elsewhere."""
+    """The same, but a word that opens a sentence is a name if it is one elsewhere."""
     names = {token.word for line in lines for token in line if token.kind == "name"}
     return [
         [
@@ -150,7 +150,7 @@ def _with_names_known(lines: Sequence[Sequence[_Token]]) -> list[list[_Token]]:
 def _parts_only(
     spellings: Mapping[str, Counter[str]], first: Mapping[str, Sequence[_Token]], language: str
 ) -> set[str]:
-    """Keys of single words that never stand outside one and the same firm phrase."""
+    """Keys of single words that occur only within one and the same firm phrase."""
     parts: set[str] = set()
     for key, members in first.items():
         count = spellings[key].total()
@@ -206,6 +206,7 @@ def _is_identifier(written: str) -> bool:
 
 def _kind_of_plain_word(written: str, word: str, language: str, *, opens: bool) -> str:
     everyday = is_everyday(word)
+    # German writes every noun with a capital, English only names.
     if language == "de":
         if written[0].isupper():
             return "everyday" if everyday else "noun"
@@ -281,13 +282,13 @@ def _is_one_name(line: str, tokens: Sequence[_Token], left: int) -> bool:
 
 
 def _word_weights(lines: Sequence[Sequence[_Token]]) -> dict[str, float]:
-    where: dict[str, list[int]] = defaultdict(list)
+    sentences_of: dict[str, list[int]] = defaultdict(list)
     best_kind: dict[str, float] = {}
     for line in lines:
         for token in line:
             if token.kind != "stop":
                 key = stem(token.word)
-                where[key].append(token.sentence)
+                sentences_of[key].append(token.sentence)
                 best_kind[key] = max(best_kind.get(key, 0.0), _KIND_SCORE[token.kind])
     return {
         key: best_kind[key]
@@ -295,7 +296,7 @@ def _word_weights(lines: Sequence[Sequence[_Token]]) -> dict[str, float]:
         * (1 + len(set(places)) / max(1, len(lines)))
         / (1 + 0.25 * math.log(1 + places[0]))
         * min(1.0, 0.5 + len(key) / 12)
-        for key, places in where.items()
+        for key, places in sentences_of.items()
     }
 
 

@@ -1,10 +1,8 @@
-"""Why a link is made, said in one sentence in the note's own language.
+"""The analyzer's decision about links: to which candidates, how strongly, with which reason.
 
-Which candidates a note is linked to without a language model, why, and how strongly.
-What a new note changes in the metadata of the older notes it is linked to, without a model.
-Only what the new note says in so many words: that it takes an older note's place. Labels that
-two notes could share say nothing about a change of meaning; adding them was wrong far more
-often than right (docs/memory.md).
+No language model is asked. Of older notes it changes only what the new note says in so many words:
+that it takes their place. Labels that two notes could share say nothing about a change of meaning;
+adding them was wrong far more often than right (docs/memory.md).
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ _TEXT_IN_REASON = 8_000
 
 
 def phrases_in(language: str) -> dict[str, str]:
-    """Sentences about links by their purpose; in English for a language without any."""
+    """Sentences about links by their purpose; English for a language without its own."""
     by_language: dict[str, dict[str, str]] = table("link_phrases.toml")
     return by_language.get(language, by_language["en"])
 
@@ -51,11 +49,9 @@ def link_reason(
     """One sentence, in the note's language, that says what speaks for the link."""
     phrases = phrases_in(detect_language(note.body))
     title = _quotable(candidate.title)
-    if relation == "supersedes":
-        return phrases["supersedes"].format(title)
-    if relation == "contradicts":
-        return phrases["contradicts"].format(title)
-    if evidence.mention == "full":
+    if relation in ("supersedes", "contradicts"):
+        return phrases[relation].format(title)
+    if evidence.mentioned:
         return phrases["mentions"].format(title)
     terms = _telling_terms(evidence.shared, fold(note.body), fold(candidate.text))
     if terms:
@@ -111,7 +107,7 @@ _WEIGHTS = {
     "tags": 0.44,
     "no_common_tag": -0.95,
 }
-# Seldom seen in those vaults. In people's own notes, of the titles of others that stand in a text,
+# Seldom seen in those vaults. In people's own notes, of the titles of others that occur in a text,
 # three in four are links.
 _FULL_TITLE_BONUS = 2.5
 _MOST_FOR_TAGS = 1.5
@@ -144,6 +140,7 @@ def link_suggestions(
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
     own_words = sentences(prose(without_quotes(note.body)))
     named = replaced_titles([older.title for older in candidates], own_words)
+    # Nothing takes the place of a note that was written later.
     replaced = {i for i in named if not _is_newer(candidates[i], note)}
     scored = sorted(
         (
@@ -178,7 +175,7 @@ def strength(evidence: Evidence) -> float:
         "no_common_tag": float(evidence.tags < 0),
     }
     score = _INTERCEPT + sum(_WEIGHTS[name] * value for name, value in features.items())
-    score += _FULL_TITLE_BONUS * (evidence.mention == "full")
+    score += _FULL_TITLE_BONUS * evidence.mentioned
     return 1 / (1 + math.exp(-score))
 
 
@@ -197,7 +194,8 @@ def _relation(
     if _is_newer(candidate, note):
         return "related"
     for sentence in own_words:
-        named = evidence.mention == "full" and mentions_title(
+        # Only a sentence that names the older note says something of it.
+        named = evidence.mentioned and mentions_title(
             candidate.title, searchable(sentence), document_frequency, total
         )
         if named or _paraphrases_title(candidate.title, sentence):
@@ -209,15 +207,15 @@ def _relation(
 
 def _paraphrases_title(title: str, sentence: str) -> bool:
     """Whether a sentence holds most of what a long title says, in whatever form and order."""
-    told = {stem(word) for word in words(title) if not is_stopword(word)}
-    shared = told & {stem(word) for word in words(sentence)}
-    return len(shared) >= 3 and 2 * len(shared) >= len(told)
+    subject = {stem(word) for word in words(title) if not is_stopword(word)}
+    shared = subject & {stem(word) for word in words(sentence)}
+    return len(shared) >= 3 and 2 * len(shared) >= len(subject)
 
 
 _LONGEST_CONTEXT = 240
 
 
-def superseded(
+def superseded_contexts(
     note: Note, links: Sequence[MemoryLink], candidates: Sequence[LinkCandidate]
 ) -> list[Evolution]:
     """Contexts of the older notes that the new one supersedes, closed with a clause that says so.
@@ -227,25 +225,26 @@ def superseded(
         links: the links made from it.
         candidates: the older notes that were candidates, the linked ones among them.
     """
-    older_notes = {entry.path: entry for entry in candidates}
-    changes = []
-    for link in links:
-        older = older_notes.get(link.target)
-        if older is None or link.relation != "supersedes":
-            continue
-        context = _closed_context(note, older)
-        if context is not None:
-            changes.append(Evolution(older.path, context=context, reason=link.reason))
-    return changes
+    older = {candidate.path: candidate for candidate in candidates}
+    closed = (
+        (link, _closed_context(note, older[link.target]))
+        for link in links
+        if link.relation == "supersedes" and link.target in older
+    )
+    return [
+        Evolution(link.target, context=context, reason=link.reason)
+        for link, context in closed
+        if context is not None
+    ]
 
 
 def _closed_context(note: Note, older: LinkCandidate) -> str | None:
-    is_told = fold(note.title) in fold(older.context)
-    if not (older.context and note.title and note.created) or is_told:
+    if not (older.context and note.title and note.created):
+        return None
+    if fold(note.title) in fold(older.context):
         return None
     form = phrases_in(detect_language(older.context))["superseded_since"]
-    title = " ".join(note.title.replace("[[", "").replace("]]", "").split())[:80]
-    closing = form.format(date=note.created[:10], title=title)
+    closing = form.format(date=note.created[:10], title=_quotable(note.title))
     opening = older.context.rstrip(" .。")
     if len(opening) + len(closing) > _LONGEST_CONTEXT:
         return None

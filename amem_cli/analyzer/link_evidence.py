@@ -1,15 +1,15 @@
-"""What speaks for a link of a new note to each candidate: words, names, titles, neighbours.
+"""The candidates for a note's links, and the evidence for each: words, titles, tags, vectors.
 
-Which older notes a note might have to do with.
+`near_notes` finds the candidates, `gather_evidence` weighs them; `link_choice` decides.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.analyzer.tags import general_names
@@ -38,9 +38,10 @@ class LinkCandidate:
     Attributes:
         similarity: cosine of the two notes' vectors.
         rank: place of the candidate among the new note's nearest, 0 = nearest.
-        reverse_rank: place of the new note among the candidate's nearest, None where it is not
+        reverse_rank: place of the new note among the candidate's nearest, None if it is not
             among those that were looked at.
         links: paths that the candidate is linked with, in either direction.
+        key: its id, or its path if it has none.
     """
 
     path: str
@@ -54,20 +55,15 @@ class LinkCandidate:
     context: str = ""
     created: str = ""
     links: frozenset[str] = frozenset()
+    key: str = ""
+    private: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SharedTerm:
-    """A term that two notes share.
-
-    Attributes:
-        weight: rarity in the vault times the weight of the kind of word.
-        notes: how many notes of the vault hold it.
-    """
+class SharedTerm(NamedTuple):
+    """A term that two notes share; its weight is its rarity times the weight of its kind."""
 
     term: Term
     weight: float
-    notes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +72,18 @@ class Evidence:
 
     Attributes:
         shared: shared terms, the weightiest first.
-        overlap: weight of the shared terms against the lengths of both notes.
         title: weight of the title's words found in the other note, both directions.
-        mention: `full` where the candidate's whole title of several telling words stands in the
-            note, `word` where a rare one-word title does, else empty.
+        mentioned: the candidate's whole title, of two words or a long one, is in the note.
         cosine: similarity of the vectors against the other candidates, in standard deviations.
-        mutual: 0..1, 1 where each note is the other's nearest.
+        mutual: 0..1, 1 if each note is the other's nearest.
         support: how much the candidate's relatives among the candidates resemble the note too.
-        tags: shared tags, the rarer the heavier; negative where both have tags and share none.
+        tags: shared tags, the rarer the heavier; negative if both have tags and share none.
             Those of the built-in list of general ones count among a handful of candidates only.
     """
 
     shared: tuple[SharedTerm, ...]
-    overlap: float
     title: float
-    mention: str
+    mentioned: bool
     cosine: float
     mutual: float
     support: float
@@ -98,7 +91,7 @@ class Evidence:
 
 
 def rarity(notes: int, total: int) -> float:
-    """How telling a term of `notes` notes is: 0 where all have it, about 4 where only one has it.
+    """How telling a term of `notes` notes is: 0 if all have it, about 4 if only one has it.
 
     The inverse document frequency, scaled so that the rarest term counts the same in every vault.
     """
@@ -135,11 +128,13 @@ def gather_evidence(
     return [
         Evidence(
             shared=shared[i],
-            overlap=overlaps[i],
             title=_title_weight(note.title, candidate.title, own, theirs[i], weights),
-            mention=_mention(candidate.title, body, document_frequency, total),
+            mentioned=(len(words(candidate.title)) > 1 or len(fold(candidate.title)) > 12)
+            and mentions_title(candidate.title, body, document_frequency, total),
             cosine=cosines[i],
-            mutual=_mutual(candidate),
+            mutual=0.0
+            if candidate.reverse_rank is None
+            else 1 / math.sqrt((1 + candidate.rank) * (1 + candidate.reverse_rank)),
             support=supports[i],
             tags=_shared_tags(note, candidate, candidates),
         )
@@ -153,12 +148,12 @@ def _own_weights(
     document_frequency: DocumentFrequency,
     total: int,
 ) -> dict[str, SharedTerm]:
-    shared_somewhere = [key for key in own if any(key in other for other in theirs)]
+    shared = [key for key in own if any(key in other for other in theirs)]
     weights: dict[str, SharedTerm] = {}
-    for key in shared_somewhere[:_MAX_TERMS]:
+    for key in shared[:_MAX_TERMS]:
         term = own[key]
         notes = max(2, document_frequency(term.word))
-        weights[key] = SharedTerm(term, rarity(notes, total) * _KIND_WEIGHT[term.kind], notes)
+        weights[key] = SharedTerm(term, rarity(notes, total) * _KIND_WEIGHT[term.kind])
     return weights
 
 
@@ -183,12 +178,6 @@ def _standardised(values: Sequence[float]) -> list[float]:
     return [(value - mean) / max(spread, 0.06) for value in values]
 
 
-def _mutual(candidate: LinkCandidate) -> float:
-    if candidate.reverse_rank is None:
-        return 0.0
-    return 1 / math.sqrt((1 + candidate.rank) * (1 + candidate.reverse_rank))
-
-
 def _title_weight(
     title: str,
     other_title: str,
@@ -199,12 +188,6 @@ def _title_weight(
     stems = {stem(word) for word in words(other_title) if stem(word) in own}
     stems |= {stem(word) for word in words(title) if stem(word) in other}
     return sum(weights[key].weight for key in stems if key in weights)
-
-
-def _mention(title: str, text: str, document_frequency: DocumentFrequency, total: int) -> str:
-    if not mentions_title(title, text, document_frequency, total):
-        return ""
-    return "full" if len(words(title)) > 1 or len(fold(title)) > 12 else "word"
 
 
 def _supports(
@@ -221,7 +204,11 @@ def _supports(
     for i, candidate in enumerate(candidates):
         relatives = sorted(
             (
-                (_likeness(subjects[i], subjects[j]) + 0.3 * _linked(candidate, other), usual[j])
+                (
+                    _likeness(subjects[i], subjects[j])
+                    + 0.3 * (other.path in candidate.links or candidate.path in other.links),
+                    usual[j],
+                )
                 for j, other in enumerate(candidates)
                 if j != i
             ),
@@ -233,10 +220,6 @@ def _supports(
 
 def _likeness(one: set[str], other: set[str]) -> float:
     return len(one & other) / math.sqrt(max(len(one), 8) * max(len(other), 8))
-
-
-def _linked(one: LinkCandidate, other: LinkCandidate) -> bool:
-    return other.path in one.links or one.path in other.links
 
 
 def _shared_tags(
@@ -258,36 +241,29 @@ REVERSE_DEPTH = 12
 PHRASES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class NearNote:
-    """An older note with what speaks for a link to it."""
-
-    summary: NoteSummary
-    evidence: LinkCandidate
-
-
 def near_notes(
     index: MemoryIndex, path: str, text: str, vector: Vectors, limit: int
-) -> list[NearNote]:
+) -> list[LinkCandidate]:
     """The nearest notes by meaning and by words, the nearest first.
 
     Args:
         path: the note itself, which is left out.
         text: its text; vector: its enhanced embedding, shape (dimension,).
     """
+    # Notes that share rare words may be far apart in meaning, so both kinds of search count.
     near = index.vectors.scores(vector, limit + 1)
     terms = [term for phrase in candidate_phrases(text, PHRASES) for term in search_terms(phrase)]
     said = index.text.keyword_scores(list(dict.fromkeys(terms)), limit + 1)
     near.update(index.vectors.scores(vector, len(said), sorted(set(said) - set(near))))
     near.pop(path, None)
     order = sorted(near.items(), key=lambda item: (-item[1], item[0]))
-    found = []
+    candidates = []
     for rank, (other, similarity) in enumerate(order):
         summary = index.notes.summary(other)
         if summary is not None:
             reverse = _reverse_rank(index, other, path, similarity) if rank < limit else None
-            found.append(NearNote(summary, _evidence(index, summary, similarity, rank, reverse)))
-    return found
+            candidates.append(_candidate(index, summary, similarity, rank, reverse))
+    return candidates
 
 
 def at_best(
@@ -301,7 +277,7 @@ def at_best(
     """
     paths = [summary.path for summary in summaries]
     near = index.vectors.scores(vector, len(paths), paths)
-    return [_evidence(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
+    return [_candidate(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]
 
 
 def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) -> int | None:
@@ -310,15 +286,13 @@ def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) 
     if vector is None:
         return None
     nearest = index.vectors.scores(vector, REVERSE_DEPTH)
-    closer = [
-        each
-        for each, cosine in nearest.items()
-        if each not in (other, path) and cosine > similarity
-    ]
-    return len(closer) if len(closer) < REVERSE_DEPTH - 2 else None
+    closer = sum(
+        cosine > similarity for each, cosine in nearest.items() if each not in (other, path)
+    )
+    return closer if closer < REVERSE_DEPTH - 2 else None
 
 
-def _evidence(
+def _candidate(
     index: MemoryIndex, note: NoteSummary, similarity: float, rank: int, reverse: int | None
 ) -> LinkCandidate:
     return LinkCandidate(
@@ -333,9 +307,6 @@ def _evidence(
         context=note.context,
         created=note.created,
         links=frozenset(linked_paths(index, note.path)),
+        key=note.key,
+        private=note.private,
     )
-
-
-def older(notes: Iterable[NearNote], created: str) -> list[NearNote]:
-    """Those that were there first; a note without a date counts as old."""
-    return [note for note in notes if not note.summary.created or note.summary.created <= created]

@@ -1,6 +1,7 @@
-"""Which tags of the vault fit a note.
+"""Which tags fit a note: those of the vault, and general ones that people use for notes.
 
-General tags that people use for notes, with words that speak for each, in English and German.
+A tag of the vault is judged by the nearest notes and by its name; a general one by words that speak
+for it, in English and German. Neither needs a language model.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from amem_cli.models.ports import Vectors
 
-if TYPE_CHECKING:
     Vector = npt.NDArray[np.float32]
 
 _PARTS = re.compile(r"[/_-]")
@@ -46,7 +46,7 @@ class TagUse:
 
     Attributes:
         count: notes that carry it.
-        vector: unit vector of the tag's name, None where nobody encoded it.
+        vector: unit vector of the tag's name, None if it was not encoded.
     """
 
     tag: str
@@ -81,7 +81,7 @@ def suggest_tags(
         neighbours: the nearest notes, nearest first; five to ten of them.
 
     Returns:
-        At most `limit` valid tags; none where none fits.
+        At most `limit` valid tags; none if none fits.
     """
     uses = {tag_key(use.tag): use for use in vocabulary if normalise_tag(use.tag) == use.tag}
     votes = _votes(neighbours)
@@ -104,7 +104,7 @@ def keyword_tag(keywords: Sequence[str]) -> str | None:
         keywords: the note's, the most important first.
 
     Returns:
-        A valid tag in small letters; None where no keyword makes one.
+        A valid tag in small letters; None if no keyword makes one.
     """
     for keyword in sorted(keywords, key=lambda each: len(words(each))):
         tag = None if keyword[:1].isdigit() else normalise_tag(keyword.lower())
@@ -177,68 +177,50 @@ class GeneralTag:
     described: str
 
 
-@dataclass(frozen=True, slots=True)
-class GeneralTagEvidence:
-    """What the words of a note say of the general tags.
-
-    Attributes:
-        spoken_for: the tags that the note has words of, the likeliest first, with the weight of
-            those words: about one each, two in the title.
-        unlike: a few tags that it has no word of; their likeness to the note is what chance gives.
-    """
-
-    spoken_for: tuple[tuple[GeneralTag, float], ...]
-    unlike: tuple[GeneralTag, ...]
-
-    def texts(self) -> list[str]:
-        """What is to be encoded, in the order in which `chosen` wants the vectors."""
-        tags = [tag for tag, _ in self.spoken_for]
-        return [tag.described for tag in (*tags, *self.unlike)] if tags else []
-
-    def chosen(self, text_vector: Vector, vectors: Vectors, limit: int = 2) -> list[str]:
-        """The tags that words and meaning of the note bear out, the best first.
-
-        Args:
-            text_vector: unit vector of the note.
-            vectors: of `texts()`.
-
-        Returns:
-            At most `limit`; none where words and meaning say too little.
-        """
-        if not self.spoken_for:
-            return []
-        likeness = [float(value) for value in vectors @ text_vector]
-        by_chance = sum(likeness[len(self.spoken_for) :]) / max(1, len(self.unlike))
-        scores = [
-            (weight + _LIKENESS_WEIGHT * (near - by_chance), tag.name)
-            for (tag, weight), near in zip(self.spoken_for, likeness, strict=False)
-        ]
-        ranked = sorted(scores, reverse=True)[:limit]
-        fitting = [name for score, name in ranked if score >= _LEAST_GENERAL_SCORE]
-        # One that may fit is better than none: by it the note is found among the tags.
-        return fitting or [name for score, name in ranked[:1] if score >= _LEAST_SCORE_ALONE]
-
-
-def general_tag_evidence(title: str, text: str) -> GeneralTagEvidence:
-    """The general tags that the words of a note speak for.
+def fitting_general_tags(
+    title: str,
+    text: str,
+    text_vector: Vector,
+    encode: Callable[[Sequence[str]], Vectors],
+    limit: int = 2,
+) -> list[str]:
+    """The general tags that both words and meaning of a note support, the best first.
 
     Args:
         text: the note's, without its title.
+        text_vector: unit vector of the note.
+        encode: texts to unit vectors; called once, and not at all if no word speaks for a tag.
+
+    Returns:
+        At most `limit`; none if words and meaning say too little.
     """
-    spoken = Counter(map(stem, words(f"{title}\n{text[:_MAX_TEXT]}")))
-    headed = set(map(stem, words(title)))
-    weights: list[tuple[GeneralTag, float]] = []
+    said = Counter(map(stem, words(f"{title}\n{text[:_MAX_TEXT]}")))
+    in_title = set(map(stem, words(title)))
+    weighted: list[tuple[GeneralTag, float]] = []
     unlike: list[GeneralTag] = []
-    for tag in general_tags(detect_language(f"{title}\n\n{text[:_MAX_TEXT]}")):
-        found = tag.stems & spoken.keys()
-        weight = sum(1 + _FOR_SAYING_AGAIN * math.log(spoken[each]) for each in found)
-        if found:
-            weights.append((tag, weight + len(found & headed)))
+    for tag in _general_tags(detect_language(f"{title}\n\n{text[:_MAX_TEXT]}")):
+        stems = tag.stems & said.keys()
+        weight = sum(1 + _FOR_SAYING_AGAIN * math.log(said[each]) for each in stems)
+        if stems:
+            weighted.append((tag, weight + len(stems & in_title)))
         else:
             unlike.append(tag)
-    weights.sort(key=lambda entry: -entry[1])
-    every = max(1, len(unlike) // _UNLIKE)
-    return GeneralTagEvidence(tuple(weights[:_MOST_COMPARED]), tuple(unlike[::every][:_UNLIKE]))
+    if not weighted:
+        return []
+    weighted = sorted(weighted, key=lambda entry: -entry[1])[:_MOST_COMPARED]
+    # The likeness of the note to a few tags that it has no word of is what chance gives.
+    unlike = unlike[:: max(1, len(unlike) // _UNLIKE)][:_UNLIKE]
+    vectors = encode([tag.described for tag in (*(tag for tag, _ in weighted), *unlike)])
+    likeness = [float(value) for value in vectors @ text_vector]
+    by_chance = sum(likeness[len(weighted) :]) / max(1, len(unlike))
+    scores = [
+        (weight + _LIKENESS_WEIGHT * (near - by_chance), tag.name)
+        for (tag, weight), near in zip(weighted, likeness, strict=False)
+    ]
+    ranked = sorted(scores, reverse=True)[:limit]
+    fitting = [name for score, name in ranked if score >= _LEAST_GENERAL_SCORE]
+    # One that may fit is better than none: by it the note is found among the tags.
+    return fitting or [name for score, name in ranked[:1] if score >= _LEAST_SCORE_ALONE]
 
 
 @cache
@@ -252,10 +234,10 @@ def _rows() -> list[list[str]]:
 
 
 @cache
-def general_tags(language: str) -> tuple[GeneralTag, ...]:
+def _general_tags(language: str) -> tuple[GeneralTag, ...]:
     """The tags for notes of a language: German ones for `de`, English ones for any other."""
-    made = []
+    tags = []
     for english, german, in_english, in_german in _rows():
         name, spoken = (german, in_german) if language == "de" else (english, in_english)
-        made.append(GeneralTag(name, frozenset(map(stem, words(spoken))), f"{name}: {spoken}"))
-    return tuple(made)
+        tags.append(GeneralTag(name, frozenset(map(stem, words(spoken))), f"{name}: {spoken}"))
+    return tuple(tags)

@@ -1,6 +1,7 @@
-"""The words of a note that tell its subject: names, identifiers, nouns and rare words.
+"""What a note's words say: the terms of its subject, the titles it mentions, what it replaces.
 
-Whether a sentence says that what a title names is replaced, or contradicted.
+Terms are names, identifiers, nouns and rare words. Replacing or contradicting an older note counts
+only if a sentence says so without doubt or denial.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _kind(word: str, written: str, language: str, capitalised: set[str]) -> str:
 
 
 def is_everyday(word: str) -> bool:
-    """True for a folded word, in any form, that is common in English or German speech."""
+    """Whether a folded word, in any form, is common in English or German speech."""
     return stem(word) in _everyday_stems()
 
 
@@ -97,7 +98,7 @@ def _everyday_stems() -> frozenset[str]:
 
 
 def is_dull(word: str) -> bool:
-    """True for a folded word that says nothing about a subject in any note."""
+    """Whether a folded word says nothing about a subject in any note."""
     return is_stopword(word) or is_generic(word) or word.isdigit() or is_everyday(word)
 
 
@@ -109,11 +110,12 @@ def searchable(text: str) -> str:
 def mentions_title(
     title: str, searchable_text: str, document_frequency: DocumentFrequency, total: int
 ) -> bool:
-    """True where the whole title stands in the text and does so hardly by chance.
+    """Whether the text has the whole title, and hardly by chance.
 
     A title of one word must be rare in the vault and no everyday word; one of four words is quoted.
     """
     wanted = words(_unjoined(title))
+    # Scripts without blanks have no words to compare.
     if is_unspaced(wanted[0] if wanted else ""):
         return len(fold(title)) >= 3 and fold(title) in searchable_text
     if not wanted or f" {' '.join(wanted)} " not in searchable_text:
@@ -177,15 +179,15 @@ _CLAUSE = re.compile(r"[,;:()–—]")
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _NARROWED = re.compile(r"['’]|-\w")
 _BY = re.compile(r"\b(?:by|with|durch|par|por)\b")
-# What follows these tells apart what is replaced from what the title names.
+# After these, what is replaced is something else than what the title names.
 _NARROWING = frozenset(["of", "von", "vom", "des", "der", "du", "de", "del", "della"])
 
 
 def replaced_titles(titles: Sequence[str], sentences: Iterable[str]) -> set[int]:
     """Which of the titles name what a sentence says in so many words is replaced, by position.
 
-    The whole title of two words or more stands right behind the verb, and nothing that belongs to
-    it behind that. So the words may be everyday ones, which elsewhere stand in a text by chance.
+    The whole title of two words or more follows the verb, and nothing that belongs to it follows
+    that. So the words may be everyday ones, which elsewhere are in a text by chance.
     """
     verbs = [
         verb

@@ -11,8 +11,8 @@ from typing import Any
 from amem_cli.ask.excerpts import Source, heading
 from amem_cli.ask.support import Evidence, support, unsupported
 from amem_cli.language.words import detect_language, fold, words
-from amem_cli.memory.describe_context import Source as Told
-from amem_cli.memory.describe_context import repeats_instructions
+from amem_cli.memory.grounding import NoteText as Told
+from amem_cli.memory.grounding import repeats_instructions
 from amem_cli.models.ports import ModelRequest
 from amem_cli.models.prompt_text import FENCE, quote_as_data, quote_line, repeats_itself, texts_of
 

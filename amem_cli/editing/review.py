@@ -18,10 +18,10 @@ from amem_cli.index.draft import (
 from amem_cli.index.records import NoteSummary, meant
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.link_decisions import LinkChange
+from amem_cli.journal.link_decisions import LinkUpdate
 from amem_cli.journal.proposals import Proposal, value_today
 from amem_cli.markdown.tags import normalise_tag
-from amem_cli.memory.plan import draft_link_changes, weighed
+from amem_cli.memory.plan import allowed_changes, draft_link_changes
 from amem_cli.models.prompt_text import clean_line
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import Note
@@ -294,9 +294,9 @@ def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
     return replace(found, change=change_of(note, change.field, value))
 
 
-def _fitted_link(ports: VaultPorts, found: Waiting, note: Note, change: LinkChange) -> Waiting:
+def _fitted_link(ports: VaultPorts, found: Waiting, note: Note, change: LinkUpdate) -> Waiting:
     owned = owned_by_machine(ports.index, note.id or note.path)
-    fitting = list(weighed(ports.index, note, owned, [change]))
+    fitting = list(allowed_changes(ports.index, note, owned, [change]))
     if not fitting:
         return replace(found, outdated="the link is gone, is yours, or says that already")
     if change.reason and clean_line(change.reason, LONGEST_CONTEXT) is None:

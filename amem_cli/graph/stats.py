@@ -9,7 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Literal
 
 from amem_cli.graph.graph import vault_graph
-from amem_cli.memory.learn import LinkFeedback, decisions
+from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
@@ -281,7 +281,7 @@ def stats(
         prompt_tokens=int(totals["prompt_tokens"]),
         answer_tokens=int(totals["answer_tokens"]),
         model_seconds=float(totals["seconds"]),
-        link_feedback=tuple(decisions(index, learn=learn).by_judge()),
+        link_feedback=tuple(learned_thresholds(index, learn=learn).by_judge()),
         orphans_without_amem=len(own.orphans()),
         models=tuple(ModelCost(*use, cost=price.of(use)) for use in index.events.model_use()),
         growth=tuple(growth(graph, index.link_history.first_made(), by)),

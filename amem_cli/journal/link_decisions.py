@@ -176,7 +176,7 @@ _MORE_SAID = "the text as it is now says more for the link"
 
 
 @dataclass(frozen=True, slots=True)
-class LinkChange:
+class LinkUpdate:
     """A change of a link that the machine made earlier.
 
     Attributes:
@@ -196,14 +196,14 @@ class LinkChange:
     reason: str = ""
 
 
-def link_change_from_record(item: Mapping[str, Any]) -> LinkChange:
+def link_update_from_record(item: Mapping[str, Any]) -> LinkUpdate:
     """Read a change that was stored as JSON.
 
     Raises:
         ValueError, TypeError: it is none.
     """
-    known = {each.name: item[each.name] for each in fields(LinkChange) if each.name in item}
-    change = LinkChange(**known)
+    known = {each.name: item[each.name] for each in fields(LinkUpdate) if each.name in item}
+    change = LinkUpdate(**known)
     strength = change.strength
     if strength is not None and (
         isinstance(strength, bool)
@@ -220,7 +220,7 @@ def link_change_from_record(item: Mapping[str, Any]) -> LinkChange:
     return change
 
 
-def changed_record(record: LinkRecord, change: LinkChange) -> LinkRecord | None:
+def changed_record(record: LinkRecord, change: LinkUpdate) -> LinkRecord | None:
     """The record as the change leaves it: None where the link goes, the same where nothing does.
 
     A reason belongs to a relation, so it changes only with that.
@@ -235,9 +235,9 @@ def changed_record(record: LinkRecord, change: LinkChange) -> LinkRecord | None:
     return replace(record, relation=relation, strength=strength, reason=said)
 
 
-def judged_by_text(
+def update_by_text(
     source: str, record: LinkRecord, alone: MemoryLink, at_best: float, *, by_analyzer: bool
-) -> LinkChange | None:
+) -> LinkUpdate | None:
     """What a new text of the note that has the link changes in it; None where it stands.
 
     Args:
@@ -249,7 +249,7 @@ def judged_by_text(
         by_analyzer: the link's strength is the analyzer's own, so that it can be compared. A model
             may have seen more than words tell: its link is weakened before it goes.
     """
-    change = LinkChange(source, alone.target)
+    change = LinkUpdate(source, alone.target)
     if at_best < FLOOR:
         if by_analyzer or record.strength < FLOOR:
             return replace(change, removed=True, reason=_NOT_BORNE_OUT)
@@ -277,14 +277,14 @@ def _relation_by_text(
     return None
 
 
-def restated(source: str, record: LinkRecord, said: MemoryLink) -> LinkChange | None:
+def update_by_model(source: str, record: LinkRecord, said: MemoryLink) -> LinkUpdate | None:
     """What a model that names a link again changes in it; None where it says about the same."""
     relation = None if said.relation in ("related", record.relation) else said.relation
     clear = abs(said.strength - record.strength) >= _CLEAR
     if relation is None and not clear:
         return None
     strength = said.strength if clear else None
-    return LinkChange(source, said.target, strength, relation, reason=said.reason)
+    return LinkUpdate(source, said.target, strength, relation, reason=said.reason)
 
 
 @dataclass(frozen=True, slots=True)

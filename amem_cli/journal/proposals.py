@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.journal.events import Change, Event, change_from_record
-from amem_cli.journal.link_decisions import LinkChange, link_change_from_record
+from amem_cli.journal.link_decisions import LinkUpdate, link_update_from_record
 from amem_cli.notes.note import METADATA_FIELDS, Note
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Proposal:
     model: str = ""
     prompt: str = ""
     text_hash: str = ""
-    link_change: LinkChange | None = None
+    link_change: LinkUpdate | None = None
 
     @property
     def key(self) -> str:
@@ -68,7 +68,7 @@ def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
         values = {item.name: record.get(item.name, "") for item in fields(Proposal)}
         values["change"] = change_from_record(record["change"])
         said = record.get("link_change")
-        values["link_change"] = None if said is None else link_change_from_record(said)
+        values["link_change"] = None if said is None else link_update_from_record(said)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a proposal: {error}") from None
     texts = {name: value for name, value in values.items() if not name.endswith("change")}

@@ -11,6 +11,7 @@ import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +34,7 @@ from amem_cli.library.notes import (
     wikilink,
 )
 from amem_cli.library.open import call_of, close, log, open_workspace
-from amem_cli.memory.steps import Thinker
+from amem_cli.memory.steps import MemorySteps
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import Metadata
 
@@ -425,17 +426,7 @@ def analysis_of(workspace: Workspace, content: str) -> Metadata:
         ModelError: the language model gave no answer.
     """
     process = workspace.process
-    settings = process.settings
-    thinker = Thinker(
-        workspace.index,
-        process.encoder,
-        process.model,
-        max_links=settings.max_links,
-        candidates=settings.candidates,
-        deadline=settings.deadline,
-        evolve=False,
-        trusted=settings.trusted,
-        plausible=settings.plausible,
-    )
+    settings = replace(process.settings, evolve=False)
+    steps = MemorySteps(workspace.index, process.encoder, process.model, settings)
     note = parse_note("", text_bytes(content), workspace.ports.names)
-    return thinker.think(note, Ownership()).construction.metadata
+    return steps.analyse(note, Ownership()).description.metadata

@@ -1,6 +1,6 @@
-"""The memory process for many notes, one after the other; the journal says how far it came.
+"""The memory process for many notes, one by one, and how long the rest will take.
 
-How long a run over many notes will still take, by how fast it went lately.
+The journal records how far a run came, so a stopped one can be continued.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ SECONDS_WITHOUT_A_TURN = 2.0
 
 @dataclass(slots=True)
 class EvolveBatch:
-    """One run over many notes. What it left over is what the next one finds to do.
+    """One run over many notes; the next run does what it leaves.
 
     Attributes:
-        asked: the user named these notes; else those are left that others finished meanwhile.
-        begin: told of each note before its turn.
-        progress: told how many have had their turn.
+        asked: the user named these notes; else it skips those that others finished meanwhile.
+        begin: called with each note's path before its turn.
+        progress: called with the number of notes that have had their turn, and of all.
         reached: how many have had their turn.
         elsewhere: how many of them other processes had finished.
-        stopped: why the others are not tried, as a line and a hint; empty where all were.
+        stopped: why the rest is not tried, as a line and a hint; empty if all were.
     """
 
     process: MemoryProcess
@@ -70,10 +70,12 @@ class EvolveBatch:
                 yield outcome
             if self.stopped:
                 return
-            self._give_others_a_turn()
+            if time.monotonic() - self._held_since > SECONDS_WITHOUT_A_TURN:
+                time.sleep(TURN_SECONDS)
+                self._held_since = time.monotonic()
 
     def _outcome(self, path: str) -> Outcome | None:
-        """What came of a note; None for one that another process has finished with."""
+        """The outcome for a note; None if another process has finished it."""
         process = self.process
         try:
             with process.ports.changes.working(process.settings.deadline):
@@ -82,30 +84,26 @@ class EvolveBatch:
                 outcome = process.run(
                     path, asked=self.asked, dry_run=self.dry_run, only_pending=not self.asked
                 )
+        # Not a failure of the note: the run stops, and goes on another day.
         except BudgetSpent:
             raise
         except NotFoundError as error:
             return waiting_outcome(process.ports, path, (error.message,), pending=False)
         except AmemError as error:
-            # What says the same of one note after the other is not about the notes.
-            self._count(error.message == self._last_error, error.message, error.hint)
+            # The same message for one note after the other is not about the notes.
+            self._count_failure(error.message == self._last_error, error.message, error.hint)
             return waiting_outcome(process.ports, path, (error.message, error.hint))
         if outcome.failed:
-            self._count(True, *(outcome.problems[:2] or ("the model does not answer",)))
+            self._count_failure(True, *(outcome.problems[:2] or ("the model does not answer",)))
         else:
             self._failures, self._last_error = 0, ""
         return outcome
 
-    def _count(self, is_another: bool, message: str, hint: str = "") -> None:
+    def _count_failure(self, is_another: bool, message: str, hint: str = "") -> None:
         self._failures = self._failures + 1 if is_another else 1
         self._last_error = message
         if self._failures >= BREAKER_AFTER:
             self.stopped = (f"{BREAKER_AFTER} notes in a row failed: {message}", hint)
-
-    def _give_others_a_turn(self) -> None:
-        if time.monotonic() - self._held_since > SECONDS_WITHOUT_A_TURN:
-            time.sleep(TURN_SECONDS)
-            self._held_since = time.monotonic()
 
 
 def evolve_many(
@@ -116,7 +114,7 @@ def evolve_many(
     asked: bool = False,
     progress: Progress | None = None,
 ) -> list[Outcome]:
-    """Process notes one by one; those that have no turn, after a dead model, are told of too."""
+    """Process notes one by one; if a dead model stops the run, the rest have an outcome as well."""
     batch = EvolveBatch(process, paths, asked=asked, dry_run=dry_run)
     if progress is not None:
         batch.progress = progress
@@ -132,7 +130,7 @@ LEAST_SECONDS = 5.0
 
 
 class RemainingTime:
-    """Estimates from the last notes, so that a model that slows down or wakes up is soon seen.
+    """Estimates by the last notes, so that a change of the model's speed soon shows.
 
     Args:
         now: seconds of a steady clock when the run begins.
@@ -143,13 +141,13 @@ class RemainingTime:
         self._moments: deque[tuple[int, float]] = deque(maxlen=NOTES_BEHIND + 1)
 
     def reached(self, done: int, now: float) -> None:
-        """So many notes are done by now."""
+        """Record how many notes are done by now."""
         self._moments.append((done, now))
 
     def seconds(self, total: int, now: float) -> float | None:
-        """Seconds until all are done; None before that can be told.
+        """Seconds until all are done; None before an estimate is possible.
 
-        It does not grow while one note takes long; that shows in the next estimate.
+        It does not grow while one note takes long; the next estimate will.
         """
         if not self._moments or now - self._began < LEAST_SECONDS:
             return None
@@ -162,7 +160,7 @@ class RemainingTime:
 
 
 def span(seconds: float) -> str:
-    """A length of time as a person reads it, no finer than an estimate is."""
+    """A length of time for a person to read, no finer than an estimate is."""
     if seconds < 90:
         return f"{max(5, 5 * round(seconds / 5))} s"
     minutes = round(seconds / 60)

@@ -1,22 +1,39 @@
-"""Decides which of a model's changes of older notes the notes themselves bear out."""
+"""What a model's answer changes beyond the new note: older notes' metadata and existing links.
+
+Memory evolution of A-MEM. The notes themselves must support a change; whether it may be made, given
+what a person wrote, is decided where it is made (`plan`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
-from amem_cli.journal.link_decisions import Evolution
+from amem_cli.journal.events import LinkRecord
+from amem_cli.journal.link_decisions import Evolution, LinkUpdate
 from amem_cli.language.words import fold
 from amem_cli.markdown.tags import tag_key
-from amem_cli.memory.describe import checked_keywords, checked_tags, room_for_more
-from amem_cli.memory.describe_context import (
+from amem_cli.memory.grounding import (
     JUNK,
+    NoteText,
     Similarity,
-    Source,
     checked_context,
+    checked_keywords,
+    checked_tags,
     repeats_instructions,
+    room_for_more,
 )
-from amem_cli.models.prompt_text import clean_line, repeats_itself, subject_stems, texts_of
+from amem_cli.models.prompt_text import (
+    FENCE,
+    MOST_READ,
+    clean_line,
+    quote_line,
+    repeats_itself,
+    subject_stems,
+    texts_of,
+)
 from amem_cli.notes.note import Note
 
 MOST_CHANGES = 2
@@ -26,6 +43,16 @@ _NEWS_SIMILARITY = 0.4
 _TALK = subject_stems(
     "note notes new old older other link linked relation strength reason belongs joins same n1 n2"
 )
+MOST_EXISTING = 3
+_RELATION_BYTES = 20
+_REASON_BYTES = 80
+_WEAKEST, _STRONGEST = 0.1, 1.0
+_RULE = (
+    "Links so far; standing: those that the new note now makes stronger, weaker or wrong, and why."
+    " Mostly none."
+)
+# What an answer may say of a link, and by how much its strength changes; None removes it.
+_STEPS = {"stronger": 0.2, "weaker": -0.2, "wrong": None}
 
 
 def checked_changes(
@@ -36,7 +63,6 @@ def checked_changes(
     asked: str,
     vocabulary: Sequence[str],
     similarity: Similarity | None,
-    trusted: bool = False,
 ) -> tuple[list[Evolution], list[str]]:
     """The changes that may be proposed, one a note, and what was refused and why.
 
@@ -45,21 +71,20 @@ def checked_changes(
         note: the new note.
         shown: the linked older notes by the names under which they were shown.
         asked: the instructions.
-        trusted: the model has shown that it can judge.
     """
-    found: dict[str, Evolution] = {}
+    changes: dict[str, Evolution] = {}
     faults: list[str] = []
     for entry in (value if isinstance(value, list) else [])[:MOST_CHANGES]:
         name = entry.get("note") if isinstance(entry, dict) else None
         older = shown.get(name) if isinstance(name, str) else None
-        if older is None or older.path in found:
+        if older is None or older.path in changes:
             faults.append("changes: a note that is not linked, or twice")
             continue
-        change, refused = _change(entry, note, older, asked, vocabulary, similarity, trusted)
+        change, refused = _change(entry, note, older, asked, vocabulary, similarity)
         faults += [f"changes: {older.path}: {fault}" for fault in refused]
         if change is not None:
-            found[older.path] = change
-    return list(found.values()), faults
+            changes[older.path] = change
+    return list(changes.values()), faults
 
 
 def _change(
@@ -69,17 +94,14 @@ def _change(
     asked: str,
     vocabulary: Sequence[str],
     similarity: Similarity | None,
-    trusted: bool,
 ) -> tuple[Evolution | None, list[str]]:
     context, fault = _new_context(entry.get("context"), note, older, asked, similarity)
-    both = Source(older.title, f"{older.text}\n{_told_by(note)}")
-    known = (*older.tags, *vocabulary)
-    keywords, no_keywords = checked_keywords(
-        texts_of(entry.get("keywords")), both, similarity, trusted=trusted
-    )
-    tags, no_tags = checked_tags(
-        texts_of(entry.get("tags")), both, known, similarity, trusted=trusted
-    )
+    both = NoteText(older.title, f"{older.text}\n{_words_of_new(note)}")
+    said, said_tags = texts_of(entry.get("keywords")), texts_of(entry.get("tags"))
+    keywords, no_keywords = checked_keywords(said, both, similarity, trusted=True)
+    spelling = (*older.tags, *vocabulary)
+    tags, no_tags = checked_tags(said_tags, both, spelling, similarity, trusted=True)
+    # Spelled another way, a label is the same.
     held_keywords = {fold(keyword) for keyword in older.keywords}
     held_tags = {tag_key(tag) for tag in older.tags}
     new_keywords = tuple(one for one in keywords if fold(one) not in held_keywords)
@@ -104,26 +126,22 @@ def _change(
 def _new_context(
     sentence: object, note: Note, older: LinkCandidate, asked: str, similarity: Similarity | None
 ) -> tuple[str, str]:
-    """A context of the older note that tells something of the new one, or why there is none."""
-    said = f"{_told_about(older)}\n{_told_by(note)}"
-    source = Source(older.title, older.text, said, older.context)
+    """A context of the older note that says something of the new one, or the fault."""
+    said = f"{_words_of_old(older)}\n{_words_of_new(note)}"
+    source = NoteText(older.title, older.text, said, older.context)
     context, fault = checked_context(sentence, source, asked=asked, similarity=similarity)
-    if fault:
-        return "", fault
-    if _same_words(context, older.context):
-        return "", "says the same as before"
-    if _same_words(context, note.context):
-        return "", "is the new note's"
-    return (
-        (context, "")
-        if _tells_news(context, note, source, similarity)
-        else ("", "says nothing new")
-    )
+    if not fault and _same_words(context, older.context):
+        fault = "says the same as before"
+    if not fault and _same_words(context, note.context):
+        fault = "is the new note's"
+    if not fault and not _is_news(context, note, source, similarity):
+        fault = "says nothing new"
+    return ("", fault) if fault else (context, "")
 
 
-def _tells_news(context: str, note: Note, older: Source, similarity: Similarity | None) -> bool:
+def _is_news(context: str, note: Note, older: NoteText, similarity: Similarity | None) -> bool:
     """Whether a context holds a word of the new note only, or is close to it in meaning."""
-    news = subject_stems(_told_by(note)) - older.stems
+    news = subject_stems(_words_of_new(note)) - older.stems
     if not subject_stems(context).isdisjoint(news):
         return True
     newer = f"{note.title}\n{note.body}"
@@ -153,18 +171,105 @@ def is_empty_talk(value: object, note: Note, older: LinkCandidate, *, asked: str
     return not telling or repeats_instructions(line, asked, _both(note, older))
 
 
-def _both(note: Note, older: LinkCandidate) -> Source:
-    return Source(older.title, older.text, said=f"{_told_about(older)}\n{_told_by(note)}")
+def _both(note: Note, older: LinkCandidate) -> NoteText:
+    return NoteText(older.title, older.text, said=f"{_words_of_old(older)}\n{_words_of_new(note)}")
 
 
-def _told_by(note: Note) -> str:
+def _words_of_new(note: Note) -> str:
     return "\n".join((note.title, note.body, note.context, *note.keywords))
 
 
-def _told_about(older: LinkCandidate) -> str:
+def _words_of_old(older: LinkCandidate) -> str:
     return "\n".join((older.context, *older.keywords))
 
 
-def _among(held: Sequence[str], dropped: Iterable[str]) -> tuple[str, ...]:
-    named = set(dropped)
-    return tuple(one for one in held if fold(one) in named)[:_MOST_LABELS]
+def _among(held: Sequence[str], dropped: set[str]) -> tuple[str, ...]:
+    return tuple(one for one in held if fold(one) in dropped)[:_MOST_LABELS]
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingLink:
+    """A link that the machine made earlier, between two notes that a model is shown.
+
+    Attributes:
+        source, target: paths of the notes.
+    """
+
+    source: str
+    target: str
+    record: LinkRecord
+
+
+def existing_lines(
+    note: Note, links: Sequence[ExistingLink], names: Mapping[str, str]
+) -> list[str]:
+    """The lines that show the links; none without links.
+
+    Args:
+        names: by path, how the shown notes are called in the question.
+    """
+    if not links:
+        return []
+    called = {**names, note.path: "new note"}
+    lines = [
+        f"l{at} {called[each.source]} to {called[each.target]}:"
+        f" {quote_line(each.record.relation, _RELATION_BYTES)},"
+        f" {quote_line(each.record.reason, _REASON_BYTES)}"
+        for at, each in enumerate(links, 1)
+    ]
+    return [f"{_RULE}\n{FENCE}", *lines, FENCE]
+
+
+def existing_properties(links: Sequence[ExistingLink]) -> dict[str, Any]:
+    """The part of an answer's schema for these links; empty without links."""
+    if not links:
+        return {}
+    properties = {
+        "link": {"type": "string", "enum": [f"l{at}" for at in range(1, len(links) + 1)]},
+        "why": {"type": "string", "minLength": 8, "maxLength": LONGEST_REASON},
+        "now": {"type": "string", "enum": list(_STEPS)},
+    }
+    item = {"type": "object", "properties": properties}
+    return {"standing": {"type": "array", "items": item, "minItems": 0, "maxItems": len(links)}}
+
+
+def checked_existing(
+    value: object,
+    note: Note,
+    links: Sequence[ExistingLink],
+    candidates: Sequence[LinkCandidate],
+    *,
+    asked: str,
+) -> tuple[list[LinkUpdate], list[str]]:
+    """The changes of links that an answer supports, each link once, and what was refused.
+
+    Args:
+        value: the `standing` of an answer; the shape need not be right.
+        asked: the instructions, which are no reason.
+    """
+    shown = {f"l{at}": link for at, link in enumerate(links, 1)}
+    notes = {candidate.path: candidate for candidate in candidates}
+    updates: dict[ExistingLink, LinkUpdate] = {}
+    faults: list[str] = []
+    for entry in value[:MOST_READ] if isinstance(value, list) else []:
+        name = entry.get("link") if isinstance(entry, dict) else None
+        link = shown.get(name) if isinstance(name, str) else None
+        if link is None or link in updates or entry.get("now") not in _STEPS:
+            faults.append("standing: a link that was not shown, or twice")
+            continue
+        ends = [notes[path] for path in (link.source, link.target) if path in notes]
+        reasons = (checked_reason(entry.get("why"), note, end, asked=asked) for end in ends)
+        reason = next(filter(None, reasons), "")
+        if not reason:
+            faults.append(f"standing: the reason for {link.target} is not about the notes")
+            continue
+        step = _STEPS[entry["now"]]
+        strength = round(min(_STRONGEST, max(_WEAKEST, link.record.strength + (step or 0))), 2)
+        updates[link] = LinkUpdate(
+            link.source,
+            link.target,
+            strength=None if step is None else strength,
+            removed=step is None,
+            reason=reason,
+        )
+    return list(updates.values()), faults

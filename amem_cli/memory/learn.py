@@ -1,13 +1,17 @@
-"""What the decisions of a vault's owner mean for the links that the machine makes next."""
+"""What the owner's decisions about links teach: the least strength of a link, and examples.
+
+A decision counts for the model, or the analyzer, that made the link: their strengths differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, minimum_strength
-from amem_cli.memory.link import LinkExample
+from amem_cli.models.prompt_text import FENCE, estimated_tokens, quote_line
 
 if TYPE_CHECKING:
     from amem_cli.index.port import MemoryIndex
@@ -17,11 +21,51 @@ if TYPE_CHECKING:
 
 # Of so many links that were decided on the latest count: people and their vaults change, too.
 _LATEST = 300
+_TITLE_BYTES = 80
+_RELATION_BYTES = 20
+_REASON_BYTES = 120
+# Tokens of a question beside which there is room for examples.
+_LONGEST_QUESTION = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class LinkExample:
+    """A pair of notes of which a person decided whether they belong together.
+
+    Attributes:
+        newer, older: titles of the note that has or had the link, and of the other.
+    """
+
+    newer: str
+    older: str
+    kept: bool
+    relation: str = "related"
+    reason: str = ""
+
+
+def with_examples(examples: Sequence[LinkExample], question: str) -> str:
+    """A question with the examples before it, as data in a fence of their own.
+
+    A long question gets none, so that nothing of it is cut for them.
+    """
+    if not examples or estimated_tokens(question) > _LONGEST_QUESTION:
+        return question
+    lines = [f"The owner's decisions on other notes:\n{FENCE}", *map(_line, examples), FENCE]
+    return "\n".join([*lines, question])
+
+
+def _line(example: LinkExample) -> str:
+    newer, older = (quote_line(title, _TITLE_BYTES) for title in (example.newer, example.older))
+    if not example.kept:
+        return f"not linked: {newer} | {older}"
+    relation = quote_line(example.relation, _RELATION_BYTES)
+    reason = quote_line(example.reason, _REASON_BYTES)
+    return f"linked: {newer} | {older} | {relation}{reason and f': {reason}'}"
 
 
 @dataclass(frozen=True, slots=True)
 class LinkFeedback:
-    """What one model's links, or the analyzer's, came to, and what follows.
+    """What became of one model's links, or the analyzer's, and what follows.
 
     Attributes:
         judge: name of the model, or of the analyzer.
@@ -36,11 +80,11 @@ class LinkFeedback:
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
-    """The decisions about links in one vault, and what they say of other links.
+class LearnedThresholds:
+    """The decisions about links in one vault, and what they mean for other links.
 
     Attributes:
-        learn: it counts.
+        learn: the decisions count.
     """
 
     links: tuple[DecidedLink, ...] = ()
@@ -51,18 +95,17 @@ class Decisions:
         return minimum_strength(self._of(judge)) if self.learn else USUAL_MINIMUM
 
     def by_judge(self) -> list[LinkFeedback]:
-        """What is known of each model and of the analyzer, by name."""
-        judges = sorted({each.decision.judge for each in self.links} - {""})
-        found = []
-        for judge in judges:
+        """What became of the links of each model and of the analyzer, by name."""
+        feedback = []
+        for judge in sorted({link.decision.judge for link in self.links} - {""}):
             kept = [kept for _, kept in self._of(judge)]
             minimum = self.minimum(judge)
-            found.append(LinkFeedback(judge, sum(kept), len(kept) - sum(kept), minimum))
-        return found
+            feedback.append(LinkFeedback(judge, sum(kept), len(kept) - sum(kept), minimum))
+        return feedback
 
     def _of(self, judge: str) -> list[tuple[float, bool]]:
-        said = (each.decision for each in self.links if each.decision.judge == judge)
-        return [(each.strength, each.kept) for each in said]
+        decisions = (link.decision for link in self.links)
+        return [(each.strength, each.kept) for each in decisions if each.judge == judge]
 
     def examples(
         self,
@@ -80,7 +123,7 @@ class Decisions:
             return []
         paths = {path for each in self.links for path in (each.source, each.target)}
         near = index.vectors.scores(vector, len(paths), sorted(paths - {note.path}))
-        told = []
+        examples = []
         for kept in (True, False):
             fitting = [
                 each
@@ -91,37 +134,32 @@ class Decisions:
                 and {each.source, each.target} <= near.keys()
             ]
             fitting.sort(key=lambda each: (-near[each.source] - near[each.target], each[:2]))
-            shown = (self._example(index, each, may_be_shown) for each in fitting)
-            told += [next(filter(None, shown), None)]
-        return [each for each in told if each is not None]
-
-    @staticmethod
-    def _example(
-        index: MemoryIndex, link: DecidedLink, may_be_shown: Callable[[NoteSummary], bool]
-    ) -> LinkExample | None:
-        newer, older = index.notes.summary(link.source), index.notes.summary(link.target)
-        if newer is None or older is None or not (may_be_shown(newer) and may_be_shown(older)):
-            return None
-        said = link.decision
-        return LinkExample(newer.title, older.title, said.kept, said.relation, said.reason)
+            shown = (_example(index, each, may_be_shown) for each in fitting)
+            examples += list(islice(filter(None, shown), 1))
+        return examples
 
 
-def decisions(index: MemoryIndex, *, learn: bool = True) -> Decisions:
+def _example(
+    index: MemoryIndex, link: DecidedLink, may_be_shown: Callable[[NoteSummary], bool]
+) -> LinkExample | None:
+    newer, older = index.notes.summary(link.source), index.notes.summary(link.target)
+    if newer is None or older is None or not (may_be_shown(newer) and may_be_shown(older)):
+        return None
+    decision = link.decision
+    return LinkExample(newer.title, older.title, decision.kept, decision.relation, decision.reason)
+
+
+def learned_thresholds(index: MemoryIndex, *, learn: bool = True) -> LearnedThresholds:
     """What the owner decided about the latest links.
 
-    A removed link that a person has written into the note with words of their own is wanted.
+    A removed link that a person wrote into the note in words of their own is wanted.
     """
-    return Decisions(tuple(_as_they_stand(index, index.link_history.decided(_LATEST))), learn)
-
-
-def _as_they_stand(index: MemoryIndex, links: Iterable[DecidedLink]) -> Sequence[DecidedLink]:
-    found = []
-    leading: dict[str, set[str]] = {}
-    for each in links:
-        if not each.decision.kept:
-            if each.source not in leading:
-                leading[each.source] = {target for target, _ in index.links.outgoing(each.source)}
-            if each.target in leading[each.source]:
-                each = each._replace(decision=replace(each.decision, kept=True))
-        found.append(each)
-    return found
+    links = []
+    for link in index.link_history.decided(_LATEST):
+        # It left as the machine's link and came back as a person's.
+        if not link.decision.kept and any(
+            target == link.target for target, _ in index.links.outgoing(link.source)
+        ):
+            link = link._replace(decision=replace(link.decision, kept=True))
+        links.append(link)
+    return LearnedThresholds(tuple(links), learn)

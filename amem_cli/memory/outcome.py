@@ -1,14 +1,16 @@
-"""What the memory process did to a vault because of one note.
+"""What goes into the memory process for one note (settings) and what comes out of it.
 
-What the machine has to say about one version of a note, and who said it at what cost.
+A `NoteAnalysis` is what the steps propose; an `Outcome` is what the process did to the vault.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from operator import add
 from typing import TYPE_CHECKING
 
-from amem_cli.journal.link_decisions import Evolution, LinkChange
+from amem_cli.journal.link_decisions import Evolution, LinkUpdate
+from amem_cli.memory.trust import PLAUSIBLE
 from amem_cli.notes.note import MemoryLink, Metadata, Relation
 
 if TYPE_CHECKING:
@@ -17,11 +19,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeLink:
+class ProcessSettings:
+    """How far the machine goes.
+
+    Attributes:
+        evolve: older notes may change.
+        review: changes of older notes wait for a person's agreement.
+        settle_seconds: how long a note that a person edited is left alone.
+        max_links: most links that the machine adds to a note.
+        candidates: how many near notes the model is shown.
+        deadline: seconds for one answer of the model.
+        trusted: the model is good enough to overrule the analyzer.
+        plausible: least strength by the evidence, 0..1, at which the model is asked about a link.
+        learn: the owner's decisions about links count for others.
+    """
+
+    evolve: bool = True
+    review: bool = False
+    settle_seconds: float = 60.0
+    max_links: int = 5
+    candidates: int = 8
+    deadline: float = 90.0
+    trusted: bool = False
+    plausible: float = PLAUSIBLE
+    learn: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NewLink:
     """A new link from the note.
 
     Attributes:
-        target: id of the older note, or its path where it has none.
+        target: id of the older note, or its path if it has none.
     """
 
     target: str
@@ -50,12 +79,12 @@ class EvolvedNote:
 
 @dataclass(frozen=True, slots=True)
 class ChangedLink:
-    """A link of the machine's that was weighed anew, or removed.
+    """A link of the machine's that was updated or removed.
 
     Attributes:
         source, target: paths of the note that has the link and of the one it leads to.
         title: of the target.
-        after: None where the link is gone.
+        after: None if the link is gone.
     """
 
     source: str
@@ -68,7 +97,7 @@ class ChangedLink:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """What the model's part cost."""
+    """What the model cost."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -76,12 +105,7 @@ class ModelUse:
     seconds: float = 0.0
 
     def __add__(self, other: ModelUse) -> ModelUse:
-        return ModelUse(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.answer_tokens + other.answer_tokens,
-            self.seconds + other.seconds,
-        )
+        return ModelUse(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +113,9 @@ class Outcome:
     """The result for one note.
 
     Attributes:
-        metadata: as it stands in the note now.
+        metadata: as it is in the note now.
         written: names of the fields that the machine filled.
-        changed_links: links made earlier that are weighed anew, or removed.
+        changed_links: links made earlier that were updated or removed.
         proposed: changes of older notes that wait for a person.
         pending: the model's part is still to be done.
         failed: the model gave no answer.
@@ -103,7 +127,7 @@ class Outcome:
     title: str
     metadata: Metadata = field(default_factory=Metadata)
     written: tuple[str, ...] = ()
-    links: tuple[MadeLink, ...] = ()
+    links: tuple[NewLink, ...] = ()
     changed_links: tuple[ChangedLink, ...] = ()
     evolved: tuple[EvolvedNote, ...] = ()
     proposed: tuple[Proposal, ...] = ()
@@ -127,7 +151,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Construction:
+class Description:
     """Metadata for the note."""
 
     metadata: Metadata = field(default_factory=Metadata)
@@ -149,28 +173,28 @@ class Linking:
     evolutions: tuple[Evolution, ...] = ()
     step: Step = field(default_factory=Step)
     problems: tuple[str, ...] = ()
-    link_changes: tuple[LinkChange, ...] = ()
+    link_changes: tuple[LinkUpdate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
-    """All that the machine has to say about one version of a note.
+class NoteAnalysis:
+    """What the steps propose for one version of a note.
 
     Attributes:
-        rejudged: changes of the note's own links that its new text calls for, by the analyzer.
+        updates_by_text: updates of its own links that its new text calls for, by the analyzer.
     """
 
-    construction: Construction
+    description: Description
     linking: Linking
     model: str
-    rejudged: tuple[LinkChange, ...] = ()
+    updates_by_text: tuple[LinkUpdate, ...] = ()
 
     @property
     def use(self) -> ModelUse:
         """Cost of all steps."""
-        return self.construction.step.use + self.linking.step.use
+        return self.description.step.use + self.linking.step.use
 
     @property
     def problems(self) -> tuple[str, ...]:
         """What went wrong or was replaced, one line each."""
-        return self.construction.problems + self.linking.problems
+        return self.description.problems + self.linking.problems

@@ -1,13 +1,15 @@
-"""Drafts changes of links that the machine made earlier: of strength, of relation, or removal.
+"""What one run of the memory process changes, drafted before any of it is written.
 
-What one run of the memory process changes, drafted before any of it is written.
+Here a proposed change meets what a person wrote: only the machine's own values and links change,
+and in review mode a change of an older note becomes a proposal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
+from typing import Any
 
 from amem_cli.errors import AmemError
 from amem_cli.index.draft import (
@@ -22,7 +24,7 @@ from amem_cli.index.port import MemoryIndex
 from amem_cli.index.sync import text_hash
 from amem_cli.journal.changes import event_id
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.link_decisions import Evolution, LinkChange, changed_record
+from amem_cli.journal.link_decisions import Evolution, LinkUpdate, changed_record
 from amem_cli.journal.ownership import Ownership
 from amem_cli.journal.proposals import Proposal, without_rejected
 from amem_cli.journal.undo_rules import is_worded
@@ -30,30 +32,30 @@ from amem_cli.markdown.links import format_link, parse_link
 from amem_cli.memory.outcome import (
     ChangedLink,
     EvolvedNote,
-    MadeLink,
     ModelUse,
+    NewLink,
+    NoteAnalysis,
     Outcome,
+    ProcessSettings,
     Step,
-    Thought,
 )
-from amem_cli.memory.trust import PLAUSIBLE
 from amem_cli.notes.names import resolve, shortest_target
-from amem_cli.notes.note import METADATA_FIELDS, MemoryLink, Metadata, Note
+from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note
 from amem_cli.vault.port import FileContent
 
 MakeEvent = Callable[..., Event]
 
 
-def weighed(
-    index: MemoryIndex, note: Note, owned: Ownership, changes: Sequence[LinkChange]
-) -> Iterator[tuple[LinkChange, LinkRecord, LinkRecord | None]]:
+def allowed_changes(
+    index: MemoryIndex, note: Note, owned: Ownership, changes: Sequence[LinkUpdate]
+) -> Iterator[tuple[LinkUpdate, LinkRecord, LinkRecord | None]]:
     """The changes of a note's links that may be made, with the records before and after.
 
-    A link that a person made, worded, or wants as it is stays; so does one whose very text stands
-    there twice, for nobody can tell whose is whose.
+    A link that a person made, worded, or wants as it is stays; so does one whose very text is in
+    the note twice, for nobody can tell whose is whose.
 
     Yields:
-        The record before with the text as it stands in the note now; None after where it goes.
+        The record before has the text as it is in the note now; None after if the link goes.
     """
     seen = set()
     for change in changes:
@@ -67,7 +69,7 @@ def weighed(
 
 
 def owned_link(index: MemoryIndex, note: Note, owned: Ownership, target: str) -> LinkRecord | None:
-    """The record of the machine's link from a note to another, as it stands in the note now.
+    """The record of the machine's link from a note to another, as it is in the note now.
 
     Args:
         target: path of the other note.
@@ -76,37 +78,26 @@ def owned_link(index: MemoryIndex, note: Note, owned: Ownership, target: str) ->
     keys = {target} if summary is None else {summary.key, summary.path}
     for record in owned.links.values():
         if record.by == "machine" and record.target in keys:
-            text = _text(index, note, record, target)
-            if text is not None:
-                return LinkRecord(
-                    record.target,
-                    target,
-                    text,
-                    record.relation,
-                    record.strength,
-                    record.reason,
-                )
+            # A rename may have changed how the link is written.
+            texts = [text for text in note.links if text == record.text] or [
+                text
+                for text in note.links
+                if not is_worded(text) and _target_of(text, note.path, index) == target
+            ]
+            if len(texts) == 1:
+                return replace(record, path=target, text=texts[0])
     return None
 
 
-def _text(index: MemoryIndex, note: Note, record: LinkRecord, target: str) -> str | None:
-    """How the link is written now: a rename may have changed it."""
-    if record.text in note.links:
-        return record.text if note.links.count(record.text) == 1 else None
-    leading = [
-        text
-        for text in note.links
-        if not is_worded(text)
-        and (link := parse_link(text)) is not None
-        and resolve(link.target, note.path, index.names) == target
-    ]
-    return leading[0] if len(leading) == 1 else None
+def _target_of(text: str, source: str, index: MemoryIndex) -> str | None:
+    link = parse_link(text)
+    return resolve(link.target, source, index.names) if link is not None else None
 
 
 def draft_link_changes(
-    draft: NoteDraft, index: MemoryIndex, changes: Sequence[LinkChange], event: MakeEvent
+    draft: NoteDraft, index: MemoryIndex, changes: Sequence[LinkUpdate], event: MakeEvent
 ) -> list[ChangedLink]:
-    """Draft the changes that may be made of a note's links, an event each.
+    """Draft the allowed changes of a note's links, one event each.
 
     Args:
         event: makes an event of a reason and further fields.
@@ -114,7 +105,7 @@ def draft_link_changes(
     note = draft.note
     owned = owned_by_machine(index, note.id or note.path, draft.events)
     made = []
-    for change, before, after in weighed(index, note, owned, changes):
+    for change, before, after in allowed_changes(index, note, owned, changes):
         if after is None:
             links = [text for text in draft.note.links if text != before.text]
             draft.change({"links": links}, event(reason=change.reason, links_before=(before,)))
@@ -129,74 +120,41 @@ def draft_link_changes(
 Settled = Callable[[FileContent, Note], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSettings:
-    """How far the machine goes.
-
-    Attributes:
-        evolve: older notes may change.
-        review: what would change in them waits for a person.
-        settle_seconds: a note that a person edited is left in peace for so long.
-        max_links: most links that the machine adds to a note.
-        candidates: how many near notes the model is shown.
-        deadline: seconds for one answer of the model.
-        trusted: the model is good enough to overrule the analyzer.
-        plausible: strength by the evidence, 0..1, from which on its word on a link counts.
-        learn: what the owner decided about links counts for others.
-    """
-
-    evolve: bool = True
-    review: bool = False
-    settle_seconds: float = 60.0
-    max_links: int = 5
-    candidates: int = 8
-    deadline: float = 90.0
-    trusted: bool = False
-    plausible: float = PLAUSIBLE
-    learn: bool = True
-
-
 class ProcessPlan:
     """Drafts, events and proposals of one run, built on the bytes as they are now.
 
     Args:
-        settled: tells of a note that nobody is likely to be editing at this moment.
+        is_settled: whether nobody is likely to be editing a note at this moment.
     """
 
     def __init__(
         self,
         ports: VaultPorts,
         settings: ProcessSettings,
-        settled: Settled,
+        is_settled: Settled,
         content: FileContent,
-        thought: Thought,
+        analysis: NoteAnalysis,
     ) -> None:
         self._ports = ports
         self._settings = settings
-        self._settled = settled
-        self._thought = thought
+        self._is_settled = is_settled
+        self._analysis = analysis
         self.note = NoteDraft(ports, content)
         self.drafts = [self.note]
         self.proposed: list[Proposal] = []
         before = self.note.note
         self._trigger = before.id or before.path
+        events = ports.index.events.read(self._trigger, limit=1)
         self._root = new_event(
-            self._ports,
+            ports,
             "process",
             path=before.path,
-            cause=self._last_event(before),
-            model=thought.model,
+            cause=events[-1].id if events else "",
+            model=analysis.model,
             text_hash=text_hash(content.raw),
-            problems=thought.problems,
-            calls=thought.use.calls,
-            prompt_tokens=thought.use.prompt_tokens,
-            answer_tokens=thought.use.answer_tokens,
-            seconds=round(thought.use.seconds, 3),
+            problems=analysis.problems,
+            **_costs(analysis.use),
         )
-
-    def _last_event(self, note: Note) -> str:
-        events = self._ports.index.events.read(note.id or note.path, limit=1)
-        return events[-1].id if events else ""
 
     def events(self) -> list[Event]:
         """The events of the run, the cause first."""
@@ -204,14 +162,24 @@ class ProcessPlan:
         root = replace(self._root, note=note.id or "")
         return [root, *(event for draft in self.drafts for event in draft.events)]
 
-    def made(self) -> Outcome:
-        """Draft every step; returns what it comes to."""
-        written = self._construct()
+    def draft(self) -> Outcome:
+        """Draft every step, and return what the process would have done."""
+        written = self._describe()
         links = self._link()
-        changed = [*self._reweigh_own()]
-        turned = {each.target for each in changed if _has_turned(each)}
+        linking, path = self._analysis.linking, self.note.path
+        own = [update for update in linking.link_changes if update.source == path]
+        changed = [
+            *self._update_links(self.note, "link", own, linking.step),
+            *self._update_links(self.note, "link", self._analysis.updates_by_text, Step()),
+        ]
+        # A link that says something else than before may change its target as a new one does.
+        turned = {
+            link.target
+            for link in changed
+            if link.after is not None and link.after.relation != link.before.relation
+        }
         evolved = self._evolve({link.path for link in links} | turned)
-        changed += self._reweigh_neighbours()
+        changed += self._update_neighbours_links()
         note = self.note.note
         return Outcome(
             path=note.path,
@@ -223,9 +191,9 @@ class ProcessPlan:
             changed_links=tuple(changed),
             evolved=tuple(evolved),
             proposed=tuple(self.proposed),
-            problems=self._thought.problems,
-            model=self._thought.model,
-            use=self._thought.use,
+            problems=self._analysis.problems,
+            model=self._analysis.model,
+            use=self._analysis.use,
         )
 
     def _event(self, kind: str, step: Step, **values: object) -> Event:
@@ -236,15 +204,12 @@ class ProcessPlan:
             cause=self._root.id,
             model=step.model,
             prompt=step.prompt,
-            calls=step.use.calls,
-            prompt_tokens=step.use.prompt_tokens,
-            answer_tokens=step.use.answer_tokens,
-            seconds=round(step.use.seconds, 3),
+            **_costs(step.use),
             **values,
         )
 
-    def _construct(self) -> tuple[str, ...]:
-        note, step = self.note.note, self._thought.construction
+    def _describe(self) -> tuple[str, ...]:
+        note, step = self.note.note, self._analysis.description
         fields: dict[str, FieldValue] = {
             name: getattr(step.metadata, name)
             for name in METADATA_FIELDS
@@ -254,26 +219,21 @@ class ProcessPlan:
         self.note.change(fields, event)
         return tuple(fields)
 
-    def _link(self) -> list[MadeLink]:
-        note, step = self.note.note, self._thought.linking
-        present = {self._leads_to(text) for text in note.links}
-        made: list[MadeLink] = []
+    def _link(self) -> list[NewLink]:
+        note, step = self.note.note, self._analysis.linking
+        index = self._ports.index
+        present = {_target_of(text, note.path, index) for text in note.links}
+        made: list[NewLink] = []
         records: list[LinkRecord] = []
         for link in step.links:
-            summary = self._ports.index.notes.summary(link.target)
+            summary = index.notes.summary(link.target)
             if summary is None or link.target in present:
                 continue
-            text = format_link(shortest_target(link.target, self._ports.index.names))
-            records.append(_record(link, summary.key, text))
+            key, said = summary.key, (link.relation, link.strength, link.reason)
+            text = format_link(shortest_target(link.target, index.names))
+            records.append(LinkRecord(key, link.target, text, *said))
             made.append(
-                MadeLink(
-                    summary.key,
-                    summary.path,
-                    summary.title,
-                    link.relation,
-                    link.reason,
-                    link.strength,
-                )
+                NewLink(key, summary.path, summary.title, link.relation, link.reason, link.strength)
             )
         texts = [record.text for record in records]
         reason = f"linked to {len(texts)} older note{'s' if len(texts) != 1 else ''}"
@@ -281,30 +241,20 @@ class ProcessPlan:
         self.note.change({"links": [*note.links, *texts]}, event)
         return made
 
-    def _leads_to(self, text: str) -> str | None:
-        parsed = parse_link(text)
-        return resolve(parsed.target, self.note.path, self._ports.index.names) if parsed else None
-
-    def _reweigh_own(self) -> list[ChangedLink]:
-        path, thought = self.note.path, self._thought
-        said = [each for each in thought.linking.link_changes if each.source == path]
-        return [
-            *self._reweigh(self.note, "link", said, thought.linking.step),
-            *self._reweigh(self.note, "link", thought.rejudged, Step()),
-        ]
-
-    def _reweigh_neighbours(self) -> list[ChangedLink]:
-        """Changes of links of the notes that this one is linked with."""
-        said = self._thought.linking.link_changes
-        linked = {self._leads_to(text) for text in self.note.note.links} - {self.note.path}
+    def _update_neighbours_links(self) -> list[ChangedLink]:
+        """Update links of the notes that this one is linked with."""
+        linking, note, index = self._analysis.linking, self.note.note, self._ports.index
+        linked = {_target_of(text, note.path, index) for text in note.links} - {note.path}
         changed = []
-        for source in dict.fromkeys(each.source for each in said if each.source in linked):
-            changes = [each for each in said if each.source == source]
+        for source in dict.fromkeys(update.source for update in linking.link_changes):
+            if source not in linked:
+                continue
+            updates = [update for update in linking.link_changes if update.source == source]
             try:
                 draft = self._draft_of(source)
                 if draft is None:
                     continue
-                changed += self._reweigh(draft, "evolve", changes, self._thought.linking.step)
+                changed += self._update_links(draft, "evolve", updates, linking.step)
             except AmemError:
                 continue
             if draft.events and draft not in self.drafts:
@@ -312,45 +262,43 @@ class ProcessPlan:
         return changed
 
     def _draft_of(self, path: str) -> NoteDraft | None:
-        """The draft of an older note; None where somebody may be editing it."""
+        """The draft of an older note; None if somebody may be editing it."""
+        # A note that changes in this run has a draft already, whose bytes count.
         for draft in self.drafts:
             if draft.path == path:
                 return draft
         draft = NoteDraft(self._ports, self._ports.vault.read(path))
-        free = self._settings.review or self._settled(draft.content, draft.note)
+        free = self._settings.review or self._is_settled(draft.content, draft.note)
         return draft if free else None
 
-    def _reweigh(
-        self, draft: NoteDraft, kind: str, changes: Sequence[LinkChange], step: Step
+    def _update_links(
+        self, draft: NoteDraft, kind: str, updates: Sequence[LinkUpdate], step: Step
     ) -> list[ChangedLink]:
-        if not (changes and self._settings.evolve):
+        if not (updates and self._settings.evolve):
             return []
         index = self._ports.index
-        if self._settings.review:
-            note = draft.note
-            owned = owned_by_machine(index, note.id or note.path, draft.events)
-            for change, before, _ in weighed(index, note, owned, changes):
-                self._propose_link_change(note, change, before.text, step)
-            return []
-        # What the run's own steps cost is told by their own events.
-        free = replace(step, use=ModelUse())
-        return draft_link_changes(draft, index, changes, partial(self._event, kind, free))
+        if not self._settings.review:
+            # The run's own steps report their cost in their own events.
+            free = replace(step, use=ModelUse())
+            return draft_link_changes(draft, index, updates, partial(self._event, kind, free))
+        note = draft.note
+        owned = owned_by_machine(index, note.id or note.path, draft.events)
+        for update, before, _ in allowed_changes(index, note, owned, updates):
+            waiting = [each.link_change for each in self._waiting(note)]
+            if update.target not in {each.target for each in waiting if each is not None}:
+                change = Change("links", [before.text], [] if update.removed else [before.text])
+                proposal = self._proposal(note, change, update.reason, step)
+                self.proposed.append(replace(proposal, link_change=update))
+        return []
 
-    def _propose_link_change(self, note: Note, change: LinkChange, text: str, step: Step) -> None:
-        waiting = (
-            each.link_change.target
-            for each in self._ports.changes.waiting()
-            if each.link_change is not None and each.key in (note.id, note.path)
-        )
-        if change.target in waiting:
-            return
-        change_of_list = Change("links", [text], [] if change.removed else [text])
-        proposal = self._proposal(note, change_of_list, change.reason, step)
-        self.proposed.append(replace(proposal, link_change=change))
+    def _waiting(self, note: Note) -> list[Proposal]:
+        """What waits already for a person's agreement to change the note."""
+        waiting = self._ports.changes.waiting()
+        return [each for each in waiting if each.key in (note.id, note.path)]
 
     def _evolve(self, linked: Set[str]) -> list[EvolvedNote]:
         evolved = []
-        for change in self._thought.linking.evolutions:
+        for change in self._analysis.linking.evolutions:
             if change.path in linked and self._settings.evolve:
                 result = self._evolve_one(change)
                 if result is not None:
@@ -367,9 +315,9 @@ class ProcessPlan:
             if self._settings.review:
                 self._propose(note, change, fields)
                 return None
-            if not self._settled(content, note):
+            if not self._is_settled(content, note):
                 return None
-            event = self._event("evolve", self._thought.linking.step, reason=change.reason)
+            event = self._event("evolve", self._analysis.linking.step, reason=change.reason)
             taken = [each.note.id for each in self.drafts if each.note.id]
             if not draft.change(fields, event, taken=taken):
                 return None
@@ -390,17 +338,13 @@ class ProcessPlan:
         return {change.field: change.after for change in wanted if change is not None}
 
     def _propose(self, note: Note, evolution: Evolution, fields: Mapping[str, FieldValue]) -> None:
-        step = self._thought.linking.step
-        waiting = [
-            each.change
-            for each in self._ports.changes.waiting()
-            if each.key in (note.id, note.path)
-        ]
+        step = self._analysis.linking.step
+        waiting = [each.change for each in self._waiting(note)]
         for name, value in fields.items():
             change = change_of(note, name, value)
-            if change in waiting:
-                continue
-            self.proposed.append(self._proposal(note, change, evolution.reason, step))
+            # A person is asked once.
+            if change not in waiting:
+                self.proposed.append(self._proposal(note, change, evolution.reason, step))
 
     def _proposal(self, note: Note, change: Change, reason: str, step: Step) -> Proposal:
         known = self._ports.index.notes.summary(note.path)
@@ -419,13 +363,12 @@ class ProcessPlan:
         )
 
 
-def _has_turned(link: ChangedLink) -> bool:
-    """Whether a link says something else than before, so that its target may evolve."""
-    return link.after is not None and link.after.relation != link.before.relation
+def _costs(use: ModelUse) -> dict[str, Any]:
+    return {**asdict(use), "seconds": round(use.seconds, 3)}
 
 
 def evolved_fields(note: Note, change: Evolution, owned: Ownership) -> dict[str, FieldValue]:
-    """What of a proposed change the machine may do: add to lists, and replace only its own."""
+    """The part of a change that is allowed: adding to lists, and replacing the machine's own."""
     fields: dict[str, FieldValue] = {}
     if change.context and owned.may_replace_context(note.context):
         fields["context"] = change.context
@@ -433,6 +376,7 @@ def evolved_fields(note: Note, change: Evolution, owned: Ownership) -> dict[str,
         ("keywords", note.keywords, change.keywords_add, change.keywords_drop, owned.keywords),
         ("tags", note.tags, change.tags_add, change.tags_drop, owned.tags),
     )
+    # A label that a person wrote stays, even if the model would drop it.
     for name, present, add, drop, own in lists:
         # To the letter: another spelling beside it is a person's.
         kept = [item for item in present if item not in drop or item not in own]
@@ -441,7 +385,3 @@ def evolved_fields(note: Note, change: Evolution, owned: Ownership) -> dict[str,
         if len(kept) != len(present) or new:
             fields[name] = [*kept, *new]
     return fields
-
-
-def _record(link: MemoryLink, target: str, text: str) -> LinkRecord:
-    return LinkRecord(target, link.target, text, link.relation, link.strength, link.reason)

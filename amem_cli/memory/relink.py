@@ -1,12 +1,13 @@
-"""Judges a note's links anew when its text has changed.
+"""Links that the machine made earlier, when the text of their note is new.
 
-Only links that the machine made are judged, and only by what the journal does not call the
-machine's own: a keyword that was made from the old text says nothing for it.
+Which of them a model looks at again, and which the analyzer updates by the texts alone. Only the
+machine's links change, and only for what a person wrote: a keyword that the machine made from the
+old text is no evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from amem_cli.analyzer.analyzer import note_vector
@@ -16,72 +17,82 @@ from amem_cli.index.draft import owned_by_machine
 from amem_cli.index.port import MemoryIndex
 from amem_cli.index.records import NoteSummary, meant
 from amem_cli.journal.events import Event, LinkRecord
-from amem_cli.journal.link_decisions import LinkChange, judged_by_text, restated
+from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_by_text
 from amem_cli.journal.ownership import Ownership
 from amem_cli.markdown.links import plain_text
-from amem_cli.memory.existing_links import MOST_STANDING, StandingLink
-from amem_cli.memory.link import names_of
-from amem_cli.memory.outcome import ANALYZER, Thought
+from amem_cli.memory.evolve import MOST_EXISTING, ExistingLink
+from amem_cli.memory.link import MOST_SHOWN
+from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
 from amem_cli.models.ports import Encoder
 from amem_cli.notes.note import MemoryLink, Note
 
-# Notes beside the linked ones among which the evidence tells what is usual.
+# Notes beside the linked ones that show what evidence is usual.
 _COMPARED = 8
 
 
-def with_links_rejudged(
+def with_links_updated(
     index: MemoryIndex,
     encoder: Encoder,
     note: Note,
     text_hash: str,
     owned: Ownership,
-    thought: Thought,
+    analysis: NoteAnalysis,
     *,
     trusted: bool,
-) -> Thought:
-    """The thought with the changes of the note's own links that its new text calls for.
+) -> NoteAnalysis:
+    """The analysis with the updates of the note's own links that its new text calls for.
 
     Nothing changes for a text that went through the process before.
 
     Args:
         text_hash: of the note's text.
-        trusted: what the model says of a link that is there already counts.
+        trusted: what the model says of an existing link counts.
     """
     events = index.events.read(note.id or note.path)
+    processed = [event.text_hash for event in events if event.kind == "process" and event.text_hash]
     linked = {
         summary.path: (summary, record)
-        for record in owned.links.values()
-        if record.by == "machine" and record.target not in owned.kept
-        for summary in meant(index.notes.find(record.target), record.target)[:1]
+        for summary, record in _machine_links(index, owned)
         if summary.path != note.path
     }
-    if not linked or not _is_changed(events, text_hash):
-        return thought
-    said = {link.target: link for link in thought.linking.links}
-    by_model = trusted and thought.linking.step.model != ANALYZER
-    changes = [
-        restated(note.path, record, said[path])
-        for path, (_, record) in linked.items()
-        if by_model and path in said
-    ]
-    judged = {path: pair for path, pair in linked.items() if not (by_model and path in said)}
-    rejudged = _judged(index, encoder, _by_the_person(note, owned), judged, _analyzers(events))
-    told = (*thought.linking.link_changes, *(each for each in changes if each is not None))
-    decided = {(each.source, each.target) for each in told}
+    if not (linked and processed) or processed[-1] == text_hash:
+        return analysis
+    linking = analysis.linking
+    by_model = list(linking.link_changes)
+    if trusted and linking.step.model != ANALYZER:
+        said = {link.target: link for link in linking.links}
+        for path in [path for path in linked if path in said]:
+            # What the model says of a link outweighs the analyzer, also if nothing changes.
+            update = update_by_model(note.path, linked.pop(path)[1], said[path])
+            by_model += [update] if update is not None else []
+    decided = {(update.source, update.target) for update in by_model}
+    by_text = _updates_by_text(index, encoder, _without_machine_text(note, owned), linked, events)
     return replace(
-        thought,
-        linking=replace(thought.linking, link_changes=told),
-        rejudged=tuple(each for each in rejudged if (each.source, each.target) not in decided),
+        analysis,
+        linking=replace(linking, link_changes=tuple(by_model)),
+        updates_by_text=tuple(
+            update for update in by_text if (update.source, update.target) not in decided
+        ),
     )
 
 
-def standing_links(
+def _machine_links(
+    index: MemoryIndex, owned: Ownership
+) -> Iterator[tuple[NoteSummary, LinkRecord]]:
+    """The machine's links of a note that may change, each with the note that it leads to."""
+    for record in owned.links.values():
+        if record.by == "machine" and record.target not in owned.kept:
+            for summary in meant(index.notes.find(record.target), record.target)[:1]:
+                yield summary, record
+
+
+def existing_links(
     index: MemoryIndex,
     note: Note,
     owned: Ownership,
     candidates: Sequence[LinkCandidate],
     doubted: Collection[str],
-) -> list[StandingLink]:
+) -> list[ExistingLink]:
     """Links that the machine made earlier and that a new text may have made stronger or wrong.
 
     Those of the note itself come first, then those between the candidates. None for a text that
@@ -92,80 +103,57 @@ def standing_links(
             candidates only those that begin or end there are worth their tokens.
     """
     summary = index.notes.summary(note.path)
-    if summary is None or _was_processed(index.events.read(summary.key), summary.text_hash):
+    if summary is None or any(
+        event.kind == "process" and event.text_hash == summary.text_hash
+        for event in index.events.read(summary.key)
+    ):
         return []
-    shown = names_of(note, candidates)
-    found = _standing(index, note.path, owned)
+    shown = [each.path for each in candidates if each.path != note.path][:MOST_SHOWN]
+    links = _existing(index, note.path, owned)
     for path in shown if doubted else ():
         other = index.notes.summary(path)
         # Nothing of a private note spreads, nor the reason why it changes a link of another.
-        if other is None or other.private != note.private:
+        if other is None or other.private != note.private or len(links) >= MOST_EXISTING:
             continue
-        if len(found) < MOST_STANDING:
-            theirs = _standing(index, path, owned_by_machine(index, other.key))
-            found += [each for each in theirs if {path, each.target} & set(doubted)]
-    return [each for each in found if each.target in shown][:MOST_STANDING]
+        theirs = _existing(index, path, owned_by_machine(index, other.key))
+        links += [link for link in theirs if {path, link.target} & set(doubted)]
+    return [link for link in links if link.target in shown][:MOST_EXISTING]
 
 
-def _standing(index: MemoryIndex, source: str, owned: Ownership) -> list[StandingLink]:
+def _existing(index: MemoryIndex, source: str, owned: Ownership) -> list[ExistingLink]:
     present = {target for target, link in index.links.outgoing(source) if link.kind == "property"}
     return [
-        StandingLink(source, summary.path, record)
-        for record in owned.links.values()
-        if record.by == "machine" and record.target not in owned.kept
-        for summary in meant(index.notes.find(record.target), record.target)[:1]
+        ExistingLink(source, summary.path, record)
+        for summary, record in _machine_links(index, owned)
         if summary.path in present
     ]
 
 
-def _was_processed(events: Sequence[Event], text_hash: str) -> bool:
-    return any(event.kind == "process" and event.text_hash == text_hash for event in events)
-
-
-def _is_changed(events: Sequence[Event], text_hash: str) -> bool:
-    """Whether the note went through the process before, last with another text."""
-    done = [event.text_hash for event in events if event.kind == "process" and event.text_hash]
-    return bool(done) and done[-1] != text_hash
-
-
-def _analyzers(events: Sequence[Event]) -> set[str]:
-    """Targets of the links whose strength is the analyzer's own."""
-    last = {link.target: event.model for event in events for link in event.links}
-    return {target for target, model in last.items() if model == ANALYZER}
-
-
-def _by_the_person(note: Note, owned: Ownership) -> Note:
+def _without_machine_text(note: Note, owned: Ownership) -> Note:
     """The note without what the machine wrote of an earlier text."""
-    own_context = bool(note.context) and note.context == owned.context
     return replace(
         note,
-        keywords=tuple(each for each in note.keywords if each not in owned.keywords),
-        tags=tuple(each for each in note.tags if each not in owned.tags),
-        context="" if own_context else note.context,
+        keywords=tuple(keyword for keyword in note.keywords if keyword not in owned.keywords),
+        tags=tuple(tag for tag in note.tags if tag not in owned.tags),
+        context="" if note.context == owned.context else note.context,
     )
 
 
-def _judged(
+def _updates_by_text(
     index: MemoryIndex,
     encoder: Encoder,
     note: Note,
     linked: Mapping[str, tuple[NoteSummary, LinkRecord]],
-    analyzers: set[str],
-) -> list[LinkChange]:
+    events: Sequence[Event],
+) -> list[LinkUpdate]:
     if not linked:
         return []
-    text = plain_text(note.body)
     vector = note_vector(encoder.encode, note)
-    near = {
-        each.summary.path: each.evidence
-        for each in near_notes(index, note.path, text, vector, _COMPARED)
-    }
-    best = {
-        each.path: each for each in at_best(index, [pair[0] for pair in linked.values()], vector)
-    }
+    near = near_notes(index, note.path, plain_text(note.body), vector, _COMPARED)
+    best = at_best(index, [summary for summary, _ in linked.values()], vector)
 
     def links(candidates: Sequence[LinkCandidate]) -> dict[str, MemoryLink]:
-        found = link_suggestions(
+        suggestions = link_suggestions(
             note,
             candidates,
             document_frequency=index.text.document_frequency,
@@ -173,18 +161,21 @@ def _judged(
             limit=len(candidates),
             minimum=0.0,
         )
-        return {link.target: link for link in found}
+        return {link.target: link for link in suggestions}
 
-    at_most = links(list({**near, **best}.values()))
-    alone = {path: links([replace(each, reverse_rank=None)])[path] for path, each in best.items()}
-    changes = (
-        judged_by_text(
+    # Judged both at its best and alone, so that a link does not change with the rest of the vault.
+    at_most = links(list({each.path: each for each in (*near, *best)}.values()))
+    alone = {each.path: links([replace(each, reverse_rank=None)])[each.path] for each in best}
+    # By a link's target, who made it or weighed it last: only the analyzer's strengths compare.
+    judges = {link.target: event.model for event in events for link in event.links}
+    updates = (
+        update_by_text(
             note.path,
             record,
             alone[path],
             at_most[path].strength,
-            by_analyzer=record.target in analyzers,
+            by_analyzer=judges.get(record.target) == ANALYZER,
         )
         for path, (_, record) in linked.items()
     )
-    return [change for change in changes if change is not None]
+    return [update for update in updates if update is not None]

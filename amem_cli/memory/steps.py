@@ -1,8 +1,8 @@
-"""What the machine thinks of one note: its metadata, its links, and what they change.
+"""Analyses one note: its metadata, its links to older notes, and what it changes in those.
 
-Nothing is written here. The language model is asked where there is one and the note may be shown
-to it; every answer is checked, asked again once, and replaced by the offline analyzer's value
-where it still fails.
+Nothing is written here. The language model is asked if there is one and it may read the note; every
+answer is checked, asked for once more, and replaced by the offline analyzer's value if it fails
+again.
 """
 
 from __future__ import annotations
@@ -11,24 +11,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from amem_cli.analyzer.analyzer import Analyzed, note_vector
-from amem_cli.analyzer.link_choice import link_suggestions, superseded
-from amem_cli.analyzer.link_evidence import LinkCandidate, NearNote, near_notes, older
+from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
+from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
+from amem_cli.analyzer.link_evidence import LinkCandidate, near_notes
 from amem_cli.index.port import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
 from amem_cli.journal.ownership import Ownership
 from amem_cli.markdown.links import plain_text
-from amem_cli.memory.ask_model import Opening, Shown, ask_for_links, ask_for_metadata, ask_jointly
-from amem_cli.memory.describe import CONSTRUCTION_PROMPT
-from amem_cli.memory.learn import Decisions
-from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
-from amem_cli.memory.outcome import ANALYZER, Construction, Linking, Step, Thought
-from amem_cli.memory.relink import standing_links
-from amem_cli.memory.trust import PLAUSIBLE
+from amem_cli.memory.ask_model import ModelReply, ask_once
+from amem_cli.memory.describe import (
+    METADATA_PROMPT,
+    MetadataQuestion,
+    ask_for_metadata,
+    filled,
+    metadata_question,
+)
+from amem_cli.memory.evolve import ExistingLink
+from amem_cli.memory.grounding import similarity_by
+from amem_cli.memory.learn import LearnedThresholds
+from amem_cli.memory.link import (
+    JOINT_PROMPT,
+    LINKING_PROMPT,
+    LinkQuestion,
+    ask_for_links,
+    link_request,
+)
+from amem_cli.memory.outcome import (
+    ANALYZER,
+    Description,
+    Linking,
+    NoteAnalysis,
+    ProcessSettings,
+    Step,
+)
+from amem_cli.memory.relink import existing_links
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.names import is_linkable
-from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, MemoryLink, Metadata, Note
+from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, MemoryLink, Note
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors
@@ -41,265 +61,219 @@ WEIGHED_FOR_EACH_SHOWN = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """The older notes that a note might have to do with, and what the analyzer holds of them.
+class CandidateLinks:
+    """The older notes that a note may be linked to, and what the analyzer makes of them.
 
     Attributes:
-        suggested: links that the evidence alone carries.
+        suggested: links that the evidence alone supports.
         may_change: paths of the notes that may change because of this one.
         offline: changes that need no model.
-        shown: what a model is asked about; None where it may not be asked, or need not be.
+        question: for a model; None if it may not be asked, or need not be.
     """
 
     suggested: tuple[MemoryLink, ...] = ()
     may_change: frozenset[str] = frozenset()
     offline: tuple[Evolution, ...] = ()
-    shown: Shown | None = None
+    question: LinkQuestion | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Thinker:
-    """Thinks about notes of one vault.
+class MemorySteps:
+    """The steps of the memory process for the notes of one vault.
 
     Attributes:
         model: None leaves all of it to the offline analyzer.
-        trusted: the model is good enough to overrule the analyzer.
-        evolve: older notes may change.
-        plausible: strength by the evidence, 0..1, from which on its word on a link counts; it is
-            not asked about weaker ones.
-        decided: what the owner decided about links.
+        learned: what the owner's decisions about links teach.
     """
 
     index: MemoryIndex
     encoder: Encoder
     model: LanguageModel | None
-    max_links: int
-    candidates: int
-    deadline: float
-    evolve: bool
-    trusted: bool
-    plausible: float = PLAUSIBLE
-    decided: Decisions = field(default_factory=Decisions)
+    settings: ProcessSettings
+    learned: LearnedThresholds = field(default_factory=LearnedThresholds)
 
-    def think(self, note: Note, owned: Ownership) -> Thought:
-        """Metadata where it is missing, links to older notes, and changes of those.
+    def analyse(self, note: Note, owned: Ownership) -> NoteAnalysis:
+        """Find metadata for the empty fields, links to older notes, and changes of those.
+
+        Args:
+            owned: what of the note the machine wrote.
 
         Raises:
-            ModelError: the language model gave no answer at all.
+            ModelError: the language model gave no answer.
             EncoderError: the encoder cannot be run.
         """
         text = plain_text(note.body)
         if not text:
-            return Thought(Construction(), Linking(), ANALYZER)
+            return NoteAnalysis(Description(), Linking(), ANALYZER)
         missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
-        analyzed = Analyzed(self.index, self.encoder.encode, note, text)
-        survey, opening = None, None
-        if self.model is not None and self.trusted and missing and self._may_be_shown(note):
-            # What it is about is not known yet; its own words must do to find older notes.
+        values = AnalyzerValues(self.index, self.encoder.encode, note, text)
+        trusted, model = self.settings.trusted, self._model_for(note)
+        wanted = missing if trusted else tuple(FIELDS_OF_THE_WEAK.intersection(missing))
+        question, candidates, joint = None, None, None
+        if model is not None and wanted:
+            question = metadata_question(note.title, text, wanted, values.near_tags())
+        if model is not None and question is not None and trusted:
+            # The note's context is not known yet; its own words must do to find older notes.
             labels = tuple(name for name in missing if name != "context")
-            survey = self._survey(_filled(note, analyzed.metadata(labels)), text, owned)
-            opening = self._opening(self.model, note, text, missing, analyzed, survey)
-        construction = Construction()
+            candidates = self._candidate_links(filled(note, values.metadata(labels)), text, owned)
+            # Without an older note to ask about, the metadata is asked for alone.
+            if candidates.question is not None:
+                deadline = self.settings.deadline
+                request = link_request(note, candidates.question, deadline, metadata=question)
+                joint = ask_once(model, request)
+        description = Description()
         if missing:
-            construction = self._construct(note, text, missing, analyzed, opening)
-        filled = _filled(note, construction.metadata)
-        if survey is None or opening is None:
-            survey = self._survey(filled, text, owned)
-        linking = self._link(filled, survey, opening)
-        used = {construction.step.model, linking.step.model} - {ANALYZER}
-        return Thought(construction, linking, min(used) if used else ANALYZER)
+            description = self._describe(model, question, missing, values, joint)
+        described = filled(note, description.metadata)
+        # With its context the note may be near to others than its words alone.
+        if candidates is None or joint is None:
+            candidates = self._candidate_links(described, text, owned)
+        linking = self._link(described, candidates, joint)
+        models = {description.step.model, linking.step.model} - {ANALYZER}
+        return NoteAnalysis(description, linking, min(models) if models else ANALYZER)
 
-    def _may_be_shown(self, note: Note | NoteSummary) -> bool:
-        return self.model is not None and not (note.private and self.model.is_remote)
+    def _model_for(self, note: Note | NoteSummary | LinkCandidate) -> LanguageModel | None:
+        """The model, if it may read the note."""
+        model = self.model
+        return None if model is None or (note.private and model.is_remote) else model
 
-    def _opening(
+    def _describe(
         self,
-        model: LanguageModel,
-        note: Note,
-        text: str,
-        missing: Sequence[str],
-        analyzed: Analyzed,
-        survey: Survey,
-    ) -> Opening | None:
-        """The answer to both steps in one; None where there is nothing to ask about links."""
-        if survey.shown is None:
-            return None
-        return ask_jointly(
-            model,
-            note=note,
-            text=text,
-            missing=missing,
-            vocabulary=analyzed.near_tags(),
-            shown=survey.shown,
-            evolve=self.evolve,
-            max_links=self.max_links,
-            deadline=self.deadline,
-        )
-
-    def _construct(
-        self,
-        note: Note,
-        text: str,
+        model: LanguageModel | None,
+        question: MetadataQuestion | None,
         missing: tuple[str, ...],
-        analyzed: Analyzed,
-        opening: Opening | None,
-    ) -> Construction:
-        reason = f"{_listing(missing)} were missing"
-        wanted = missing if self.trusted else tuple(set(missing) & FIELDS_OF_THE_WEAK)
-        if self.model is None or not wanted or not self._may_be_shown(note):
-            return Construction(analyzed.metadata(missing), reason=reason)
-        asked = ask_for_metadata(
-            self.model,
-            note=note,
-            text=text,
-            missing=wanted,
-            vocabulary=analyzed.near_tags(),
-            encode=self.encoder.encode,
-            trusted=self.trusted,
-            deadline=self.deadline,
-            opening=opening,
+        values: AnalyzerValues,
+        joint: ModelReply | None,
+    ) -> Description:
+        names = missing[0]
+        if len(missing) > 1:
+            names = f"{', '.join(missing[:-1])} and {missing[-1]}"
+        reason = f"{names} were missing"
+        if model is None or question is None:
+            return Description(values.metadata(missing), reason=reason)
+        reply = ask_for_metadata(
+            model,
+            question,
+            similarity=similarity_by(self.encoder.encode),
+            trusted=self.settings.trusted,
+            deadline=self.settings.deadline,
+            joint=joint,
         )
-        said, failures = asked.metadata, dict(asked.failures)
-        if not self.trusted and said.context and self._says_less(said.context, text, analyzed):
-            said = replace(said, context="")
-            failures["context"] = "says less of the note"
-        unfilled = tuple(name for name in missing if not getattr(said, name))
-        metadata = _filled_metadata(said, analyzed.metadata(unfilled))
+        metadata, failures = reply.metadata, dict(reply.failures)
+        if metadata.context and not self.settings.trusted:
+            own = values.metadata(("context",)).context
+            vectors = self.encoder.encode([question.text, metadata.context, own])
+            # A weak model's sentence has to be nearer to the note than the analyzer's own.
+            if vectors[0] @ vectors[1] < vectors[0] @ vectors[2]:
+                metadata = replace(metadata, context="")
+                failures["context"] = "says less of the note"
+        unfilled = tuple(name for name in missing if not getattr(metadata, name))
+        metadata = filled(metadata, values.metadata(unfilled))
         replaced = (f"{name}: {why}; {ANALYZER} wrote it instead" for name, why in failures.items())
-        problems = (*asked.remarks, *replaced)
-        prompt = CONSTRUCTION_PROMPT if opening is None else JOINT_PROMPT
-        return Construction(metadata, Step(self.model.name, prompt, asked.use), reason, problems)
+        prompt = METADATA_PROMPT if joint is None else JOINT_PROMPT
+        step = Step(model.name, prompt, reply.use)
+        return Description(metadata, step, reason, (*reply.remarks, *replaced))
 
-    def _says_less(self, context: str, text: str, analyzed: Analyzed) -> bool:
-        """Whether a sentence is further from the note than the analyzer's own is."""
-        own = analyzed.metadata(("context",)).context
-        vectors = self.encoder.encode([text, context, own])
-        return bool(vectors[0] @ vectors[1] < vectors[0] @ vectors[2])
-
-    def _survey(self, note: Note, text: str, owned: Ownership) -> Survey:
+    def _candidate_links(self, note: Note, text: str, owned: Ownership) -> CandidateLinks:
         vector = note_vector(self.encoder.encode, note)
-        weighed = WEIGHED_FOR_EACH_SHOWN * self.candidates
-        near = near_notes(self.index, note.path, text, vector, weighed)
-        apart = self.index.link_history.unlinked(note.path)
-        free = [
+        weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
+        unlinked = self.index.link_history.unlinked(note.path)
+        older = [
             each
-            for each in older(near, note.created)
-            if is_linkable(each.summary.path)
-            # Nothing of a private note spreads: a link tells its name, a model its words.
-            and (note.private or not each.summary.private)
-            and not owned.declined & {each.summary.key, each.summary.path}
-            and each.summary.path not in apart
+            for each in near_notes(self.index, note.path, text, vector, weighed)
+            # A note without a date counts as old.
+            if (not each.created or each.created <= note.created)
+            and is_linkable(each.path)
+            # Nothing of a private note spreads: a link names it, a model repeats its words.
+            and (note.private or not each.private)
+            and not owned.declined & {each.key, each.path}
+            and each.path not in unlinked
         ]
-        if not free or not self.max_links:
-            return Survey()
-        evidence = [each.evidence for each in free]
-        least = self.decided.minimum(ANALYZER)
-        suggested = self._suggested(note, evidence, self.max_links, least)
-        may_change = frozenset(
-            each.summary.path for each in free if each.summary.private == note.private
-        )
+        if not older or not self.settings.max_links:
+            return CandidateLinks()
+        minimum = self.learned.minimum(ANALYZER)
+        suggested = self._suggested(note, older, self.settings.max_links, minimum)
+        may_change = frozenset(each.path for each in older if each.private == note.private)
         offline = tuple(
-            each for each in superseded(note, suggested, evidence) if each.path in may_change
+            each for each in superseded_contexts(note, suggested, older) if each.path in may_change
         )
-        shown = self._shown(note, free, suggested) if self.trusted else None
-        if shown is not None:
-            shown = self._with_the_past(note, vector, owned, shown)
-        return Survey(tuple(suggested), may_change, offline, shown)
-
-    def _link(self, note: Note, survey: Survey, opening: Opening | None) -> Linking:
-        if self.model is None or survey.shown is None:
-            return Linking(survey.suggested, survey.offline)
-        asked = ask_for_links(
-            self.model,
-            note=note,
-            shown=survey.shown,
-            vocabulary=self.index.notes.tag_counts(public=not note.private),
-            encode=self.encoder.encode,
-            evolve=self.evolve,
-            max_links=self.max_links,
-            deadline=self.deadline,
-            opening=opening,
-        )
-        prompt = LINKING_PROMPT if opening is None else JOINT_PROMPT
-        if asked.evolutions is None:
-            step = Step(prompt=prompt, use=asked.use)
-            return Linking(asked.links, survey.offline, step, asked.problems)
-        step = Step(self.model.name, prompt, asked.use)
-        allowed = tuple(each for each in asked.evolutions if each.path in survey.may_change)
-        links = self._strong_enough(asked.links, self.model.name, survey.shown)
-        return Linking(links, allowed, step, asked.problems, asked.link_changes)
-
-    def _strong_enough(
-        self, links: Sequence[MemoryLink], judge: str, shown: Shown
-    ) -> tuple[MemoryLink, ...]:
-        """A model's links without the weak ones, where the owner removed many of its links."""
-        least = self.decided.minimum(judge)
-        if least <= USUAL_MINIMUM:
-            return tuple(links)
-        standing = {each.target for each in shown.standing}
-        return tuple(each for each in links if each.strength >= least or each.target in standing)
-
-    def _with_the_past(self, note: Note, vector: Vectors, owned: Ownership, shown: Shown) -> Shown:
-        """What is shown, with what was decided and linked before."""
-
-        def may_be_shown(other: NoteSummary) -> bool:
-            return (note.private or not other.private) and self._may_be_shown(other)
-
-        examples = self.decided.examples(self.index, note, vector, may_be_shown)
-        shown = replace(shown, examples=tuple(examples))
-        if not self.evolve:
-            return shown
-        doubted = {path for path, link in shown.plausible.items() if link.relation in SUPERSEDING}
-        standing = standing_links(self.index, note, owned, shown.candidates, doubted)
-        return replace(shown, standing=tuple(standing))
+        question = self._link_question(note, vector, older, suggested, owned)
+        return CandidateLinks(tuple(suggested), may_change, offline, question)
 
     def _suggested(
-        self, note: Note, evidence: Sequence[LinkCandidate], limit: int, minimum: float
+        self, note: Note, older: Sequence[LinkCandidate], limit: int, minimum: float
     ) -> list[MemoryLink]:
         return link_suggestions(
             note,
-            evidence,
+            older,
             document_frequency=self.index.text.document_frequency,
             total=self.index.notes.count(),
             limit=limit,
             minimum=minimum,
         )
 
-    def _shown(
-        self, note: Note, free: Sequence[NearNote], suggested: Sequence[MemoryLink]
-    ) -> Shown | None:
-        if not self._may_be_shown(note):
+    def _link_question(
+        self,
+        note: Note,
+        vector: Vectors,
+        older: Sequence[LinkCandidate],
+        suggested: Sequence[MemoryLink],
+        owned: Ownership,
+    ) -> LinkQuestion | None:
+        """The plausible candidates, with what was decided and linked before."""
+        if not self.settings.trusted or self._model_for(note) is None:
             return None
-        by_path = {each.summary.path: each for each in free}
-        evidence = [each.evidence for each in free]
-        plausible = self._suggested(note, evidence, len(evidence), self.plausible)
-        candidates = tuple(
-            by_path[link.target].evidence
-            for link in plausible
-            if self._may_be_shown(by_path[link.target].summary)
-        )[: self.candidates]
+        by_path = {each.path: each for each in older}
+        links = self._suggested(note, older, len(older), self.settings.plausible)
+        plausible = {link.target: link for link in links}
+        candidates = [by_path[path] for path in plausible if self._model_for(by_path[path])]
         if not candidates:
             return None
-        return Shown(candidates, tuple(suggested), {link.target: link for link in plausible})
+        candidates = candidates[: self.settings.candidates]
 
+        def may_be_shown(other: NoteSummary) -> bool:
+            return (note.private or not other.private) and self._model_for(other) is not None
 
-def _filled(note: Note, metadata: Metadata) -> Note:
-    """The note as it will be: what it has stays."""
-    return replace(
-        note,
-        keywords=note.keywords or metadata.keywords,
-        tags=note.tags or metadata.tags,
-        context=note.context or metadata.context,
-    )
+        existing: Sequence[ExistingLink] = ()
+        if self.settings.evolve:
+            doubted = {path for path, link in plausible.items() if link.relation in SUPERSEDING}
+            existing = existing_links(self.index, note, owned, candidates, doubted)
+        return LinkQuestion(
+            candidates,
+            suggested,
+            plausible,
+            examples=self.learned.examples(self.index, note, vector, may_be_shown),
+            existing=existing,
+            evolve=self.settings.evolve,
+            max_links=self.settings.max_links,
+        )
 
-
-def _filled_metadata(first: Metadata, second: Metadata) -> Metadata:
-    return Metadata(
-        first.keywords or second.keywords,
-        first.tags or second.tags,
-        first.context or second.context,
-    )
-
-
-def _listing(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    def _link(self, note: Note, candidates: CandidateLinks, joint: ModelReply | None) -> Linking:
+        model, question = self.model, candidates.question
+        if model is None or question is None:
+            return Linking(candidates.suggested, candidates.offline)
+        checked, use = ask_for_links(
+            model,
+            note,
+            question,
+            vocabulary=self.index.notes.tag_counts(public=not note.private),
+            similarity=similarity_by(self.encoder.encode),
+            deadline=self.settings.deadline,
+            joint=joint,
+        )
+        prompt = LINKING_PROMPT if joint is None else JOINT_PROMPT
+        if not checked.believed:
+            step = Step(prompt=prompt, use=use)
+            return Linking(checked.links, candidates.offline, step, checked.problems)
+        evolutions = tuple(
+            each for each in checked.evolutions if each.path in candidates.may_change
+        )
+        links, minimum = checked.links, self.learned.minimum(model.name)
+        if minimum > USUAL_MINIMUM:
+            # The owner removed many of this model's links.
+            existing = {link.target for link in question.existing}
+            links = tuple(
+                link for link in links if link.strength >= minimum or link.target in existing
+            )
+        step = Step(model.name, prompt, use)
+        return Linking(links, evolutions, step, checked.problems, checked.link_changes)

@@ -1,27 +1,31 @@
-"""The small cases that a language model is tried with: everyday notes, and what is right.
+"""A trial of a vault's models: do they work, and what is the language model fit for?
 
-Tells within a minute whether the models of a vault work, and what the language model is fit
-for. The model is asked as the memory process asks it: for all at once, or for a context alone.
+Within a minute the model gets a few everyday notes whose right answers are known, with the
+questions of the memory process: all at once, or the context alone.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.data import table
 from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.index.port import Progress
 from amem_cli.language.words import fold, words
-from amem_cli.memory.ask_model import PHRASES_SHOWN, Opening, Shown, ask_jointly, ask_once
-from amem_cli.memory.describe import check_construction, construction_request
-from amem_cli.memory.link import MOST_LINKS, check_linking
+from amem_cli.memory.ask_model import ask_once
+from amem_cli.memory.describe import (
+    MetadataQuestion,
+    check_metadata,
+    metadata_question,
+    metadata_request,
+)
+from amem_cli.memory.link import LinkQuestion, check_links, link_request
 from amem_cli.memory.steps import FIELDS_OF_THE_WEAK
 from amem_cli.memory.trust import (
     CaseResult,
@@ -32,8 +36,8 @@ from amem_cli.memory.trust import (
     is_lost,
     verdict_on,
 )
-from amem_cli.models.ports import Encoder, LanguageModel
-from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note
+from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
+from amem_cli.notes.note import METADATA_FIELDS, Note
 
 # The verdict on a model holds for one set of cases; a change of them takes another name.
 TRIAL = "trial-2"
@@ -44,7 +48,7 @@ PROBES = 2
 
 @dataclass(frozen=True, slots=True)
 class OlderNote:
-    """A note that is there already, and how it relates to the new one."""
+    """An existing note, and how it relates to the new one."""
 
     belonging: Literal["related", "look-alike", "unrelated"]
     title: str
@@ -98,7 +102,7 @@ class ModelReport:
 
     Attributes:
         encoder_seconds: until the first text was encoded.
-        model: empty where there is none; the rest is then empty as well.
+        model: empty without a model; so is the rest then.
         results: one for each case that was asked, in order; `cases`: how many there are.
         stopped: the time was over before all cases were asked.
     """
@@ -127,7 +131,7 @@ def test_models(
     Args:
         seconds: for the language model in all; what was answered until then counts.
         answer_seconds: longest time for one answer.
-        progress: told of every case.
+        progress: called after every case.
 
     Raises:
         EncoderError: the encoder cannot be run.
@@ -212,135 +216,79 @@ class _Trial:
 
     def _all(self, case: TrialCase, deadline: float) -> CaseResult:
         """Ask for metadata, links and changes at once, as a trusted model is asked."""
-        note = _note(case)
-        candidates = self._candidates(case)
-        changes = case.changes
-        empty = CaseResult(
+        note, question = _note(case), _question(case, METADATA_FIELDS)
+        links = LinkQuestion(self._candidates(case))
+        result = CaseResult(
             case.title,
             valid=False,
             about=False,
             context=False,
             keywords=False,
-            change_found=False if changes else None,
-            kept=None if changes else True,
+            change_found=False if case.changes else None,
+            kept=None if case.changes else True,
         )
-
-        def ask() -> Opening:
-            return ask_jointly(
-                self._model,
-                note=note,
-                text=case.text,
-                missing=METADATA_FIELDS,
-                vocabulary=VOCABULARY,
-                shown=Shown(tuple(candidates), (), {}),
-                evolve=True,
-                max_links=MOST_LINKS,
-                deadline=deadline,
-            )
-
-        def judged(answer: dict[str, object], result: CaseResult) -> CaseResult:
-            metadata = self._believed(case, answer, METADATA_FIELDS, trusted=True)
-            plan = check_linking(
-                answer,
-                note,
-                candidates,
-                floors={},
-                similarity=self._similarity,
-                vocabulary=VOCABULARY,
-                trusted=True,
-            )
-            linked = {link.target for link in plan.links}
-            changed = {each.path for each in plan.evolutions}
-            right = {_path(at) for at in case.related}
-            others = len(case.older) - len(right)
-            return replace(
-                result,
-                about=_speaks_of(case, answer),
-                context=bool(metadata.context),
-                keywords=any(
-                    part in word.lower() for word in metadata.keywords for part in case.about
-                ),
-                found=len(linked & right),
-                related=len(right),
-                refused=others - len(linked - right),
-                others=others,
-                change_found=bool(changed & right) if changes else None,
-                kept=None if changes else not changed,
-            )
-
-        return self._asked(ask, deadline, empty, judged)
+        request = link_request(note, links, deadline, metadata=question)
+        answer, result = self._answer(request, result)
+        if answer is None:
+            return result
+        metadata = check_metadata(
+            answer, question, similarity=self._similarity, trusted=True
+        ).metadata
+        checked = check_links(
+            answer, note, links, similarity=self._similarity, vocabulary=VOCABULARY
+        )
+        linked = {link.target for link in checked.links}
+        changed = {each.path for each in checked.evolutions}
+        right = {_path(at) for at in case.related}
+        others = len(case.older) - len(right)
+        return replace(
+            result,
+            about=_speaks_of(case, answer),
+            context=bool(metadata.context),
+            keywords=any(part in word.lower() for word in metadata.keywords for part in case.about),
+            found=len(linked & right),
+            related=len(right),
+            refused=others - len(linked - right),
+            others=others,
+            change_found=bool(changed & right) if case.changes else None,
+            kept=None if case.changes else not changed,
+        )
 
     def _context(self, case: TrialCase, deadline: float) -> CaseResult:
         """Ask for the context alone, as a model that is not trusted is asked."""
-        missing = sorted(FIELDS_OF_THE_WEAK)
-        request = construction_request(
-            case.title,
-            case.text,
-            missing=missing,
-            candidates=_phrases(case),
-            vocabulary=VOCABULARY,
-            deadline=deadline,
-        )
+        question = _question(case, sorted(FIELDS_OF_THE_WEAK))
+        result = CaseResult(case.title, valid=False, alone=False, about=False, context=False)
+        answer, result = self._answer(metadata_request(question, deadline), result)
+        if answer is None:
+            return result
+        metadata = check_metadata(answer, question, similarity=self._similarity).metadata
+        return replace(result, about=_speaks_of(case, answer), context=bool(metadata.context))
 
-        def judged(answer: dict[str, object], result: CaseResult) -> CaseResult:
-            metadata = self._believed(case, answer, missing, trusted=False)
-            said = _speaks_of(case, answer)
-            return replace(result, about=said, context=bool(metadata.context))
-
-        empty = CaseResult(case.title, valid=False, alone=False, about=False, context=False)
-        return self._asked(
-            lambda: Opening(*ask_once(self._model, request)), deadline, empty, judged
-        )
-
-    def _believed(
-        self,
-        case: TrialCase,
-        answer: dict[str, object],
-        missing: Collection[str],
-        *,
-        trusted: bool,
-    ) -> Metadata:
-        return check_construction(
-            answer,
-            case.title,
-            case.text,
-            missing=missing,
-            candidates=_phrases(case),
-            vocabulary=VOCABULARY,
-            similarity=self._similarity,
-            trusted=trusted,
-        ).metadata
-
-    def _asked(
-        self,
-        ask: Callable[[], Opening],
-        deadline: float,
-        empty: CaseResult,
-        judged: Callable[[dict[str, object], CaseResult], CaseResult],
-    ) -> CaseResult:
+    def _answer(
+        self, request: ModelRequest, result: CaseResult
+    ) -> tuple[dict[str, Any] | None, CaseResult]:
+        """The model's valid answer, if any, and the result with what is known so far."""
         if self.stopped:
-            return empty
+            return None, result
         try:
-            said = ask()
+            reply = ask_once(self._model, request)
         except ModelClosed:
             self.stopped = True
-            return empty
+            return None, result
         except ModelError as error:
             # The answer that the end of the time cut off says nothing about the model.
             self.stopped = self.stopped or time.monotonic() >= self._until
-            return replace(empty, fault=error.message)
-        cut_by_time = deadline < self._answer_seconds and time.monotonic() >= self._until
-        if said.answer is None and cut_by_time:
-            self.stopped = True
-        result = replace(
-            empty,
-            valid=said.answer is not None,
-            fault="" if said.answer is not None else said.fault,
-            prompt_tokens=said.use.prompt_tokens,
-            answer_tokens=said.use.answer_tokens,
-            seconds=said.use.seconds,
+            return None, replace(result, fault=error.message)
+        if reply.answer is None and request.deadline < self._answer_seconds:
+            self.stopped = self.stopped or time.monotonic() >= self._until
+        return reply.answer, replace(
+            result,
+            valid=reply.answer is not None,
+            fault="" if reply.answer is not None else reply.fault,
+            prompt_tokens=reply.use.prompt_tokens,
+            answer_tokens=reply.use.answer_tokens,
+            seconds=reply.use.seconds,
         )
-        return result if said.answer is None else judged(said.answer, result)
 
     def _similarity(self, one: str, other: str) -> float:
         first, second = self._encoder.encode([one, other])
@@ -366,8 +314,8 @@ def _long_words(text: str) -> set[str]:
     return {fold(word) for word in words(text) if len(word) >= LONG_WORD}
 
 
-def _phrases(case: TrialCase) -> list[str]:
-    return candidate_phrases(f"{case.title}\n\n{case.text}", PHRASES_SHOWN)
+def _question(case: TrialCase, missing: Sequence[str]) -> MetadataQuestion:
+    return metadata_question(case.title, case.text, missing, VOCABULARY)
 
 
 def _note(case: TrialCase) -> Note:

@@ -1,9 +1,7 @@
-"""What a language model is asked for, and how much evidence its word on a link needs.
+"""How far a language model is trusted, by how it did in the small cases of the trial.
 
-A model that says yes to notes that only look alike is believed where the analyzer's evidence agrees
-more. Both follow from a trial with pairs of notes whose answer is known.
-
-Whether a language model is fit for the memory process, by how it did in a few small cases.
+The verdict decides what a model is asked for. How often its yes to a link was right decides how
+much evidence such a link needs: a model that says yes to look-alikes needs more.
 """
 
 from __future__ import annotations
@@ -15,11 +13,12 @@ from typing import Literal
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
 
 AskedFor = Literal["all", "context", "nothing"]
+VerdictKind = Literal["fit", "usable", "unfit"]
 
 # Least strength by the evidence at which a model is asked about an older note at all.
 PLAUSIBLE = 0.06
-# A trial has few pairs, so it begins with what is held of a model that was never tried: one related
-# pair found, and of so many others the share wrongly linked at which `PLAUSIBLE` is right.
+# A trial has few pairs, so a prior stands in for a model that was never tried: one related pair
+# linked, and of so many others the share wrongly linked at which `PLAUSIBLE` is right.
 _USUAL_MISTAKES = PLAUSIBLE / (1 - PLAUSIBLE)
 _OTHERS_BEFORE = 4
 
@@ -29,8 +28,8 @@ class ModelTrust:
     """How far a model is trusted.
 
     Attributes:
-        asked_for: metadata, links and changes at once, the context alone, or nothing.
-        plausible: strength by the evidence, 0..1, from which on its word on a link counts.
+        asked_for: metadata, links and changes at once; the context alone; or nothing.
+        plausible: least strength by the evidence, 0..1, at which its yes to a link counts.
     """
 
     asked_for: AskedFor
@@ -38,14 +37,11 @@ class ModelTrust:
 
 
 def reliability(found: int, related: int, mistaken: int, others: int) -> float:
-    """How often a model's yes to a pair is right, where as many pairs are related as are not.
+    """How often a model's yes to a pair is right if as many pairs are related as not, 0..1.
 
     Args:
         found: related pairs that it linked, of `related` ones.
-        mistaken: pairs that do not belong together that it linked, of `others`.
-
-    Returns:
-        0..1; where nothing was asked, what is held of a model that was never tried.
+        mistaken: unrelated pairs that it linked, of `others`.
     """
     hits = (found + 1) / (related + 1)
     mistakes = (mistaken + _USUAL_MISTAKES * _OTHERS_BEFORE) / (others + _OTHERS_BEFORE)
@@ -53,26 +49,26 @@ def reliability(found: int, related: int, mistaken: int, others: int) -> float:
 
 
 def least_plausible(reliability: float) -> float:
-    """The strength by the evidence from which on a model's yes makes a link likelier than not.
+    """The least strength by the evidence at which a model's yes makes a link likelier than not.
 
-    The evidence's strength is a probability; a yes multiplies its odds by how much oftener the
-    model says so of related pairs than of others. It is never below `PLAUSIBLE`, for such notes are
-    not shown, nor above `USUAL_MINIMUM`, where the evidence carries a link by itself.
+    The strength is a probability; a yes multiplies its odds by how much oftener the model says so
+    of related pairs than of others. Never below `PLAUSIBLE`, for such notes are not shown, nor
+    above `USUAL_MINIMUM`, where the evidence supports a link by itself.
     """
     return min(USUAL_MINIMUM, max(PLAUSIBLE, 1 - reliability))
 
 
-VerdictKind = Literal["fit", "usable", "unfit"]
-
-# A model is asked for all at once only where it reaches all of these. What it says of links is held
-# against the evidence besides (`model_trust`), so that one look-alike in five may slip through.
-LEAST_VALID = 0.85
-LEAST_CONTEXTS = 0.75
-LEAST_KEYWORDS = 0.75
-LEAST_FOUND = 0.75
-LEAST_REFUSED = 0.8
-LEAST_CHANGES = 0.5
-LEAST_KEPT = 0.9
+# A model is asked for all at once only if it reaches all of these shares. Its links need evidence
+# besides, so one look-alike in five may slip through.
+_REQUIRED = (
+    ("answers of the asked form", "valid", 0.85),
+    ("contexts that the note bears out", "contexts", 0.75),
+    ("keywords about the text", "keywords", 0.75),
+    ("related notes found", "found", 0.75),
+    ("look-alikes refused", "refused", 0.8),
+    ("changes found", "changes_found", 0.5),
+    ("notes left alone where nothing changed", "kept", 0.9),
+)
 # Below this the analyzer would do nearly all of the work anyway.
 LEAST_VALID_OF_ALL = 0.5
 # Cases that must have been asked before a model can be called fit, or usable.
@@ -82,8 +78,7 @@ FEWEST_BEFORE_UNFIT = 3
 # After so many in a row without any answer no more is asked.
 FAILURES_IN_A_ROW = 3
 _ADVICE_FOR_THE_WEAK = (
-    "What it says is believed where the analyzer agrees. A larger model may do more: amem model"
-    " list."
+    "Its answers count if the analyzer agrees. A larger model may do more: amem model list."
 )
 _ADVICE_FOR_THE_USELESS = (
     "The analyzer does the work; amem model use none saves the time. A larger model may do more:"
@@ -93,20 +88,18 @@ _ADVICE_FOR_THE_USELESS = (
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """How a model did in one case; None where the case does not ask for it, or no answer was valid.
+    """How a model did in one case; None if the case does not ask for it, or no answer was valid.
 
     Attributes:
-        alone: it was asked for all at once, as a model that judges by itself; otherwise for the
-            context alone, as a weak one is.
+        alone: it was asked for all at once, as a trusted model is; else for the context alone.
         fault: why an answer was not valid, or could not be had.
-        about: what it wrote holds words of the note, whether it is believed or not.
-        context: it wrote a context that is believed.
-        keywords: its believed keywords are about the note's matter.
-        found: of the notes that belong with the new one, how many it linked; `related`: of how
-            many. Both are 0 where no answer was valid, as are the next two.
-        refused: of the others, how many it did not link; `others`: of how many.
-        change_found: it told what the new note changes in the older one.
-        kept: it changed nothing where nothing changed.
+        about: what it wrote has words of the note, whether it passed the checks or not.
+        context: it wrote a context that passed.
+        keywords: its keywords that passed are about the note's subject.
+        found: how many of the `related` notes it linked. All counts are 0 without a valid answer.
+        refused: how many of the `others` it did not link.
+        change_found: it said what the new note changes in the older one.
+        kept: it changed nothing in a case that calls for no change.
         seconds: of the answer, without loading the model.
     """
 
@@ -129,20 +122,20 @@ class CaseResult:
 
     @property
     def was_answered(self) -> bool:
-        """False where the model could not be asked at all."""
+        """False if the model could not be asked at all."""
         return self.valid or self.prompt_tokens > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """So many of so many."""
+    """Hits among all that were asked."""
 
     hits: int
     asked: int
 
     @property
     def value(self) -> float:
-        """The share, 0..1; 0 where nothing was asked."""
+        """The share, 0..1; 0 if nothing was asked."""
         return self.hits / self.asked if self.asked else 0.0
 
     def __str__(self) -> str:
@@ -155,7 +148,7 @@ class Figures:
 
     Attributes:
         asked: cases that are counted.
-        reliability, plausible: as `model_trust` has them.
+        reliability, plausible: see the functions `reliability` and `least_plausible`.
         tokens_per_second: of the answers, reading the prompts included in the time.
         seconds_per_note, tokens_per_note: of one question.
     """
@@ -178,7 +171,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be thought of a model.
+    """What is to be analysis of a model.
 
     Attributes:
         decided: enough cases were asked; otherwise another run may say something else.
@@ -204,24 +197,21 @@ def asked_for(kind: str) -> AskedFor:
 
 
 def is_lost(results: Sequence[CaseResult]) -> bool:
-    """True where the model could not be asked the last few times."""
+    """Whether the model could not be asked the last few times."""
     last = results[-FAILURES_IN_A_ROW:]
     return len(last) == FAILURES_IN_A_ROW and not any(one.was_answered for one in last)
 
 
 def is_hopeless(results: Sequence[CaseResult]) -> bool:
-    """True where not one answer was right in the main, so that the model need not be asked for all
-    at once."""
-    return not any(map(_right_in_the_main, results))
-
-
-def _right_in_the_main(one: CaseResult) -> bool:
-    links = 2 * one.found >= one.related and 2 * one.refused >= one.others
-    return one.valid and bool(one.context) and links
+    """Whether no answer was mostly right, so that asking for all at once is useless."""
+    return not any(
+        one.valid and one.context and 2 * one.found >= one.related and 2 * one.refused >= one.others
+        for one in results
+    )
 
 
 def figures_of(results: Sequence[CaseResult]) -> Figures:
-    """Add up the cases that were asked; as a weak model, where it was asked so in the end."""
+    """Add up the cases; only those asked as of a weak model, if there are any."""
     weak = [one for one in results if not one.alone]
     results = weak or results
     seconds = sum(one.seconds for one in results)
@@ -264,12 +254,10 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
     figures = figures_of(results)
     useless = _uselessness(results, figures)
     if useless:
-        return Verdict(
-            "unfit",
-            True,
-            f"unfit: {useless}",
-            "Choose another model (amem model list), or none: the analyzer does the work alone.",
+        advice = (
+            "Choose another model (amem model list), or none: the analyzer does the work alone."
         )
+        return Verdict("unfit", True, f"unfit: {useless}", advice)
     alone = all(one.alone for one in results)
     enough = figures.asked >= (FEWEST_NOTES if alone else FEWEST_CONTEXTS)
     short = _shortcomings(figures, alone=alone)
@@ -278,7 +266,7 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
             "fit",
             True,
             "fit for all: metadata, links and changes are asked for at once",
-            f"It is trusted from now on. Its word on a link counts where the evidence gives it"
+            f"It is trusted from now on. Its links count if the evidence gives them"
             f" {figures.plausible:.2f} or more.",
         )
     if enough:
@@ -306,22 +294,14 @@ def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
     if figures.valid.value < LEAST_VALID_OF_ALL:
         return f"only {figures.valid} answers had the asked form ({faults[-1]})"
     spoke = figures.about.hits or figures.found.hits
-    return "" if spoke else "nothing that it said was about the notes"
+    return "" if spoke else "none of its answers was about the notes"
 
 
 def _shortcomings(figures: Figures, *, alone: bool) -> list[str]:
     if not alone:
         return [f"nothing right when asked for all; of contexts alone, {figures.contexts} hold"]
-    wanted = (
-        ("answers of the asked form", figures.valid, LEAST_VALID),
-        ("contexts that the note bears out", figures.contexts, LEAST_CONTEXTS),
-        ("keywords about the text", figures.keywords, LEAST_KEYWORDS),
-        ("related notes found", figures.found, LEAST_FOUND),
-        ("look-alikes refused", figures.refused, LEAST_REFUSED),
-        ("changes found", figures.changes_found, LEAST_CHANGES),
-        ("notes left alone where nothing changed", figures.kept, LEAST_KEPT),
-    )
-    return [f"{share} {name}" for name, share, least in wanted if share.value < least]
+    shares = ((name, getattr(figures, share), least) for name, share, least in _REQUIRED)
+    return [f"{share} {name}" for name, share, least in shares if share.value < least]
 
 
 def _share(values: Iterable[bool | None]) -> Share:

@@ -17,7 +17,7 @@ from amem_cli.terminal.output import Styled
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Change, LinkRecord
-    from amem_cli.journal.link_decisions import LinkChange
+    from amem_cli.journal.link_decisions import LinkUpdate
     from amem_cli.memory.outcome import ChangedLink, Outcome
     from amem_cli.search.read import NoteView
     from amem_cli.search.search import Hit
@@ -152,7 +152,7 @@ def _show_changed_link(console: Console, changed: ChangedLink) -> None:
     console.print(Styled("           ", changed.reason))
 
 
-def _aim(change: LinkChange) -> str:
+def _aim(change: LinkUpdate) -> str:
     parts = [change.relation or "", "" if change.strength is None else f"{change.strength:.2g}"]
     return ", ".join(part for part in parts if part)
 

@@ -319,7 +319,7 @@ class OpenVault:
         Raises:
             SettingsError, ModelError: the language model of the settings cannot be used.
         """
-        from amem_cli.memory.plan import ProcessSettings
+        from amem_cli.memory.outcome import ProcessSettings
         from amem_cli.memory.process import MemoryProcess
 
         settings, trust = self.settings, self.model_trust

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amem_cli.locations import user_state_folder, write_state
-from amem_cli.memory.describe import CONSTRUCTION_PROMPT
+from amem_cli.memory.describe import METADATA_PROMPT
 from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
 from amem_cli.memory.trial import TRIAL
 from amem_cli.memory.trust import ModelTrust, asked_for, least_plausible
@@ -18,7 +18,7 @@ VERDICTS_FILE = "model-verdicts.json"
 MOST_KEPT = 200
 KINDS = ("fit", "usable", "unfit")
 # A verdict is of these cases and prompts; with others the model may do better or worse.
-ASKED_WITH = f"{TRIAL} {JOINT_PROMPT} {CONSTRUCTION_PROMPT} {LINKING_PROMPT}"
+ASKED_WITH = f"{TRIAL} {JOINT_PROMPT} {METADATA_PROMPT} {LINKING_PROMPT}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.analyzer.context import LONGEST_CONTEXT, context_sentence
-from amem_cli.analyzer.link_choice import link_suggestions, superseded
+from amem_cli.analyzer.analyzer import LONGEST_CONTEXT, context_sentence
+from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.analyzer.tags import TaggedNeighbour, TagUse, suggest_tags
 from amem_cli.markdown.tags import is_valid_tag
@@ -316,20 +316,20 @@ def test_a_note_that_quotes_a_title_of_everyday_words_is_linked_with_it() -> Non
 
 def test_only_a_note_that_is_superseded_changes() -> None:
     older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
-    assert superseded(NOTE, [LINK], [older]) == []
+    assert superseded_contexts(NOTE, [LINK], [older]) == []
     elsewhere = dataclasses.replace(LINK, target="notes/gone.md", relation="supersedes")
-    assert superseded(NOTE, [elsewhere], [older]) == []
+    assert superseded_contexts(NOTE, [elsewhere], [older]) == []
 
 
 def test_a_superseded_note_says_so_in_its_context() -> None:
     older = dataclasses.replace(RELATED, context="Oksana works on the replica.")
     link = dataclasses.replace(LINK, relation="supersedes")
-    [change] = superseded(NOTE, [link], [older])
+    [change] = superseded_contexts(NOTE, [link], [older])
     assert change.context == (
         "Oksana works on the replica — since 2026-03-02 replaced by "
         "“Root cause of the Monday delays”."
     )
     again = dataclasses.replace(older, context=change.context)
-    assert superseded(NOTE, [link], [again]) == []
+    assert superseded_contexts(NOTE, [link], [again]) == []
     without_context = dataclasses.replace(older, context="")
-    assert superseded(NOTE, [link], [without_context]) == []
+    assert superseded_contexts(NOTE, [link], [without_context]) == []

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from amem_cli.analyzer.tags import general_names, general_tag_evidence
+from amem_cli.analyzer.tags import fitting_general_tags, general_names
 from amem_cli.markdown.tags import is_valid_tag
 
 BREAD = "Mix the flour with yeast and butter, knead the dough, and bake it in a hot oven."
 
 
 def chosen(title: str, text: str, near: float = 0.0) -> list[str]:
-    """The tags where all that the note speaks for is `near` it, and the others are not."""
-    evidence = general_tag_evidence(title, text)
-    vectors = np.zeros((len(evidence.texts()), 2), dtype=np.float32)
-    vectors[: len(evidence.spoken_for), 0] = near
-    return evidence.chosen(np.array([1.0, 0.0], dtype=np.float32), vectors)
+    """The tags if all that the note speaks for is `near` it, and the others are not."""
+
+    def encode(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        # Those without a word in the note come last, at most four of them.
+        vectors = np.zeros((len(texts), 2), dtype=np.float32)
+        vectors[:-4, 0] = near
+        return vectors
+
+    return fitting_general_tags(title, text, np.array([1.0, 0.0], dtype=np.float32), encode)
 
 
 def test_a_note_gets_the_tag_that_its_words_speak_for() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
-from amem_cli.memory.describe import construction_request
-from amem_cli.memory.link import linking_request
+from amem_cli.memory.describe import MetadataQuestion, metadata_request
+from amem_cli.memory.link import LinkQuestion, link_request
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.notes.note import Note
 from benchmarks.memory_requests import (
@@ -28,16 +28,18 @@ def candidate(path: str, title: str, day: str) -> LinkCandidate:
 
 def linking() -> ModelRequest:
     shown = [candidate("b.md", "Monday", "2024-02-02"), candidate("a.md", "Monday", "2024-01-01")]
-    return linking_request(NEW, shown, deadline=1.0, allow_evolution=True)
+    return link_request(NEW, LinkQuestion(shown), deadline=1.0)
 
 
 def construction() -> ModelRequest:
-    return construction_request(
-        "Monday",
-        "Late again, says the shop.",
-        missing=("context", "keywords", "tags"),
-        candidates=["late shop", "shop"],
-        vocabulary=["queue"],
+    return metadata_request(
+        MetadataQuestion(
+            "Monday",
+            "Late again, says the shop.",
+            missing=("context", "keywords", "tags"),
+            phrases=("late shop", "shop"),
+            vocabulary=("queue",),
+        ),
         deadline=1.0,
     )
 

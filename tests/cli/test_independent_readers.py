@@ -14,7 +14,7 @@ from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.markdown.links import find_links, parse_link
 from amem_cli.markdown.regions import blank_out, find_regions
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.front_matter import find_fences

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from amem_cli.index.sync import SyncReport
-from amem_cli.memory.outcome import EvolvedNote, MadeLink, ModelUse, Outcome
+from amem_cli.memory.outcome import EvolvedNote, ModelUse, NewLink, Outcome
 from amem_cli.notes.note import Metadata
 from amem_cli.terminal.watching import WatchBoard, news_document, news_lines, status_lines, summary
 from amem_cli.watch.port import News
@@ -29,7 +29,7 @@ LEARNED = Outcome(
         keywords=("walrus", "ice"), tags=("animal",), context="How the walrus sleeps."
     ),
     written=("keywords", "tags", "context"),
-    links=(MadeLink("20260301120000", "notes/seal.md", "Seal", "example_of", REASON, 0.8),),
+    links=(NewLink("20260301120000", "notes/seal.md", "Seal", "example_of", REASON, 0.8),),
     evolved=(EvolvedNote("20260301120000", "notes/seal.md", "Seal", (), "now about ice too"),),
     use=ModelUse(2, 700, 34, 3.0),
 )

@@ -15,8 +15,7 @@ from amem_cli.errors import NotFoundError, Problem, UsageError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.ownership import ownership
-from amem_cli.memory.outcome import Outcome
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import Outcome, ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import Note

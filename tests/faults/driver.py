@@ -25,7 +25,7 @@ from amem_cli.errors import AmemError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import evolve_many
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.search.read import note_named
 from amem_cli.vault.clock import SystemClock

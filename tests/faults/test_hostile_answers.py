@@ -22,13 +22,12 @@ from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.markdown.tags import normalise_tag
 from amem_cli.memory.describe import (
-    MOST_HELD,
-    MOST_KEYWORDS,
-    MOST_TAGS,
-    check_construction,
-    construction_request,
+    MetadataQuestion,
+    check_metadata,
+    metadata_request,
 )
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.grounding import MOST_HELD, MOST_KEYWORDS, MOST_TAGS
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import FENCE
@@ -379,12 +378,9 @@ def test_no_answer_at_all_writes_elsewhere_or_ends_the_program(
 
 
 def test_nothing_that_a_model_chose_by_number_is_more_than_was_shown() -> None:
-    request = construction_request(
-        "Torn", NEW, missing=("tags",), candidates=(), vocabulary=("baking",), deadline=1.0
-    )
+    question = MetadataQuestion("Torn", NEW, ("tags",), vocabulary=("baking",))
+    request = metadata_request(question, deadline=1.0)
     said = {"tags": ["t1", "t2", "t99", "t-1", "t0"], "new_tags": ["butter"] * 500}
-    checked = check_construction(
-        said, "Torn", NEW, missing=("tags",), candidates=(), vocabulary=("baking",), similarity=None
-    )
+    checked = check_metadata(said, question, similarity=None)
     assert request.schema["properties"]["tags"]["items"]["enum"] == ["t1"]
     assert set(checked.metadata.tags) <= {"baking", "butter"}

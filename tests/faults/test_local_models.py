@@ -24,7 +24,7 @@ from amem_cli.errors import ModelError, SettingsError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import evolve_many
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.llama_cpp import LlamaCppModel
 from amem_cli.models.open import open_model

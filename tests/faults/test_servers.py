@@ -20,7 +20,7 @@ from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.language.safe_text import holds_secret, redacted
 from amem_cli.memory.batch import evolve_many
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.open import open_model
 from amem_cli.models.openai_server import OpenAIServerModel

@@ -15,8 +15,8 @@ from amem_cli.journal.events import from_record, to_record
 from amem_cli.journal.ownership import ownership
 from amem_cli.markdown.links import parse_link
 from amem_cli.markdown.tags import is_valid_tag
-from amem_cli.memory.describe import check_construction, construction_request
-from amem_cli.memory.link import check_linking
+from amem_cli.memory.describe import MetadataQuestion, check_metadata, metadata_request
+from amem_cli.memory.link import LinkQuestion, check_links
 from amem_cli.models.prompt_text import clean_line, quote_as_data
 from amem_cli.models.reply_schema import (
     AnswerRejected,
@@ -58,6 +58,7 @@ OLDER = (
 jsonschema = pytest.importorskip("jsonschema")
 _PHRASES = ("dead tuples", "open transaction", "notebook", "Friday")
 _TAGS = ("postgres", "replica", "people/oksana")
+_QUESTION = MetadataQuestion(NOTE.title, NOTE.body, METADATA_FIELDS, _PHRASES, _TAGS)
 _HARMFUL = ("\n", "\r", "\0", "\x1b", "\u202e", "\u200b", "[[", "]]", "{{", "<", ">", "---", "://")
 
 
@@ -92,14 +93,7 @@ def any_json_is_a_schema_or_none(schema: Any) -> None:
 
 def an_answer_is_of_the_shape_or_rejected(text: str) -> None:
     """What is read has exactly the asked shape; all else is rejected without being quoted."""
-    request = construction_request(
-        NOTE.title,
-        NOTE.body,
-        missing=METADATA_FIELDS,
-        candidates=_PHRASES,
-        vocabulary=_TAGS,
-        deadline=1.0,
-    )
+    request = metadata_request(_QUESTION, deadline=1.0)
     try:
         answer = read_answer(text, request.schema)
     except AnswerRejected as rejected:
@@ -113,15 +107,7 @@ def a_construction_keeps_its_promises(answer: Any) -> None:
     """Any object of JSON gives bounded, harmless metadata."""
     if not isinstance(answer, dict):
         return
-    checked = check_construction(
-        answer,
-        NOTE.title,
-        NOTE.body,
-        missing=METADATA_FIELDS,
-        candidates=_PHRASES,
-        vocabulary=_TAGS,
-        similarity=None,
-    )
+    checked = check_metadata(answer, _QUESTION, similarity=None)
     metadata = checked.metadata
     assert len(metadata.keywords) <= 6
     for keyword in metadata.keywords:
@@ -130,7 +116,7 @@ def a_construction_keeps_its_promises(answer: Any) -> None:
     if metadata.context:
         is_harmless(metadata.context, 200)
     empty = {name for name in METADATA_FIELDS if not getattr(metadata, name)}
-    assert checked.unfilled == empty
+    assert set(checked.unfilled) == empty
     _are_lines(checked.problems)
 
 
@@ -138,10 +124,8 @@ def a_linking_keeps_its_promises(answer: Any) -> None:
     """Any object of JSON gives links to shown notes only, and changes of linked notes only."""
     if not isinstance(answer, dict):
         return
-    floors = {OLDER[1].path: 0.4}
-    plan = check_linking(
-        answer, NOTE, OLDER, floors=floors, similarity=None, vocabulary=_TAGS, max_links=1
-    )
+    question = LinkQuestion(OLDER, max_links=1)
+    plan = check_links(answer, NOTE, question, similarity=None, vocabulary=_TAGS)
     assert len(plan.links) <= 1
     for link in plan.links:
         assert link.target in {one.path for one in OLDER}

@@ -18,7 +18,7 @@ from amem_cli.journal.link_decisions import (
     link_decisions,
     minimum_strength,
 )
-from amem_cli.memory.link import LinkExample, with_examples
+from amem_cli.memory.learn import LinkExample, with_examples
 from amem_cli.models.prompt_text import FENCE
 
 strengths = st.floats(0, 1)

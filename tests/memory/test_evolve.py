@@ -19,7 +19,7 @@ from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.ownership import ownership
 from amem_cli.markdown.tags import is_valid_tag
 from amem_cli.memory.batch import evolve_many
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 from amem_cli.notes.codec import parse_note

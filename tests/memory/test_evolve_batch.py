@@ -11,7 +11,7 @@ from amem_cli.errors import BudgetSpent, ModelError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import EvolveBatch
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import LanguageModel
 from tests.fakes.encoder import FakeEncoder

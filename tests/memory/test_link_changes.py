@@ -15,9 +15,16 @@ from amem_cli.errors import SettingsError, UsageError
 from amem_cli.index.draft import VaultPorts, owned_by_machine
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
-from amem_cli.journal.link_decisions import LinkChange
-from amem_cli.memory.outcome import Construction, Linking, Outcome, Step, Thought
-from amem_cli.memory.plan import ProcessPlan, ProcessSettings
+from amem_cli.journal.link_decisions import LinkUpdate
+from amem_cli.memory.outcome import (
+    Description,
+    Linking,
+    NoteAnalysis,
+    Outcome,
+    ProcessSettings,
+    Step,
+)
+from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import MemoryLink, Relation
@@ -76,7 +83,7 @@ def last(ports: VaultPorts, title: str, kind: str) -> Event:
 def carry_out(
     ports: VaultPorts,
     title: str,
-    changes: Iterable[LinkChange] = (),
+    changes: Iterable[LinkUpdate] = (),
     *,
     links: tuple[MemoryLink, ...] = (),
     review: bool = False,
@@ -84,15 +91,15 @@ def carry_out(
     """What the machine does where a model said this of links."""
     synchronise(ports)
     content = ports.vault.read(note_named(ports.index, title).path)
-    thought = Thought(
-        Construction(),
+    thought = NoteAnalysis(
+        Description(),
         Linking(links, step=Step("scripted"), link_changes=tuple(changes)),
         "scripted",
     )
     with ports.changes.locked():
         settings = ProcessSettings(review=review)
         plan = ProcessPlan(ports, settings, lambda content, note: True, content, thought)
-        outcome = plan.made()
+        outcome = plan.draft()
         writes = [write for draft in plan.drafts for write in draft.write()]
         ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
         refresh(ports, [draft.path for draft in plan.drafts])
@@ -181,7 +188,7 @@ def test_a_persons_link_is_never_judged(ports: VaultPorts) -> None:
     path.write_text(typed)
     run(ports, "Morning batch")
     said_by_person(path, OTHER)
-    remove = [LinkChange(f"notes/{path.name}", f"notes/{name}.md", removed=True)
+    remove = [LinkUpdate(f"notes/{path.name}", f"notes/{name}.md", removed=True)
               for name in ("Lamination of dough", "N1")]  # fmt: skip
     assert run(ports, "Morning batch").changed_links == ()
     assert carry_out(ports, "Morning batch", remove).changed_links == ()
@@ -249,12 +256,12 @@ def chained(ports: VaultPorts) -> None:
     carry_out(ports, "Third", links=(MemoryLink("notes/First.md", "related", "news", 0.7),))
 
 
-CHANGE = LinkChange("notes/First.md", "notes/Second.md")
+CHANGE = LinkUpdate("notes/First.md", "notes/Second.md")
 
 
-def change(**values: object) -> LinkChange:
+def change(**values: object) -> LinkUpdate:
     fields = {"source": CHANGE.source, "target": CHANGE.target, "reason": "the news say so"}
-    return LinkChange(**{**fields, **values})  # type: ignore[arg-type]
+    return LinkUpdate(**{**fields, **values})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -268,7 +275,7 @@ def change(**values: object) -> LinkChange:
     ],
 )
 def test_a_model_may_change_a_link_of_a_neighbour_and_undo_brings_it_back(
-    ports: VaultPorts, wanted: LinkChange, relation: Relation | None, strength: float | None
+    ports: VaultPorts, wanted: LinkUpdate, relation: Relation | None, strength: float | None
 ) -> None:
     chained(ports)
     then = record(ports, "First", "Second")
@@ -348,7 +355,7 @@ def decide(ports: VaultPorts, how: Callable[..., object]) -> None:
 
 @pytest.mark.parametrize("wanted", [change(removed=True), change(relation="supersedes")])
 def test_in_review_a_change_of_a_link_waits_and_is_carried_out_when_accepted(
-    ports: VaultPorts, wanted: LinkChange
+    ports: VaultPorts, wanted: LinkUpdate
 ) -> None:
     chained(ports)
     path = ports_root(ports) / "notes/First.md"

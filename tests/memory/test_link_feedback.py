@@ -15,9 +15,8 @@ from amem_cli.editing.undo import undo, undo_since
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sqlite_index import SqliteIndex
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.learn import decisions
-from amem_cli.memory.outcome import Outcome
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.learn import learned_thresholds
+from amem_cli.memory.outcome import Outcome, ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.search.read import note_named
@@ -128,7 +127,7 @@ def test_nothing_is_said_of_a_note_in_the_place_of_one_that_is_gone(
     (tmp_path / "Morning batch.md").unlink()
     synchronise(ports)
     assert add(ports, NewNote("Frost.", title="Morning batch", folder="")) == "Morning batch.md"
-    (decided,) = decisions(ports.index).links
+    (decided,) = learned_thresholds(ports.index).links
     assert ports.index.notes.summary(decided.source) is None
 
 
@@ -190,7 +189,7 @@ def test_a_link_that_a_person_makes_again_is_wanted(ports: VaultPorts) -> None:
     by_command(ports, Path())
     index = ports.index
     assert link(ports, note_named(index, "Morning batch"), note_named(index, "Lamination of dough"))
-    (decided,) = decisions(ports.index).links
+    (decided,) = learned_thresholds(ports.index).links
     assert decided.decision.kept and decided.decision.judge == ""
 
 
@@ -202,7 +201,7 @@ def test_a_persons_link_to_what_the_machine_linked_makes_it_theirs(ports: VaultP
     assert not link(ports, one, other)
     (record,) = ports.index.link_history.records(one.path).values()
     assert (record.by, record.relation, record.reason) == ("person", "supports", "the butter")
-    (feedback,) = decisions(ports.index).by_judge()
+    (feedback,) = learned_thresholds(ports.index).by_judge()
     assert (feedback.judge, feedback.kept, feedback.removed) == ("amem analyzer", 1, 0)
     edit = ports.index.events.read(note_named(ports.index, "Morning batch").key)[-1]
     undo(ports, edit.id)

@@ -15,7 +15,7 @@ import pytest
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link, unlink
 from amem_cli.index.sync import embed_missing
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.search.read import note_named

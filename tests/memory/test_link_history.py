@@ -20,9 +20,9 @@ from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sqlite_index import SqliteIndex
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
-from amem_cli.journal.link_decisions import LinkChange
-from amem_cli.memory.outcome import Construction, Linking, Step, Thought
-from amem_cli.memory.plan import ProcessPlan, ProcessSettings
+from amem_cli.journal.link_decisions import LinkUpdate
+from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings, Step
+from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import RELATIONS, MemoryLink
 from tests.fakes.encoder import FakeEncoder
@@ -92,7 +92,7 @@ class Run:
 
     def change(self, one: int, other: int) -> None:
         changes = [
-            LinkChange(
+            LinkUpdate(
                 source,
                 target,
                 strength=(one + at) % 11 / 10,
@@ -115,9 +115,9 @@ class Run:
                 ProcessSettings(),
                 lambda content, note: True,
                 content,
-                Thought(Construction(), linking, "scripted"),
+                NoteAnalysis(Description(), linking, "scripted"),
             )
-            plan.made()
+            plan.draft()
             writes = [write for draft in plan.drafts for write in draft.write()]
             ports.changes.apply(writes, plan.events())
             refresh(ports, [draft.path for draft in plan.drafts])

@@ -8,7 +8,7 @@ import pytest
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelRequest
 from tests.fakes.encoder import FakeEncoder

@@ -34,9 +34,9 @@ from amem_cli.errors import AmemError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sqlite_index import SqliteIndex
 from amem_cli.index.sync import embed_missing, refresh, synchronise
-from amem_cli.journal.link_decisions import Evolution, LinkChange
-from amem_cli.memory.outcome import Construction, Linking, Thought
-from amem_cli.memory.plan import ProcessPlan, ProcessSettings
+from amem_cli.journal.link_decisions import Evolution, LinkUpdate
+from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings
+from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import body_bytes, edit_header, parse_note
 from amem_cli.notes.note import RELATIONS, MemoryLink, Metadata, Note, PropertyNames
@@ -397,12 +397,12 @@ class Ownership(RuleBasedStateMachine):
         links = tuple(MemoryLink(other, "related", "alike", 0.5) for other in others[:3])
         metadata = Metadata(("mk0", "mk1"), ("mt0",), f"mc{self._number()}")
         changes = tuple(
-            LinkChange(source, target, len(numbers) / 4, relation, len(numbers) % 3 == 2, "because")
+            LinkUpdate(source, target, len(numbers) / 4, relation, len(numbers) % 3 == 2, "because")
             for source in (path, *others)
             for target, relation in zip(others, itertools.cycle(RELATIONS))
         )
         linking = Linking(links, tuple(evolutions), link_changes=changes)
-        thought = Thought(Construction(metadata), linking, "hostile")
+        thought = NoteAnalysis(Description(metadata), linking, "hostile")
         with ports.changes.locked():
             plan = ProcessPlan(
                 ports,
@@ -411,7 +411,7 @@ class Ownership(RuleBasedStateMachine):
                 ports.vault.read(path),
                 thought,
             )
-            plan.made()
+            plan.draft()
             writes = [write for draft in plan.drafts for write in draft.write()]
             ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
             refresh(ports, [draft.path for draft in plan.drafts])

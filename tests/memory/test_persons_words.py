@@ -12,8 +12,8 @@ from amem_cli.index.draft import NoteDraft, VaultPorts, new_event, owned_by_mach
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution
-from amem_cli.memory.outcome import Construction, Linking, Thought
-from amem_cli.memory.plan import ProcessPlan, ProcessSettings, evolved_fields
+from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings
+from amem_cli.memory.plan import ProcessPlan, evolved_fields
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.note import MemoryLink, Metadata
 from tests.editing.test_review import propose
@@ -50,9 +50,9 @@ def run_plan(ports: VaultPorts, path: str, older: str, change: Evolution) -> Pro
         ProcessSettings(review=True),
         lambda content, note: True,
         ports.vault.read(path),
-        Thought(Construction(Metadata()), links, "scripted"),
+        NoteAnalysis(Description(Metadata()), links, "scripted"),
     )
-    plan.made()
+    plan.draft()
     writes = [write for draft in plan.drafts for write in draft.write()]
     ports.changes.apply(writes, plan.events(), proposed=plan.proposed)
     refresh(ports, [draft.path for draft in plan.drafts])

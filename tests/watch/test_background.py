@@ -10,7 +10,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, update
 from amem_cli.editing.review import reject, waiting
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelRequest
 from amem_cli.vault.clock import SystemClock

@@ -15,7 +15,7 @@ import pytest
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import synchronise
-from amem_cli.memory.plan import ProcessSettings
+from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
 from amem_cli.vault.folder import VaultFolder

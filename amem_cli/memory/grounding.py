@@ -1,0 +1,349 @@
+"""What of a model's answer a note bears out: its context, keywords and tags.
+
+A model may copy, loop, invent names or repeat its instructions. Each check names its fault, so that
+the journal can say why a value was refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from amem_cli.data import word_set
+from amem_cli.language.words import detect_language, fold, sentences, words
+from amem_cli.markdown.tags import normalise_tag, tag_key
+from amem_cli.models.prompt_text import clean_line, numbers_in, repeats_itself, subject_stems
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
+
+Similarity = Callable[[str, str], float]
+
+LONGEST_CONTEXT = 200
+CUT_OFF = "is cut off"
+FORCED_STOP = 199
+LOOPS = "goes round in a loop"
+COPIES = "copies the note"
+_FEWEST_WORDS = 7
+_ENDS = (".", "!", "?", "…", "。", "！", "？", ".”", ".“", ".»", '."', ".)")
+JUNK = frozenset("{}[]|\\^~#_=@\t")
+_CALENDAR = subject_stems(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may"
+    " june july august september october november december"
+)
+_ECHO_WORDS = 5
+_COPY_WORDS = 6
+MOST_KEYWORDS = 6
+MOST_TAGS = 4
+# However many newer notes there are: labels that come one by one must not become a flood.
+MOST_HELD = 12
+_LONGEST_KEYWORD = 48
+_MOST_KEYWORD_WORDS = 5
+_LONGEST_TAG = 36
+_MOST_TAG_WORDS = 4
+# Least cosine to the note of a keyword with some of its words, of one with none, and of a new tag.
+_LEAST_SIMILARITIES = (0.2, 0.3, 0.15)
+# The same for a model that is trusted: few notes about a decision hold the word "decision".
+_LEAST_FROM_THE_TRUSTED = (0.1, 0.2, -1.0)
+_TAG_WORDS = re.compile(r"[-_/]+")
+_KEYWORD_JUNK = frozenset('()[]{}|\\^~=;"?!')
+_NUMBERED = re.compile(r"[kt]\d{1,2}\b")
+_SPEAKER = re.compile(r"\s{0,8}([^\W\d][\w.'’-]{0,30}(?: [^\W\d][\w.'’-]{0,30})?):")
+
+
+def similarity_by(encode: Callable[[Sequence[str]], Vectors]) -> Similarity:
+    """The cosine of two texts by an encoder; each text is encoded once."""
+    vector = cache(lambda text: encode([text])[0])
+    return lambda one, other: float(vector(one) @ vector(other))
+
+
+@dataclass(frozen=True)
+class NoteText:
+    """A note that a sentence must be about, read once for several checks.
+
+    Attributes:
+        title, text: of the note.
+        said: further text that a sentence about the note may draw on, such as its metadata or
+            the newer note that changes it.
+        summary: an earlier context of the note.
+    """
+
+    title: str
+    text: str
+    said: str = ""
+    summary: str = ""
+
+    @cached_property
+    def whole(self) -> str:
+        """Title and text."""
+        return f"{self.title}\n{self.text}"
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Stems of the subject words of title and text."""
+        return subject_stems(self.whole)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Stems of all that may be drawn on."""
+        return self.stems | subject_stems(self.said)
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Numbers that a sentence about the note may name."""
+        return numbers_in(f"{self.whole}\n{self.said}")
+
+    @cached_property
+    def spoken(self) -> str:
+        """Words of everything that may be drawn on, in order, between blanks."""
+        return f" {' '.join(words(self.whole))} | {' '.join(words(self.said))} "
+
+    def shares(self, line: str) -> float:
+        """Share of the line's subject words that the note has, 0..1."""
+        own = subject_stems(line)
+        return len(own & self.stems) / len(own) if own else 0.0
+
+
+def checked_context(
+    sentence: object, source: NoteText, *, asked: str, similarity: Similarity | None
+) -> tuple[str, str]:
+    """The sentence as a context, or why not.
+
+    Args:
+        sentence: of the model's answer; of several sentences the first whole one counts.
+        source: what it must be about.
+        asked: the instructions, which must not come back as an answer.
+        similarity: cosine of two texts, or None without an encoder.
+
+    Returns:
+        The context and an empty text, or an empty text and the reason.
+    """
+    line = clean_line(sentence, 2 * LONGEST_CONTEXT) if isinstance(sentence, str) else None
+    line = _first_sentence(line) if line else ""
+    fault = _form_fault(line) or _content_fault(line, source, asked)
+    if not fault and not _is_about(line, source, similarity):
+        fault = "is not about the note"
+    return ("", fault) if fault else (line, "")
+
+
+def _first_sentence(line: str) -> str:
+    """The first sentence that says something; a full stop is added unless it may be cut off."""
+    telling = [one for one in sentences(line) if _length(one) >= _FEWEST_WORDS]
+    first = telling[0] if telling else line
+    if not first.endswith(_ENDS) and len(first) < 0.8 * LONGEST_CONTEXT:
+        first = first.rstrip(" ,;:-–—") + "."
+    return first[:1].upper() + first[1:]
+
+
+def _length(line: str) -> int:
+    return max(len(words(line)), len(subject_stems(line)))
+
+
+def _form_fault(line: str) -> str:
+    if _length(line) < _FEWEST_WORDS:
+        return "is empty or too short"
+    if repeats_itself(line):
+        return LOOPS
+    if len(line) > LONGEST_CONTEXT:
+        return "is too long"
+    # A grammar that allows no more characters makes a model stop in the middle of a sentence.
+    if not line.endswith(_ENDS) or line[:-1].endswith((" ", ",", "'")) or len(line) >= FORCED_STOP:
+        return CUT_OFF
+    if not line[0].isalnum() and line[0] not in "\"'“„«‘(":
+        return "does not begin like a sentence"
+    if not JUNK.isdisjoint(line):
+        return "holds code or markup"
+    return ""
+
+
+def _content_fault(line: str, source: NoteText, asked: str) -> str:
+    own = words(line)
+    if own == words(source.title) or fold(line).rstrip(".") == fold(source.title):
+        return "only repeats the title"
+    if repeats_instructions(line, asked, source):
+        return "repeats the instructions"
+    if _share_of_runs(own, source.spoken, "", _COPY_WORDS) > 0.8:
+        return COPIES
+    if invented := _invented(line, source):
+        return f"names what the note does not: {', '.join(invented[:3])}"
+    return ""
+
+
+def repeats_instructions(line: str, asked: str, source: NoteText) -> bool:
+    """Whether five words in a row come from the instructions, and not from a note."""
+    instructions = f" {' '.join(words(asked))} "
+    return _share_of_runs(words(line), instructions, source.spoken, _ECHO_WORDS) > 0
+
+
+def _share_of_runs(own: list[str], text: str, but_not_in: str, length: int) -> float:
+    """Share of the runs of `length` words that one text has (and the other has not)."""
+    runs = [f" {' '.join(own[i : i + length])} " for i in range(len(own) - length + 1)]
+    hits = sum(run in text and run not in but_not_in for run in runs)
+    return hits / len(runs) if runs else 0.0
+
+
+def _invented(line: str, source: NoteText) -> list[str]:
+    """Numbers and names that the model was not shown, if too many to be a date or a fuller name."""
+    numbers = sorted(numbers_in(line) - source.numbers)
+    if len(numbers) > 2 or any(len(number) > 2 and number[:2] != "20" for number in numbers):
+        return numbers
+    if detect_language(line) != "en":
+        return []
+    names = [
+        name
+        for name in (word.strip("\"'“”‘’(),.;:!?") for word in line.split()[1:])
+        if name[:1].isupper() and _is_unknown(name, source)
+    ]
+    return names if len(names) > 1 else []
+
+
+def _is_unknown(name: str, source: NoteText) -> bool:
+    own = subject_stems(name)
+    return bool(own) and own.isdisjoint(source.known) and own.isdisjoint(_CALENDAR)
+
+
+def _is_about(line: str, source: NoteText, similarity: Similarity | None) -> bool:
+    shared = source.shares(line)
+    if source.said:
+        own = subject_stems(line)
+        backed = len(own & source.known) >= 0.2 * len(own)
+        if not backed or similarity is None:
+            return backed and shared >= 0.1
+        places = (source.whole, source.summary)
+        return max(similarity(line, place) for place in places if place) >= 0.4
+    if similarity is None:
+        return shared >= 0.25
+    return shared >= 0.1 and similarity(line, source.whole) >= (0.45 if shared < 0.3 else 0.35)
+
+
+def room_for_more(held: Sequence[str], most: int) -> int:
+    """How many labels may be added to those that a note holds, `most` at a time."""
+    return max(0, min(most, MOST_HELD - len(held)))
+
+
+def checked_keywords(
+    proposed: Sequence[str],
+    source: NoteText,
+    similarity: Similarity | None,
+    *,
+    trusted: bool = False,
+) -> tuple[tuple[str, ...], list[str]]:
+    """The keywords that the note bears out, at most 6, and what was refused and why."""
+    kept: dict[str, str] = {}
+    faults: list[str] = []
+    opening = _SPEAKER.match(source.text)
+    speaker = fold(opening.group(1)) if opening else ""
+    for text in proposed:
+        keyword = clean_line(text, _LONGEST_KEYWORD)
+        fault = "not a phrase" if keyword is None else _keyword_fault(keyword, speaker, source)
+        keyword = (keyword or "").strip(" .,:;#-–—'\"")
+        if not fault and not is_borne_out(keyword, source, similarity, trusted=trusted):
+            fault = "not in the note"
+        if fault:
+            faults.append(f"{_quoted(text)} is {fault}")
+        elif len(kept) < MOST_KEYWORDS:
+            kept.setdefault(" ".join(words(keyword)) or fold(keyword), keyword)
+    return tuple(kept.values()), faults
+
+
+def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
+    spoken = words(keyword)
+    if (
+        not 1 <= len(spoken) <= _MOST_KEYWORD_WORDS
+        or len(keyword) < 2
+        or not any(map(str.isalpha, keyword))
+        or not _KEYWORD_JUNK.isdisjoint(keyword)
+        or is_number_of_choice(keyword, source)
+    ):
+        return "not a phrase"
+    times = word_set("time_words.txt")
+    if all(word in times or not any(map(str.isalpha, word)) for word in spoken):
+        return "a time"
+    if fold(keyword).rstrip(":") == speaker:
+        return "a speaker"
+    if fold(keyword) in word_set("form_words.txt") or not subject_stems(keyword):
+        return "without a subject"
+    return "said twice over" if len(set(spoken)) < len(spoken) or repeats_itself(keyword) else ""
+
+
+def is_number_of_choice(text: str, source: NoteText) -> bool:
+    """Whether a text begins with the number of something shown, such as `k3`, by mistake."""
+    number = _NUMBERED.match(fold(text))
+    return number is not None and number.group() not in words(source.whole)
+
+
+def is_borne_out(
+    keyword: str, source: NoteText, similarity: Similarity | None, *, trusted: bool = False
+) -> bool:
+    """Whether the note holds the keyword's words, or is close to it in meaning."""
+    shared = source.shares(keyword)
+    # An identifier or a number is in the note, or it is invented.
+    codes = [word for word in words(keyword) if "_" in word or any(map(str.isdigit, word))]
+    if any(f" {word} " not in source.spoken for word in codes):
+        return False
+    if shared == 1.0:
+        return True
+    if similarity is None:
+        return shared >= 0.5
+    some, none, _ = _LEAST_FROM_THE_TRUSTED if trusted else _LEAST_SIMILARITIES
+    return similarity(keyword, source.whole) >= (some if shared > 0 else none)
+
+
+def checked_tags(
+    proposed: Sequence[str],
+    source: NoteText,
+    vocabulary: Sequence[str],
+    similarity: Similarity | None,
+    *,
+    trusted: bool = False,
+) -> tuple[tuple[str, ...], list[str]]:
+    """Valid tags in the vocabulary's spelling, at most 4, and what was refused and why.
+
+    A tag of the vocabulary is believed; a new one must be in the note, or close to it, unless a
+    trusted model names it.
+    """
+    spelling = {tag_key(tag): tag for tag in vocabulary}
+    kept: dict[str, str] = {}
+    faults: list[str] = []
+    for text in proposed:
+        line = clean_line(text, _LONGEST_TAG)
+        tag = normalise_tag(line) if line else None
+        known = spelling.get(tag_key(tag)) if tag else None
+        fault = "" if known else _tag_fault(tag, source, similarity, trusted)
+        if fault or tag is None:
+            faults.append(f"{_quoted(text)} is {fault}")
+        elif len(kept) < MOST_TAGS:
+            kept.setdefault(tag_key(tag), known or tag)
+    return tuple(kept.values()), faults
+
+
+def _tag_fault(
+    tag: str | None, source: NoteText, similarity: Similarity | None, trusted: bool
+) -> str:
+    spoken = [part for part in _TAG_WORDS.split(fold(tag or "")) if part]
+    if (
+        tag is None
+        or not tag[0].isalpha()
+        or len(spoken) > _MOST_TAG_WORDS
+        or len(set(spoken)) < len(spoken)
+        or is_number_of_choice(tag, source)
+    ):
+        return "not a tag"
+    without_subject = word_set("time_words.txt") | word_set("form_words.txt")
+    digits = sum(letter.isdigit() for letter in tag)
+    if without_subject.issuperset(spoken) or digits > len(tag) / 2:
+        return "not a topic"
+    phrase = " ".join(spoken)
+    if source.shares(phrase) > 0:
+        return ""
+    least = (_LEAST_FROM_THE_TRUSTED if trusted else _LEAST_SIMILARITIES)[2]
+    if similarity is None or similarity(phrase, source.whole) < least:
+        return "not in the note"
+    return ""
+
+
+def _quoted(text: str) -> str:
+    return f"“{clean_line(text[:60], 60) or '…'}”"
