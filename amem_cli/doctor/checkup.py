@@ -44,7 +44,7 @@ from amem_cli.index.sync import synchronise
 from amem_cli.journal.change_store import JournaledChanges
 from amem_cli.journal.files import JournalFolder, ReviewFolder
 from amem_cli.locations import STATE_FOLDER, user_config_folder, user_state_folder
-from amem_cli.models.open import OLLAMA_URL, OPENAI_URL, open_model
+from amem_cli.models.open import open_model, server_url
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME
 from amem_cli.vault.clock import SystemClock
@@ -216,9 +216,8 @@ class Checkup:
 
     def _language_model(self) -> Iterator[Finding]:
         settings, origin = self._usable.settings, self._usable.origin
-        default = OLLAMA_URL if settings.llm_backend == "ollama" else OPENAI_URL
         return language_model_findings(
             settings,
-            settings.llm_base_url or default,
+            server_url(settings),
             lambda: open_model(settings, self.root, origin, self._environment),
         )

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from amem_cli.errors import EncoderError
-from amem_cli.models.encoder_files import check_encoder_folder, first_line
-from amem_cli.models.exports import (
+from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     BrokenExport,
     Manifest,
+    check_encoder_folder,
+    first_line,
     read_manifest,
 )
 
@@ -40,6 +41,7 @@ _BATCH_TEXTS = 64
 # Texts are cut into tokens by the window, so that the tokens of a large vault never lie in memory.
 _WINDOW_TEXTS = 2048
 _LIBRARY_TEXTS = 512
+_BATCH_PAIRS = 8
 # So many texts are encoded before the layout of weights for many would have paid.
 _FEW_TEXTS = 4
 # Of vectors with a cosine of 0.999.
@@ -263,6 +265,43 @@ class Graph:
 
     def _cased(self, text: str) -> str:
         return text.lower() if self._manifest.lowercase else text
+
+
+class RerankerGraph:
+    """A reranker's loaded export.
+
+    Raises:
+        BrokenExport: its files are damaged, or give other scores than they should.
+        EncoderError: the model could not be exported.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        if manifest.reason:
+            raise EncoderError(
+                f"{manifest.model} cannot be used as a reranker: {manifest.reason}",
+                hint='amem config set search.reranker ""',
+            )
+        self._graph = Graph(folder, manifest, open_graph)
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """A score of 0..1 for each text.
+
+        Raises:
+            EncoderError: the runtime failed, or gave what is no score.
+        """
+        question = clean_text(query)
+        pairs = [(question, clean_text(text)) for text in texts]
+        read = self._graph.tokenizer.encode_batch(pairs)
+        order = sorted(range(len(read)), key=lambda place: len(read[place].ids))
+        scores = np.empty(len(read))
+        for start in range(0, len(order), _BATCH_PAIRS):
+            places = order[start : start + _BATCH_PAIRS]
+            batch = [read[place] for place in places]
+            given = self._graph.run([pair.ids for pair in batch], [pair.type_ids for pair in batch])
+            if given.shape != (len(batch),) or not ((given >= 0) & (given <= 1)).all():
+                raise EncoderError("the reranker gave what are no scores")
+            scores[places] = given
+        return [float(score) for score in scores]
 
 
 class SentenceTransformersEncoder(_ExportedEncoder):

@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.errors import AmemError, EncoderError
-from amem_cli.models.encoder import OnnxEncoder, load_model, load_onnxruntime
-from amem_cli.models.encoder_files import fetch_encoder, first_line, model_fingerprint
-from amem_cli.models.exports import (
+from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model, load_onnxruntime
+from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     BrokenExport,
     Manifest,
+    fetch_encoder,
+    first_line,
+    model_fingerprint,
     present_versions,
     read_manifest,
     write_manifest,
 )
-from amem_cli.models.reranker import RerankerGraph
 
 _PROBE = "She moved the seedlings to the north window because the light there is softer."
 _TRIALS = (

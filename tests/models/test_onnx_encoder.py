@@ -14,7 +14,7 @@ import pytest
 
 from amem_cli.errors import EncoderError
 from amem_cli.models.encoder import OnnxEncoder, Session
-from amem_cli.models.exports import GRAPH_FILE, BrokenExport
+from amem_cli.models.encoder_files import GRAPH_FILE, BrokenExport
 from tests.fakes.prepared_encoder import (
     DIMENSION,
     describe,
