@@ -1,4 +1,4 @@
-"""Runs encoders: by a graph that was exported once, without torch, or else by their own library."""
+"""Runs encoders and rerankers: as exported graphs without torch, or else by their own library."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from amem_cli.models.ports import Vectors
 
-if TYPE_CHECKING:
     Tokens = npt.NDArray[np.int64]
 
 # Small batches of texts of one length stay in the processor's cache; larger ones cost up to a
@@ -53,22 +52,15 @@ _NORM_TOLERANCE = 1e-3
 _MOST_TOKENS = 1024
 
 
-class Session(Protocol):
+class GraphSession(Protocol):
     """A loaded graph."""
 
     def run(self, outputs: None, feeds: dict[str, Tokens]) -> Sequence[Any]:
-        """Give what the graph makes of a batch: (batch, tokens) inputs to [(batch, ...)]."""
+        """Run a batch: inputs of shape (batch, tokens) to outputs [(batch, ...)]."""
 
 
 class _ExportedEncoder(ABC):
-    """What the manifest of a folder says of its encoder.
-
-    Args:
-        folder: an exported encoder.
-
-    Raises:
-        BrokenExport: the manifest or a file beside it is damaged.
-    """
+    """What both ways to run the encoder in an export's folder share; raises `BrokenExport`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -93,12 +85,7 @@ class _ExportedEncoder(ABC):
         query: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Vectors:
-        """Encode texts, as the port says.
-
-        Args:
-            query: the texts are questions; some models put another prompt before those.
-            progress: is told how many more texts are done.
-        """
+        """Encode texts, as the port says; `progress` receives how many more texts are done."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         prompt = self._manifest.prompt(query=query)
         # Texts of one length waste nothing on padding, and characters tell the length well enough
@@ -126,7 +113,7 @@ class OnnxEncoder(_ExportedEncoder):
     Args:
         folder: an exported encoder.
         threads: batches encoded at the same time; by default one for each core.
-        open_session: loads the graph of a file.
+        open_session: loads the graph of a file, instead of `open_graph`.
 
     Raises:
         BrokenExport: the folder's files are damaged; also from the first `encode`.
@@ -137,12 +124,11 @@ class OnnxEncoder(_ExportedEncoder):
         folder: Path,
         *,
         threads: int | None = None,
-        open_session: Callable[[Path], Session] | None = None,
+        open_session: Callable[[Path], GraphSession] | None = None,
     ) -> None:
         super().__init__(folder)
         self._threads = threads or _core_count()
-        self._open_session = open_session or open_graph
-        self._open_at_once = open_session or partial(open_graph, at_once=True)
+        self._open_session = open_session
         self._graph: Graph | None = None
         self._for_many = False
         self._loading = Lock()
@@ -152,11 +138,7 @@ class OnnxEncoder(_ExportedEncoder):
         return self._loaded().known_share(clean_text(text))
 
     def load(self) -> None:
-        """Load what the first `encode` would load.
-
-        Raises:
-            BrokenExport: the folder's files are damaged.
-        """
+        """Load what the first `encode` would load; raises `BrokenExport`."""
         self._loaded()
 
     def _batches(
@@ -184,9 +166,9 @@ class OnnxEncoder(_ExportedEncoder):
     def _loaded(self, *, many: bool = False) -> Graph:
         with self._loading:
             if self._graph is None or (many and not self._for_many):
-                opening = self._open_session if many else self._open_at_once
-                self._graph = Graph(self._folder, self._manifest, opening)
-                self._for_many = opening is self._open_session
+                open_session = self._open_session or partial(open_graph, at_once=not many)
+                self._graph = Graph(self._folder, self._manifest, open_session)
+                self._for_many = many or self._open_session is not None
             return self._graph
 
 
@@ -198,7 +180,7 @@ class Graph:
     """
 
     def __init__(
-        self, folder: Path, manifest: Manifest, open_session: Callable[[Path], Session]
+        self, folder: Path, manifest: Manifest, open_session: Callable[[Path], GraphSession]
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -209,8 +191,7 @@ class Graph:
             self.tokenizer.enable_truncation(manifest.max_tokens)
             self.tokenizer.no_padding()
             self._session = open_session(folder / GRAPH_FILE)
-            first, *second = map(self._cased, manifest.probe)
-            probe = self.tokenizer.encode(first, second[0] if second else None)
+            probe = self.tokenizer.encode(*map(self._cased, manifest.probe))
             (given,) = self.run([probe.ids], [probe.type_ids])
             distance = np.linalg.norm(given - np.asarray(manifest.expected, np.float32))
         except Exception as error:
@@ -218,7 +199,7 @@ class Graph:
                 f"the prepared model in {folder} cannot be loaded: {first_line(error)}",
                 hint="Delete that folder; it is made again.",
             ) from error
-        # A damaged weight or a runtime that computes wrongly shows here, not in what is found.
+        # A damaged weight or a runtime that computes wrongly shows here, not in search results.
         if not distance < (_PROBE_DISTANCE if manifest.dimension > 1 else _PROBE_SCORE_DISTANCE):
             raise BrokenExport(
                 f"the prepared model in {folder} gives wrong numbers",
@@ -232,16 +213,15 @@ class Graph:
 
     def known_share(self, text: str) -> float:
         """Share of a text's tokens that are in the vocabulary, 0..1; 1 without an unknown token."""
-        mark = getattr(self.tokenizer.model, "unk_token", None)
-        unknown = self.tokenizer.token_to_id(mark) if mark else None
+        token = getattr(self.tokenizer.model, "unk_token", None)
+        unknown = self.tokenizer.token_to_id(token) if token else None
         ids = self.tokenizer.encode(self._cased(text), add_special_tokens=False).ids
         if unknown is None or not ids:
             return 1.0
-        known: int = len(ids) - ids.count(unknown)
-        return known / len(ids)
+        return float(len(ids) - ids.count(unknown)) / len(ids)
 
     def run(self, batch: list[list[int]], types: list[list[int]] | None = None) -> Vectors:
-        """What the graph makes of a batch of token ids and their types: (batch, ...).
+        """The graph's output for a batch of token ids and their types, of shape (batch, ...).
 
         Raises:
             EncoderError: the runtime failed.
@@ -421,7 +401,7 @@ def _checked_vectors(vectors: Any, shape: tuple[int, int]) -> Vectors:
     return rows
 
 
-def open_graph(path: Path, *, at_once: bool = False) -> Session:
+def open_graph(path: Path, *, at_once: bool = False) -> GraphSession:
     """Load a graph for one thread a run.
 
     Args:
@@ -443,7 +423,7 @@ def open_graph(path: Path, *, at_once: bool = False) -> Session:
     # Patterns are kept for each shape of a batch, and there are hundreds of those.
     options.enable_mem_pattern = False
     options.log_severity_level = 4
-    session: Session = onnxruntime.InferenceSession(
+    session: GraphSession = onnxruntime.InferenceSession(
         str(path), options, providers=["CPUExecutionProvider"]
     )
     return session

@@ -84,11 +84,7 @@ def local_encoder(model: str) -> Path | None:
 
 
 def find_encoder(model: str) -> Path:
-    """Folder of an encoder that is on this machine.
-
-    Raises:
-        EncoderError: it is not here, or is not safe to load.
-    """
+    """Folder of an encoder that is on this machine; raises `EncoderError` if none is safe there."""
     return local_encoder(model) or _from_hub(model, offline=True)
 
 
@@ -339,11 +335,7 @@ def find_manifest(folder: Path) -> Manifest | None:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest, as the last file of an export.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write the manifest, as the last file of an export; raises `OSError`."""
     data = {"format": _FORMAT, **asdict(manifest)}
     text = json.dumps(data, indent=1, ensure_ascii=False)
     (folder / _MANIFEST_FILE).write_text(text, encoding="utf-8")

