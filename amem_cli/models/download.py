@@ -66,7 +66,7 @@ class DownloadRequest:
     size: int = 0
 
 
-class _Cut(Exception):
+class _TransferCut(Exception):
     """The transfer ended early and may be resumed, after as many seconds as the server asks."""
 
     def __init__(self, message: str, wait: float = 0.0) -> None:
@@ -93,7 +93,7 @@ def download(request: DownloadRequest, part: Path, progress: Progress, patience:
         try:
             anyio.run(_Transfer(request, part, progress, patience, until).run)
             return
-        except _Cut as cut:
+        except _TransferCut as cut:
             progressed = _size_of(part) - before >= patience.slow_bytes
             failures = 1 if progressed else failures + 1
             wait = max(cut.wait, patience.pause_seconds * 2.0 ** (failures - 1))
@@ -162,23 +162,25 @@ class _Transfer:
                         await self._receive(response, scope)
                     finally:
                         await response.aclose()
-        except (AmemError, _Cut):
+        except (AmemError, _TransferCut):
             raise
         except TimeoutError:
             late = time.monotonic() >= self._until
             why = "it takes too long" if late else "the server sends next to nothing"
-            raise _Cut(why) from None
+            raise _TransferCut(why) from None
         except OSError as error:
             raise SettingsError(
                 f"the model cannot be written: {error.strerror}", hint="Is the disk full?"
             ) from None
         except httpx.TimeoutException:
-            raise _Cut("the server does not answer") from None
+            raise _TransferCut("the server does not answer") from None
         except httpx.ConnectError as error:
             secure = "[SSL" in str(error)
-            raise _Cut("no trusted encrypted connection" if secure else "no connection") from None
+            raise _TransferCut(
+                "no trusted encrypted connection" if secure else "no connection"
+            ) from None
         except Exception as error:
-            raise _Cut(f"the connection was cut ({type(error).__name__})") from None
+            raise _TransferCut(f"the connection was cut ({type(error).__name__})") from None
 
     def _deadline(self) -> float:
         return min(time.monotonic() + self._patience.slow_seconds, self._until)
@@ -215,7 +217,7 @@ class _Transfer:
                 self._check_size(self._start)
                 return
             forget(self._part)
-            raise _Cut("the server has less of the file than came before")
+            raise _TransferCut("the server has less of the file than came before")
         if status not in (200, 206):
             raise _refusal(self._host, status, headers.get("retry-after", ""))
         if headers.get("content-encoding", "identity") != "identity":
@@ -230,7 +232,7 @@ class _Transfer:
             _state_file(self._part).write_text(state, encoding="utf-8")
         elif not span.startswith(f"bytes {self._start}-") or (etag and etag != self._etag):
             forget(self._part)
-            raise _Cut("the file changed on the server, and is fetched anew")
+            raise _TransferCut("the file changed on the server, and is fetched anew")
         size = span.rpartition("/")[2] if status == 206 else headers.get("content-length", "")
         total = int(size) if size.isdecimal() else self._request.size
         self._check_size(total)
@@ -267,7 +269,7 @@ class _Transfer:
                 self._progress(done, total or done)
             os.fsync(file.fileno())
         if done < total:
-            raise _Cut(f"the connection was cut after {done} of {total} bytes")
+            raise _TransferCut(f"the connection was cut after {done} of {total} bytes")
 
 
 def _refusal(host: str, status: int, retry_after: str) -> Exception:
@@ -280,7 +282,7 @@ def _refusal(host: str, status: int, retry_after: str) -> Exception:
         return NotFoundError(f"{host} has no such file", hint="Check the name and the address.")
     if status in _BUSY:
         wait = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 8 else 0.0
-        return _Cut(f"the server is busy (status {status})", wait)
+        return _TransferCut(f"the server is busy (status {status})", wait)
     return ModelError(f"{host} refused with status {status}")
 
 

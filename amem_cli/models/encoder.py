@@ -129,7 +129,7 @@ class OnnxEncoder(_ExportedEncoder):
         super().__init__(folder)
         self._threads = threads or _core_count()
         self._open_session = open_session
-        self._graph: Graph | None = None
+        self._graph: ExportedGraph | None = None
         self._for_many = False
         self._loading = Lock()
 
@@ -163,16 +163,16 @@ class OnnxEncoder(_ExportedEncoder):
         finally:
             workers.shutdown(cancel_futures=True)
 
-    def _loaded(self, *, many: bool = False) -> Graph:
+    def _loaded(self, *, many: bool = False) -> ExportedGraph:
         with self._loading:
             if self._graph is None or (many and not self._for_many):
                 open_session = self._open_session or partial(open_graph, at_once=not many)
-                self._graph = Graph(self._folder, self._manifest, open_session)
+                self._graph = ExportedGraph(self._folder, self._manifest, open_session)
                 self._for_many = many or self._open_session is not None
             return self._graph
 
 
-class Graph:
+class ExportedGraph:
     """A loaded export with its tokenizer; may be used by many threads at a time.
 
     Raises:
@@ -191,7 +191,8 @@ class Graph:
             self.tokenizer.enable_truncation(manifest.max_tokens)
             self.tokenizer.no_padding()
             self._session = open_session(folder / GRAPH_FILE)
-            probe = self.tokenizer.encode(*map(self._cased, manifest.probe))
+            first, *second = map(self._cased, manifest.probe)
+            probe = self.tokenizer.encode(first, second[0] if second else None)
             (given,) = self.run([probe.ids], [probe.type_ids])
             distance = np.linalg.norm(given - np.asarray(manifest.expected, np.float32))
         except Exception as error:
@@ -261,7 +262,7 @@ class RerankerGraph:
                 f"{manifest.model} cannot be used as a reranker: {manifest.reason}",
                 hint='amem config set search.reranker ""',
             )
-        self._graph = Graph(folder, manifest, open_graph)
+        self._graph = ExportedGraph(folder, manifest, open_graph)
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """A score of 0..1 for each text.

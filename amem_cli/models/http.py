@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -63,10 +62,7 @@ class BoundedHttp:
         outcome: list[Reply | HttpFault] = []
 
         def attempt() -> None:
-            try:
-                outcome.append(_exchange(client, method, url, headers, body, seconds))
-            except Exception as error:
-                outcome.append(_fault(error))
+            outcome.append(_exchange(client, method, url, headers, body, seconds))
 
         # The client's timeouts cover single reads and no name look-up: a dripping server or a
         # silent resolver would hold the caller, so the request has a thread that is left behind.
@@ -105,7 +101,7 @@ def _exchange(
     headers: dict[str, str],
     body: bytes,
     seconds: float,
-) -> Reply:
+) -> Reply | HttpFault:
     import httpx
 
     until = time.monotonic() + seconds
@@ -118,36 +114,27 @@ def _exchange(
         ) as response:
             answering = True
             if response.headers.get("content-encoding", "identity") != "identity":
-                raise HttpFault("the server sent a packed reply that was not asked for")
+                return HttpFault("the server sent a packed reply that was not asked for")
             received = bytearray()
             if not 300 <= response.status_code < 400:
                 for chunk in response.iter_raw(CHUNK_BYTES):
                     received += chunk
                     if len(received) > MAX_BODY_BYTES:
-                        raise HttpFault("the server sent more than 4 MiB")
+                        return HttpFault("the server sent more than 4 MiB")
                     if time.monotonic() >= until:
-                        raise HttpFault("the server did not finish its answer in time")
+                        return HttpFault("the server did not finish its answer in time")
             retry_after = response.headers.get("retry-after", "")
             return Reply(response.status_code, retry_after, bytes(received))
-    except (httpx.TimeoutException, httpx.ConnectError):
-        raise
-    except httpx.HTTPError as error:
-        message = f"the connection failed ({type(error).__name__})"
-        raise HttpFault(message, again=not answering) from None
-
-
-def _fault(error: Exception) -> HttpFault:
-    import httpx
-
-    if isinstance(error, HttpFault):
-        return error
-    if isinstance(error, httpx.TimeoutException):
+    except httpx.TimeoutException:
         return HttpFault("the server did not answer in time")
-    if isinstance(error, httpx.ConnectError):
+    except httpx.ConnectError as error:
         encrypting = "[SSL" in str(error)
         reason = "no trusted encrypted connection" if encrypting else "no connection"
         return HttpFault(reason, again=not encrypting)
-    return HttpFault(f"the request failed ({type(error).__name__})")
+    except httpx.HTTPError as error:
+        return HttpFault(f"the connection failed ({type(error).__name__})", again=not answering)
+    except Exception as error:
+        return HttpFault(f"the request failed ({type(error).__name__})")
 
 
 class FailureBreaker:
@@ -157,25 +144,22 @@ class FailureBreaker:
     for another rest.
     """
 
-    def __init__(
-        self, limit: int, rest_seconds: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, limit: int, rest_seconds: float) -> None:
         self._limit = limit
         self._rest_seconds = rest_seconds
-        self._clock = clock
         self._last_failure = 0.0
         self.failures = 0
 
     @property
     def is_open(self) -> bool:
         """True while nothing should be asked."""
-        rested = self._clock() - self._last_failure >= self._rest_seconds
-        return self.failures >= self._limit and not rested
+        resting = time.monotonic() - self._last_failure < self._rest_seconds
+        return resting and self.failures >= self._limit
 
     def failed(self) -> None:
         """Count a failure."""
         self.failures += 1
-        self._last_failure = self._clock()
+        self._last_failure = time.monotonic()
 
     def reset(self) -> None:
         """Forget all failures, after a success or a change."""

@@ -42,7 +42,7 @@ class Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OneWord:
     """One of some ASCII words."""
 
     words: tuple[str, ...]
@@ -73,7 +73,7 @@ class Record:
     fields: tuple[tuple[str, Shape], ...]
 
 
-Shape: TypeAlias = "Flag | Fraction | Choice | Text | Items | Record"
+Shape: TypeAlias = "Flag | Fraction | OneWord | Text | Items | Record"
 
 
 def shape_of(schema: object, depth: int = 0) -> Shape:
@@ -104,7 +104,7 @@ def shape_of(schema: object, depth: int = 0) -> Shape:
             return Items(shape_of(schema.get("items"), depth + 1), fewest, most)
         case "string" if "enum" in schema:
             _only(schema, {"enum"})
-            return Choice(_words(schema["enum"]))
+            return OneWord(_words(schema["enum"]))
         case "string":
             _only(schema, {"minLength", "maxLength", "x-sentence"})
             shortest, longest = _bounds(schema, "minLength", "maxLength", MAX_TEXT_LENGTH)
@@ -253,7 +253,7 @@ class _Grammar:
                 return '"true" | "false"'
             case Fraction():
                 return '"0." [0-9] | "1.0"'
-            case Choice(words):
+            case OneWord(words):
                 return " | ".join(f'"\\"{word}\\""' for word in words)
             case Text(shortest, longest, True):
                 return rf'"\"" {self._sentence(shortest, longest)} "\""'
@@ -311,7 +311,7 @@ def _published(shape: Shape, schema: Mapping[str, Any], bounds: bool) -> dict[st
         case Fraction():
             body = {"type": "number"} | ({"minimum": 0, "maximum": 1} if bounds else {})
             notes.append("0.0 to 1.0, one decimal")
-        case Choice(words):
+        case OneWord(words):
             body = {"type": "string", "enum": list(words)}
         case Text(shortest, longest, sentence):
             limits = {"minLength": shortest, "maxLength": longest}
@@ -352,7 +352,7 @@ def _checked(value: Any, shape: Shape, place: str) -> Any:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 return _reject(place, "is not a number")
             return round(float(value), 1) if 0 <= value <= 1 else _reject(place, "is not 0 to 1")
-        case Choice(words):
+        case OneWord(words):
             if isinstance(value, str) and value in words:
                 return value
             return _reject(place, "is not one of the words")
