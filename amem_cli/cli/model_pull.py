@@ -118,7 +118,7 @@ def _pulled(
         recommended models` or nothing.
     """
     from amem_cli.errors import UsageError
-    from amem_cli.models.download import Wanted
+    from amem_cli.models.download import DownloadRequest
     from amem_cli.models.sources import (
         GGUF_ENDING,
         HubModel,
@@ -151,7 +151,7 @@ def _pulled(
         listed = choice.sha256 if choice else ""
         return _from_hub(store, meant, given, listed, wanted_name, progress)
     model = store.fetch(
-        Wanted(meant.url),
+        DownloadRequest(meant.url),
         wanted_name or file_name_of(meant.url),
         source=meant.url.partition("?")[0],
         sha256=given,
@@ -169,8 +169,7 @@ def _from_hub(
     progress: Transferred,
 ) -> tuple[PulledModel, str]:
     from amem_cli.errors import ModelError
-    from amem_cli.models.download import hub_download, hub_files
-    from amem_cli.models.sources import chosen_file, kept_name
+    from amem_cli.models.sources import chosen_file, hub_download, hub_files, kept_name
 
     file = chosen_file(meant.repository, meant.pattern, hub_files(meant.repository))
     expected = given or listed

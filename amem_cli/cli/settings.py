@@ -85,7 +85,7 @@ def set_value(
 
     from amem_cli.errors import SettingsError
     from amem_cli.locations import user_config_folder
-    from amem_cli.models.permission import encoder_subject, give_consent
+    from amem_cli.models.open import encoder_subject, give_consent
     from amem_cli.settings import CONFIG_NAME, parse_setting
     from amem_cli.vault.settings_file import write_value
 

@@ -197,7 +197,7 @@ def _tokens_today(workspace: Workspace) -> tuple[int, int]:
     limit = workspace.settings.llm_daily_tokens
     if not limit:
         return 0, 0
-    from amem_cli.models.budget import TokenLedger
+    from amem_cli.models.open import TokenLedger
 
     return TokenLedger(workspace.root, workspace.environment).used(), limit
 

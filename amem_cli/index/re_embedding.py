@@ -95,7 +95,7 @@ class ServingEncoder:
 
     def _made_with(self, known: str | None) -> Encoder | None:
         """The encoder that made the vectors in the index, where it can still be run."""
-        from amem_cli.models.encoder_open import prepared_encoder
+        from amem_cli.models.prepared import prepared_encoder
 
         if known and (self._former is None or self._former.model_id != known):
             self._former = prepared_encoder(known, self._cache)

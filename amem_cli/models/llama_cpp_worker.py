@@ -5,8 +5,6 @@ is answered by `{"ready": true, …}`. Every further line is a request (`instruc
 `grammar`, `max_tokens`, `seconds`). A failure is answered by `{"error": "…"}`. The process ends
 with its standard input, also in the middle of an answer: whoever held the other end is gone then,
 and may have been killed without a chance to say so.
-
-One loaded GGUF model that answers requests in JSON of a grammar, inside the worker process.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -28,31 +26,49 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
-from amem_cli.models.chat_format import chat_format_of
-
 NICENESS = 5
-NETWORK_EVENTS = frozenset(
-    {
-        "socket.bind",
-        "socket.connect",
-        "socket.getaddrinfo",
-        "socket.gethostbyaddr",
-        "socket.gethostbyname",
-        "socket.sendmsg",
-        "socket.sendto",
-    }
-)
+NETWORK_CALLS = "bind connect getaddrinfo gethostbyaddr gethostbyname sendmsg sendto"
+BATCH_TOKENS = 64
+KEPT_PREFIX_BYTES = 128 * 2**20
+LIKELY_TOKENS = 64
+# No tokenizer makes fewer tokens of ordinary text; more text than this is cut before it is
+# tokenised, whose time and memory would grow with it.
+CHARACTERS_PER_TOKEN = 8
+# Below this size of the file, threads take longer to wait for each other at every token than they
+# save; a long prompt gains all the same.
+SMALL_MODEL_BYTES = 512 * 2**20
 
 
 def main() -> None:
     """Serve requests until standard input ends."""
     requests, answers = _lines(sys.stdin.buffer), _private_output()
     sys.addaudithook(_refuse_network)
-    session = _started(requests, answers)
-    if session is None:
+    try:
+        settings = json.loads(next(requests))
+        _limit(settings["memory_limit_mb"])
+        session = LlamaSession(
+            Path(settings["model_path"]),
+            threads=settings["threads"],
+            context_tokens=settings["context_tokens"],
+        )
+    except Exception as error:
+        _write(answers, {"error": _describe(error)})
         return
+    ready = {"ready": True, "context_tokens": session.context_tokens, "format": session.chat_format}
+    _write(answers, ready)
     for line in requests:
-        _write(answers, _answered(session, line))
+        try:
+            request = json.loads(line)
+            answer = session.answer(
+                request["instructions"],
+                request["text"],
+                request["grammar"],
+                request["max_tokens"],
+                request["seconds"],
+            )
+            _write(answers, asdict(answer))
+        except Exception as error:
+            _write(answers, {"error": _describe(error)})
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes]:
@@ -69,7 +85,7 @@ def _lines(source: BinaryIO) -> Iterator[bytes]:
 
 
 def _private_output() -> BinaryIO:
-    """Keep the real output for answers alone; whatever else prints is thrown away."""
+    """Keep the real output for answers alone; all other output is thrown away."""
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -78,26 +94,8 @@ def _private_output() -> BinaryIO:
 
 
 def _refuse_network(event: str, arguments: tuple[Any, ...]) -> None:
-    if event in NETWORK_EVENTS:
+    if event.startswith("socket.") and event[7:] in NETWORK_CALLS.split():
         raise PermissionError("the model's process may not use the network")
-
-
-def _started(requests: Iterator[bytes], answers: BinaryIO) -> LlamaSession | None:
-    try:
-        settings = json.loads(next(requests))
-        _limit(settings["memory_limit_mb"])
-
-        session = LlamaSession(
-            Path(settings["model_path"]),
-            threads=settings["threads"],
-            context_tokens=settings["context_tokens"],
-        )
-    except Exception as error:
-        _write(answers, {"error": _told(error)})
-        return None
-    ready = {"ready": True, "context_tokens": session.context_tokens, "format": session.chat_format}
-    _write(answers, ready)
-    return session
 
 
 def _limit(memory_mb: int) -> None:
@@ -116,23 +114,7 @@ def _limit(memory_mb: int) -> None:
         return
 
 
-def _answered(session: LlamaSession, line: bytes) -> dict[str, Any]:
-    try:
-        asked = json.loads(line)
-        return asdict(
-            session.answer(
-                asked["instructions"],
-                asked["text"],
-                asked["grammar"],
-                asked["max_tokens"],
-                asked["seconds"],
-            )
-        )
-    except Exception as error:
-        return {"error": _told(error)}
-
-
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "the memory limit is too small"
     # A model file can put any text of its own into an error of the library.
@@ -145,33 +127,18 @@ def _write(answers: BinaryIO, message: dict[str, Any]) -> None:
     answers.flush()
 
 
-if __name__ == "__main__":
-    main()
-
-
-BATCH_TOKENS = 64
-KEPT_PREFIX_BYTES = 128 * 2**20
-LIKELY_TOKENS = 64
-# No tokenizer makes fewer tokens of ordinary text; more text than this is cut before it is
-# tokenised, whose time and memory would grow with it.
-CHARACTERS_PER_TOKEN = 8
-# Below this size of the file, threads take longer to wait for each other at every token than they
-# save; a long prompt gains all the same.
-SMALL_MODEL_BYTES = 512 * 2**20
-
-
 class PromptTooLong(ValueError):
     """The instructions and the answer alone fill the context window."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """What the model said.
+class WorkerAnswer:
+    """What the model wrote.
 
     Attributes:
         complete: the model ended the answer itself.
         truncated: the middle of the request's text did not fit into the context window.
-        prompt_tokens: all of the prompt, also what was remembered.
+        prompt_tokens: all of the prompt, the remembered part included.
         reused_tokens: those of the prompt that were not computed again.
     """
 
@@ -196,8 +163,12 @@ class LlamaSession:
         Raises:
             ValueError: llama.cpp cannot load the file.
         """
-        _leave_templates_alone()
-        threads = _harmless_threads(threads)
+        # The library compiles every template while it loads a model, and gives up if one is odd.
+        library: Any = llama_cpp.llama_chat_format
+        library.Jinja2ChatFormatter = _UnusedTemplate
+        if b"OPENMP = 1" not in llama_cpp.llama_print_system_info():
+            # Waiting threads spin there: if one is preempted, all stop. A core is left to others.
+            threads = min(threads, max(1, (os.cpu_count() or 2) - 1))
         small = model_path.stat().st_size < SMALL_MODEL_BYTES
         self._llama: Any = llama_cpp.Llama(
             str(model_path),
@@ -222,7 +193,7 @@ class LlamaSession:
 
     def answer(
         self, instructions: str, text: str, grammar: str, max_tokens: int, seconds: float
-    ) -> Spoken:
+    ) -> WorkerAnswer:
         """Let the model answer, greedily and within the grammar.
 
         Raises:
@@ -244,14 +215,14 @@ class LlamaSession:
         if timely:
             self._remember(prefix)
             timely = self._read([*words, *closing], until)
-        said, complete = self._speak(grammar, max_tokens, until) if timely else ([], False)
-        return Spoken(
-            text=self._llama.detokenize(said).decode("utf-8", "replace"),
+        tokens, complete = self._generate(grammar, max_tokens, until) if timely else ([], False)
+        return WorkerAnswer(
+            text=self._llama.detokenize(tokens).decode("utf-8", "replace"),
             complete=complete,
             truncated=truncated,
             prompt_tokens=len(prefix) + len(words) + len(closing),
             reused_tokens=reused,
-            answer_tokens=len(said),
+            answer_tokens=len(tokens),
         )
 
     def _tokens(self, text: str, *, control: bool = False) -> list[int]:
@@ -260,18 +231,18 @@ class LlamaSession:
         return tokens
 
     def _beginning(self) -> list[int]:
-        """The token that begins every text, where this model wants one."""
+        """The token that begins every text, if this model wants one."""
         first = self._llama.token_bos()
         return [token for token in self._llama.tokenize(b"", add_bos=True) if token == first][:1]
 
     def _fitted(self, text: str, room: int) -> tuple[list[int], bool]:
-        """The tokens of a text, without its middle where it is too long for the room."""
+        """The tokens of a text, without its middle if it is too long for the room."""
         longest = room * CHARACTERS_PER_TOKEN
         if len(text) <= longest:
             tokens = self._data_tokens(text)
             if len(tokens) <= room:
                 return tokens, False
-        # The end stays too: questions stand there.
+        # The end stays too: that is where questions are.
         end = room // 4
         first = self._data_tokens(text[: longest - end * CHARACTERS_PER_TOKEN])[: room - end]
         last = self._data_tokens(text[-end * CHARACTERS_PER_TOKEN :])[-end:] if end else []
@@ -280,18 +251,16 @@ class LlamaSession:
     def _data_tokens(self, text: str) -> list[int]:
         tokens = self._tokens(text)
         # Some vocabularies match their control tokens in plain text all the same.
-        control = {token for token in set(tokens) if self._is_control(token)}
+        control = {
+            token
+            for token in set(tokens)
+            if llama_cpp.llama_vocab_is_control(self._vocabulary, token)
+            or llama_cpp.llama_vocab_is_eog(self._vocabulary, token)
+        }
         return [token for token in tokens if token not in control]
 
-    def _is_control(self, token: int) -> bool:
-        vocabulary = self._vocabulary
-        return bool(
-            llama_cpp.llama_vocab_is_control(vocabulary, token)
-            or llama_cpp.llama_vocab_is_eog(vocabulary, token)
-        )
-
     def _recall(self, prefix: tuple[int, ...]) -> int:
-        """Bring the context to the prefix or to nothing; give the tokens that it then holds."""
+        """Reset the context to the prefix, or to nothing; the number of tokens it then holds."""
         memory = llama_cpp.llama_get_memory(self._llama.ctx)
         held = len(prefix)
         if self._current != prefix or not llama_cpp.llama_memory_seq_rm(memory, 0, held, -1):
@@ -322,31 +291,31 @@ class LlamaSession:
             self._prefixes.popitem(last=False)
 
     def _read(self, tokens: Sequence[int], until: float) -> bool:
-        """Compute the rest of the prompt; False where the time was up before its end."""
+        """Compute the rest of the prompt; False if the time was up before its end."""
         for start in range(0, len(tokens), BATCH_TOKENS):
             if time.monotonic() >= until:
                 return False
             self._llama.eval(tokens[start : start + BATCH_TOKENS])
         return True
 
-    def _speak(self, grammar: str, max_tokens: int, until: float) -> tuple[list[int], bool]:
-        said: list[int] = []
+    def _generate(self, grammar: str, max_tokens: int, until: float) -> tuple[list[int], bool]:
+        answer: list[int] = []
         rules = llama_cpp.llama_sampler_init_grammar(
             self._vocabulary, grammar.encode("ascii"), b"root"
         )
         if not rules:
             raise RuntimeError("llama.cpp refuses the grammar")
         try:
-            while len(said) < max_tokens and time.monotonic() < until:
+            while len(answer) < max_tokens and time.monotonic() < until:
                 token = self._next_token(rules)
                 if llama_cpp.llama_vocab_is_eog(self._vocabulary, token):
-                    return said, True
+                    return answer, True
                 llama_cpp.llama_sampler_accept(rules, token)
-                said.append(token)
+                answer.append(token)
                 self._llama.eval([token])
         finally:
             llama_cpp.llama_sampler_free(rules)
-        return said, False
+        return answer, False
 
     def _next_token(self, rules: Any) -> int:
         """The likeliest token that the grammar allows.
@@ -356,15 +325,19 @@ class LlamaSession:
         """
         pointer = llama_cpp.llama_get_logits_ith(self._llama.ctx, -1)
         scores = np.ctypeslib.as_array(pointer, shape=(self._llama.n_vocab(),))
-        for count in (1, LIKELY_TOKENS, len(scores)):
-            token = best_allowed(rules, _likeliest(scores, count), scores)
+        for candidates in (
+            lambda: np.array([scores.argmax()]),
+            lambda: np.argpartition(scores, -min(LIKELY_TOKENS, len(scores)))[-LIKELY_TOKENS:],
+            lambda: np.arange(len(scores)),
+        ):
+            token = best_allowed(rules, candidates(), scores)
             if token is not None:
                 return token
         raise RuntimeError("no token fits the grammar")
 
 
 class _UnusedTemplate:
-    """Stands where the library would compile the program that a model file brings."""
+    """Takes the place of the library's compiler of the template that a model file brings."""
 
     def __init__(self, **_: object) -> None:
         pass
@@ -373,34 +346,13 @@ class _UnusedTemplate:
         return None
 
 
-def _leave_templates_alone() -> None:
-    # The library compiles every template while it loads a model, and gives up where one is odd.
-    library: Any = llama_cpp.llama_chat_format
-    library.Jinja2ChatFormatter = _UnusedTemplate
-
-
-def _harmless_threads(threads: int) -> int:
-    """Leave a core to others where waiting threads spin, for then one preempted stops all."""
-    if b"OPENMP = 1" in llama_cpp.llama_print_system_info():
-        return threads
-    return min(threads, max(1, (os.cpu_count() or 2) - 1))
-
-
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-
-
-def _likeliest(scores: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.int64]:
-    if count == 1:
-        return np.array([scores.argmax()])
-    if count >= len(scores):
-        return np.arange(len(scores))
-    return np.argpartition(scores, -count)[-count:]
 
 
 def best_allowed(
     rules: Any, tokens: npt.NDArray[np.int64], scores: npt.NDArray[np.float32]
 ) -> int | None:
-    """The token of the highest score among some, or None where the grammar allows none of them."""
+    """The token of the highest score among some, or None if the grammar allows none of them."""
     candidates = np.zeros(len(tokens), dtype=_CANDIDATE)
     candidates["id"] = tokens
     candidates["logit"] = scores[tokens]
@@ -413,3 +365,91 @@ def best_allowed(
     llama_cpp.llama_sampler_apply(rules, ctypes.byref(array))
     best = int(candidates["logit"].argmax())
     return int(candidates["id"][best]) if np.isfinite(candidates["logit"][best]) else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFormat:
+    """What surrounds the instructions and the text of a request.
+
+    The template inside a model file is a program of its supplier's and is never run; instead the
+    format is recognised by the control tokens of the model's vocabulary.
+
+    Attributes:
+        markers: control tokens that a vocabulary must have for this format.
+        opening: before the instructions.
+        middle: between the instructions and the text.
+        closing: after the text, where the answer begins.
+    """
+
+    name: str
+    markers: tuple[str, ...]
+    opening: str
+    middle: str
+    closing: str
+
+
+CHAT_FORMATS = (
+    ChatFormat(
+        "phi-4",
+        ("<|im_start|>", "<|im_sep|>", "<|im_end|>"),
+        "<|im_start|>system<|im_sep|>",
+        "<|im_end|><|im_start|>user<|im_sep|>",
+        "<|im_end|><|im_start|>assistant<|im_sep|>",
+    ),
+    ChatFormat(
+        "chatml",
+        ("<|im_start|>", "<|im_end|>"),
+        "<|im_start|>system\n",
+        "<|im_end|>\n<|im_start|>user\n",
+        "<|im_end|>\n<|im_start|>assistant\n",
+    ),
+    ChatFormat(
+        "llama-3",
+        ("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
+        "<|start_header_id|>system<|end_header_id|>\n\n",
+        "<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n",
+        "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+    ),
+    ChatFormat(
+        "gemma",
+        ("<start_of_turn>", "<end_of_turn>"),
+        "<start_of_turn>user\n",
+        "\n\n",
+        "<end_of_turn>\n<start_of_turn>model\n",
+    ),
+    ChatFormat(
+        "granite",
+        ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"),
+        "<|start_of_role|>system<|end_of_role|>",
+        "<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>",
+        "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>",
+    ),
+    ChatFormat(
+        "phi-3",
+        ("<|system|>", "<|user|>", "<|assistant|>", "<|end|>"),
+        "<|system|>\n",
+        "<|end|>\n<|user|>\n",
+        "<|end|>\n<|assistant|>\n",
+    ),
+    ChatFormat("mistral", ("[INST]", "[/INST]"), "[INST] ", "\n\n", "[/INST]"),
+    ChatFormat("deepseek", ("<｜User｜>", "<｜Assistant｜>"), "", "<｜User｜>", "<｜Assistant｜>"),
+)
+PLAIN_FORMAT = ChatFormat(
+    "plain", (), "### Instruction:\n", "\n\n### Input:\n", "\n\n### Response:\n"
+)
+
+
+def chat_format_of(is_one_token: Callable[[str], bool]) -> ChatFormat:
+    """Choose the first format whose markers are all single tokens of the vocabulary.
+
+    Args:
+        is_one_token: True where a text is one token when control tokens are read.
+    """
+    for candidate in CHAT_FORMATS:
+        if all(is_one_token(marker) for marker in candidate.markers):
+            return candidate
+    return PLAIN_FORMAT
+
+
+if __name__ == "__main__":
+    main()

@@ -1,22 +1,37 @@
-"""Opens the models that the settings name, as far as they may be opened on this machine."""
+"""Opens the models that the settings name, as far as the user of this machine allows.
+
+A vault comes with settings of its own, which others may have written: they alone must neither send
+notes to a server, nor download a model, nor run one that the vault brings. What the user chose on
+this machine is kept outside of the vault. So is the count of the tokens that a day may cost.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.errors import SettingsError
-from amem_cli.locations import user_cache_folder
+from amem_cli.errors import BudgetSpent, SettingsError
+from amem_cli.locations import user_cache_folder, user_state_folder, write_state
 from amem_cli.settings import Settings
 
 if TYPE_CHECKING:
-    from amem_cli.models.ports import Encoder, LanguageModel, Reranker
+    from amem_cli.models.ports import Encoder, LanguageModel, ModelAnswer, ModelRequest, Reranker
 
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
 OPENAI_URL = "https://api.openai.com/v1"
 # Settings files and options of the person at this machine, who alone may send notes elsewhere.
 OWN_LAYERS = frozenset({"user", "environment", "option"})
+API_KEY_VARIABLES = ("AMEM_API_KEY", "OPENAI_API_KEY")
+KEYRING_SERVICE = "amem"
+CONSENTS_FILE = "remote-models.json"
+BUDGET_FOLDER = "token-use"
+LOCK_SECONDS = 5.0
+# For servers that do not count; about what an English token has.
+CHARACTERS_PER_TOKEN = 4
 
 
 def open_model(
@@ -49,7 +64,6 @@ def open_model(
         )
     from amem_cli.models.http import host_of
     from amem_cli.models.openai_server import OpenAIServerModel
-    from amem_cli.models.permission import api_key_for, consent_subject, consented
 
     url = server_url(settings)
     if not settings.llm_model:
@@ -72,21 +86,21 @@ def open_model(
 
 
 def server_url(settings: Settings) -> str:
-    """Address of the language model's server; of no meaning where it is a file."""
+    """Address of the language model's server; meaningless if the model is a file."""
     return settings.llm_base_url or default_url(settings.llm_backend)
 
 
 def default_url(backend: str) -> str:
-    """The server of a backend where the settings name none."""
+    """The server of a backend if the settings name none."""
     return OLLAMA_URL if backend == "ollama" else OPENAI_URL
 
 
 def _server_chosen_here(settings: Settings, origin: Mapping[str, str]) -> bool:
-    """True where no part of the choice comes from the vault, which others may have written."""
+    """Whether no part of the choice comes from the vault, which others may have written."""
     backend, address = origin.get("llm.backend"), origin.get("llm.base_url")
     if backend not in OWN_LAYERS or origin.get("llm.model") not in OWN_LAYERS:
         return False
-    # The empty address of a new vault's settings does not take back what a command was told.
+    # The empty address in a new vault's settings does not override what a command was given.
     unset = not settings.llm_base_url and backend != "user"
     return unset or address in OWN_LAYERS | {"built-in"}
 
@@ -113,16 +127,15 @@ def open_chosen_encoder(
     Raises:
         SettingsError: the vault names one that would be downloaded, and nobody here agreed.
     """
-    from amem_cli.models.encoder_open import PreparedEncoder
-    from amem_cli.models.permission import refuse_unasked_download
+    from amem_cli.models.prepared import PreparedEncoder
 
     if origin.get("encoder.model") == "vault":
-        refuse_unasked_download(settings.encoder_model, root, environment)
+        _refuse_download("encoder.model", settings.encoder_model, root, environment)
     return PreparedEncoder(settings.encoder_model, cache=encoder_cache(environment), notify=notify)
 
 
 def encoder_cache(environment: Mapping[str, str]) -> Path:
-    """Where exported encoders lie."""
+    """The folder of exported encoders."""
     return user_cache_folder(environment) / "encoders"
 
 
@@ -133,19 +146,177 @@ def open_reranker(
     environment: Mapping[str, str],
     notify: Callable[[str], None] | None,
 ) -> Reranker | None:
-    """The reranker of the settings, loaded with the first search; None where none is named.
+    """The reranker of the settings, loaded with the first search; None if none is named.
 
     Raises:
         SettingsError: the vault names one that would be downloaded, and nobody here agreed.
     """
-    from amem_cli.models.permission import refuse_unasked_download
-
     model = settings.search_reranker
     if not model:
         return None
     if origin.get("search.reranker") == "vault":
-        refuse_unasked_download(model, root, environment, key="search.reranker")
-    from amem_cli.models.reranker import PreparedReranker
+        _refuse_download("search.reranker", model, root, environment)
+    from amem_cli.models.prepared import PreparedReranker
 
     cache = user_cache_folder(environment) / "rerankers"
     return PreparedReranker(model, cache=cache, notify=notify)
+
+
+def _refuse_download(key: str, model: str, root: Path, environment: Mapping[str, str]) -> None:
+    """Refuse to download the model that a vault's own setting names, unless the user agreed."""
+    from amem_cli.models.encoder_files import EncoderMissing, find_encoder
+
+    if consented(root, encoder_subject(model), environment):
+        return
+    try:
+        find_encoder(model)
+    except EncoderMissing:
+        kind = "encoder" if key == "encoder.model" else "reranker"
+        raise SettingsError(
+            f"this vault's settings name the {kind} {model}, which is not on this machine",
+            hint=f"To download it: amem config set {key} {model}",
+        ) from None
+
+
+def consent_subject(url: str, model: str) -> str:
+    """What the user agrees to: a server, and the model too if that decides who reads along."""
+    from amem_cli.models.openai_server import runs_elsewhere
+
+    return f"{url} {model}" if runs_elsewhere(model) else url
+
+
+def encoder_subject(encoder: str) -> str:
+    """What the user agrees to: the download of an encoder."""
+    return f"encoder {encoder}"
+
+
+def consented(root: Path, subject: str, environment: Mapping[str, str]) -> bool:
+    """Whether the user of this machine agreed to this for this vault."""
+    return [str(root), subject] in _consents(environment)
+
+
+def give_consent(root: Path, subject: str, environment: Mapping[str, str]) -> None:
+    """Remember that the user of this machine agreed to this for this vault.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
+    consent = [str(root), subject]
+    others = [other for other in _consents(environment) if other != consent]
+    write_state(user_state_folder(environment) / CONSENTS_FILE, [*others, consent])
+
+
+def _consents(environment: Mapping[str, str]) -> list[list[str]]:
+    path = user_state_folder(environment) / CONSENTS_FILE
+    try:
+        consents = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [item for item in consents if isinstance(item, list)] if type(consents) is list else []
+
+
+def api_key_for(host: str, environment: Mapping[str, str]) -> str | None:
+    """The key for a server's host: from the environment, else from the system's keyring.
+
+    The keyring is asked only if the optional package `keyring` is installed; `keyring set amem
+    HOST` puts a key there.
+    """
+    for name in API_KEY_VARIABLES:
+        if environment.get(name):
+            return environment[name]
+    try:
+        import keyring
+
+        password = keyring.get_password(KEYRING_SERVICE, host)
+    # Backends raise errors of their own and of the system's; all mean that there is no key.
+    except Exception:
+        return None
+    return str(password) if password else None
+
+
+class TokenLedger:
+    """The tokens of today, by vault, in the user's state folder.
+
+    Every question counts: of the memory process, of `ask` and of `model test`. The count survives
+    the program and is shared by all that work on the vault from this machine.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        environment: Mapping[str, str],
+        today: Callable[[], date] = date.today,
+    ) -> None:
+        name = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self._path = user_state_folder(environment) / BUDGET_FOLDER / f"{name}.json"
+        self._today = today
+
+    def used(self) -> int:
+        """Tokens since midnight, local time."""
+        try:
+            count = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return 0
+        same_day = isinstance(count, dict) and count.get("day") == self._today().isoformat()
+        tokens = count.get("tokens") if same_day else 0
+        return tokens if type(tokens) is int and tokens >= 0 else 0
+
+    def add(self, tokens: int) -> None:
+        """Count tokens.
+
+        Raises:
+            SettingsError: the count cannot be kept.
+        """
+        from filelock import FileLock, Timeout
+
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with FileLock(self._path.with_suffix(".lock"), timeout=LOCK_SECONDS):
+                count = {"day": self._today().isoformat(), "tokens": self.used() + tokens}
+                write_state(self._path, count)
+        except (OSError, Timeout) as error:
+            raise SettingsError(
+                f"the day's tokens cannot be counted: {error}", hint=f"Look at {self._path.parent}."
+            ) from None
+
+
+class BudgetedModel:
+    """A language model that refuses to answer once the day's `limit` of tokens is spent."""
+
+    def __init__(self, model: LanguageModel, ledger: TokenLedger, limit: int) -> None:
+        self._model = model
+        self._ledger = ledger
+        self._limit = limit
+
+    @property
+    def name(self) -> str:
+        """The model's own."""
+        return self._model.name
+
+    @property
+    def is_remote(self) -> bool:
+        """The model's own."""
+        return self._model.is_remote
+
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Ask the model once, if there are tokens left.
+
+        Raises:
+            BudgetSpent: the day's tokens are spent.
+            ModelError: as the model's own.
+            SettingsError: what it spent cannot be counted.
+        """
+        if self._ledger.used() >= self._limit:
+            raise BudgetSpent(
+                f"today's {self._limit} tokens for the language model are spent",
+                hint="Notes wait until midnight. More: amem config set llm.daily_tokens N",
+            )
+        answer = self._model.answer(request)
+        characters = len(request.instructions) + len(request.text) + len(answer.text)
+        spent = answer.prompt_tokens + answer.answer_tokens
+        self._ledger.add(spent or characters // CHARACTERS_PER_TOKEN)
+        return answer
+
+    def close(self) -> None:
+        """Free the model."""
+        self._model.close()

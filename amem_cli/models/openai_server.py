@@ -1,21 +1,33 @@
-"""A language model behind an OpenAI-compatible server, on this machine or another one."""
+"""Language models behind OpenAI-compatible servers: those that run here, and asking any of them."""
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import threading
 import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from amem_cli.errors import ModelError, SettingsError
 from amem_cli.language.safe_text import BLOTTED, redacted
-from amem_cli.models.http import BoundedHttp, FailureBreaker, HttpFault, Reply, is_loopback
+from amem_cli.models.http import (
+    BoundedHttp,
+    FailureBreaker,
+    HttpFault,
+    Reply,
+    is_loopback,
+    split_http_url,
+)
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.server_dialects import (
     ChatDialect,
+    Dialect,
     OllamaDialect,
     ReplyUnusable,
-    asks_by_schema,
+    json_object,
     server_message,
 )
 
@@ -26,11 +38,16 @@ REST_SECONDS = 60.0
 BUSY_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
 DIALECT_STATUSES = frozenset({400, 404, 422})
 
+DISCOVERY_SECONDS = 0.3
+MAX_MODELS = 200
+_MAX_NAME = 200
+_OWNERS = {"library": "Ollama", "llamacpp": "llama-server", "vllm": "vLLM"}
+
 
 class OpenAIServerModel:
-    """Asks `{base_url}/chat/completions`, or Ollama in its own way.
+    """Asks `{base_url}/chat/completions`, or Ollama's own API.
 
-    How the server wants to be asked for JSON is found out with the first request and remembered.
+    The first request finds out how the server wants to be asked for JSON; later ones reuse that.
     After three failures in a row nothing is asked for a minute, or until `reset`.
     """
 
@@ -51,8 +68,8 @@ class OpenAIServerModel:
             base_url: such as `https://api.openai.com/v1`.
             model: the server's name for the model.
             api_key: sent as a bearer token, and shown nowhere.
-            ollama_window: the server is an Ollama, to be asked with a window of so many tokens;
-                one that turns out not to be is asked as any other.
+            ollama_window: tokens of the context window to ask an Ollama for; a server that turns
+                out to be none is asked as any other.
             allow_http: let texts and key travel unencrypted to another machine.
             retry_delay: seconds before the first of two retries, doubled for the second.
             rest_seconds: how long nothing is asked after three failures in a row.
@@ -66,9 +83,7 @@ class OpenAIServerModel:
         self._retry_delay = retry_delay
         self._http = BoundedHttp(use_proxies=not is_loopback(self._host))
         self._breaker = FailureBreaker(FAILURES_IN_A_ROW, rest_seconds)
-        self._dialect: ChatDialect | OllamaDialect = (
-            OllamaDialect(ollama_window) if ollama_window else ChatDialect()
-        )
+        self._dialect: Dialect = OllamaDialect(ollama_window) if ollama_window else ChatDialect()
         self._lock = threading.Lock()
 
     @property
@@ -78,11 +93,11 @@ class OpenAIServerModel:
 
     @property
     def is_remote(self) -> bool:
-        """True where the server is not this machine, or only passes the texts on."""
+        """Whether the texts leave this machine."""
         return not is_loopback(self._host) or runs_elsewhere(self._model)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once, within the request's deadline in all.
+        """Ask the model once; retries included, within the request's deadline.
 
         Raises:
             ModelError: the server could not be reached, refused, or sent no answer.
@@ -113,95 +128,80 @@ class OpenAIServerModel:
     def _ask(self, request: ModelRequest) -> ModelAnswer:
         started = time.monotonic()
         until = started + request.deadline
-        dialect: ChatDialect | OllamaDialect | None = self._dialect
+        dialect: Dialect | None = self._dialect
         while dialect is not None:
             body = json.dumps(dialect.body(self._model, request)).encode("ascii")
-            reply = self._sent(dialect.url(self._base), body, until)
+            reply = self._send(dialect.url(self._base), body, until)
             if reply.status == 200:
                 self._dialect = dialect
-                answer = self._read(dialect, reply, time.monotonic() - started, request)
-                if _knows_no_schema(dialect, answer):
-                    dialect = self._dialect = dialect.without_schema()
-                    continue
-                return answer
-            complaint = server_message(reply.body)
-            refused = reply.status in DIALECT_STATUSES or _refuses_format(reply)
-            dialect = dialect.after(complaint, reply.status) if refused else None
-        raise self._refused(reply)
+                try:
+                    answer = dialect.read(reply.body, time.monotonic() - started, request)
+                except ReplyUnusable as error:
+                    raise ModelError(
+                        f"{self._host} sent no usable answer: {error}",
+                        hint="Is llm.base_url the address of a chat server?",
+                    ) from None
+                if not _ignores_schema(dialect, answer):
+                    return answer
+                dialect = self._dialect = dialect.without_schema()
+            elif reply.status in DIALECT_STATUSES or _refuses_format(reply):
+                dialect = dialect.after(server_message(reply.body), reply.status)
+            else:
+                break
+        raise self._refusal(reply)
 
-    def _sent(self, url: str, body: bytes, until: float) -> Reply:
-        """Post with retries where the server is busy or not there."""
+    def _send(self, url: str, body: bytes, until: float) -> Reply:
+        """Post, and retry if the server is busy or not there."""
+        headers = {"content-type": "application/json", "user-agent": "amem"}
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
         for retry in range(RETRIES + 1):
-            reply, fault = self._posted(url, body, until)
-            busy = fault.again if fault else reply is not None and _is_busy(reply)
-            wait = max(self._retry_delay * 2**retry, _seconds_asked(reply))
-            if not busy or retry == RETRIES or time.monotonic() + wait >= until:
+            wait = self._retry_delay * 2**retry
+            reply: Reply | None = None
+            try:
+                left = max(until - time.monotonic(), 0.001)
+                reply = self._http.request("POST", url, headers, left, body)
+                try_again = reply.status in BUSY_STATUSES and not _refuses_format(reply)
+                wait = max(wait, _retry_after(reply))
+            except HttpFault as error:
+                fault, try_again = error, error.again
+            if not try_again or retry == RETRIES or time.monotonic() + wait >= until:
                 break
             time.sleep(wait)
         if reply is None:
             raise ModelError(f"{self._host}: {fault}", hint="Is the server running, and online?")
         return reply
 
-    def _posted(self, url: str, body: bytes, until: float) -> tuple[Reply | None, HttpFault | None]:
-        left = max(until - time.monotonic(), 0.001)
-        try:
-            return self._http.post(url, body, self._headers(), left), None
-        except HttpFault as fault:
-            return None, fault
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"content-type": "application/json", "user-agent": "amem"}
-        return headers | ({"authorization": f"Bearer {self._key}"} if self._key else {})
-
-    def _read(
-        self,
-        dialect: ChatDialect | OllamaDialect,
-        reply: Reply,
-        seconds: float,
-        request: ModelRequest,
-    ) -> ModelAnswer:
-        try:
-            return dialect.read(reply.body, seconds, request)
-        except ReplyUnusable as error:
-            raise ModelError(
-                f"{self._host} sent no usable answer: {error}",
-                hint="Is llm.base_url the address of a chat server?",
-            ) from None
-
-    def _refused(self, reply: Reply) -> ModelError:
-        said = ""
+    def _refusal(self, reply: Reply) -> ModelError:
+        reason = ""
         if reply.status in DIALECT_STATUSES:
+            # Some servers quote the key that they refuse.
             message = server_message(reply.body)
             message = message.replace(self._key, BLOTTED) if self._key else message
-            said = f": {redacted(message, {})}"
+            reason = f": {redacted(message, {})}"
         return ModelError(
-            f"{self._host} refused the request with status {reply.status}{said[:160]}",
+            f"{self._host} refused the request with status {reply.status}{reason[:160]}",
             hint=_hint_of(reply.status, self._host),
         )
 
 
-def _is_busy(reply: Reply) -> bool:
-    return reply.status in BUSY_STATUSES and not _refuses_format(reply)
-
-
 def _refuses_format(reply: Reply) -> bool:
-    """True where a server calls a format that it does not know an error of its own."""
+    """Whether a server reports a format that it does not know as an error of its own."""
     if reply.status not in (500, 501):
         return False
     message = server_message(reply.body)
     return "response_format" in message or "json_schema" in message
 
 
-def _knows_no_schema(dialect: ChatDialect | OllamaDialect, answer: ModelAnswer) -> bool:
-    """True where a whole answer is prose, though the server was given a schema for it."""
-    said = answer.text.strip()
-    prose = bool(said) and not said.startswith("{")
-    return asks_by_schema(dialect.json_request) and answer.complete and prose
+def _ignores_schema(dialect: Dialect, answer: ModelAnswer) -> bool:
+    """Whether a complete answer is prose, though the server was given a schema for it."""
+    text = answer.text.strip()
+    prose = bool(text) and not text.startswith("{")
+    return dialect.json_request.by_schema and answer.complete and prose
 
 
 def runs_elsewhere(model: str) -> bool:
-    """Whether a model of a server on this machine is computed on another one, as Ollama's are
-    whose tag is `cloud` or ends with `-cloud`."""
+    """Whether an Ollama on this machine only passes the texts on: the tag `cloud` or `*-cloud`."""
     tag = model.rpartition(":")[2].lower()
     return tag == "cloud" or tag.endswith("-cloud")
 
@@ -216,14 +216,14 @@ def check_address(base_url: str) -> None:
 
 
 def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
-    hint = "Set llm.base_url to something like http://127.0.0.1:11434/v1"
     try:
-        parts = urlsplit(base_url.strip())
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        raise SettingsError("the server's address cannot be read", hint=hint) from None
-    if parts.scheme not in ("http", "https") or not host:
-        raise SettingsError("the server's address is no http or https address", hint=hint)
+        parts = split_http_url(base_url)
+    except ValueError as error:
+        raise SettingsError(
+            f"the server's address {error}",
+            hint="Set llm.base_url to something like http://127.0.0.1:11434/v1",
+        ) from None
+    host = parts.hostname or ""
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise SettingsError(
             f"the address of {host} holds more than a host and a path",
@@ -246,9 +246,9 @@ def _usable_key(api_key: str | None) -> str:
     return key
 
 
-def _seconds_asked(reply: Reply | None) -> float:
-    asked = reply.retry_after.strip() if reply is not None else ""
-    return float(asked) if asked.isascii() and asked.isdigit() and len(asked) < 8 else 0.0
+def _retry_after(reply: Reply) -> float:
+    seconds = reply.retry_after.strip()
+    return float(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 8 else 0.0
 
 
 def _hint_of(status: int, host: str) -> str:
@@ -261,3 +261,89 @@ def _hint_of(status: int, host: str) -> str:
     if status >= 500:
         return "The server has a problem of its own; try again later."
     return "Check llm.base_url and llm.model."
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server of this machine.
+
+    Attributes:
+        models: the names by which it knows its models.
+    """
+
+    kind: str
+    port: int
+    models: tuple[str, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """The address for `llm.base_url`."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def backend(self) -> str:
+        """The value for `llm.backend`."""
+        return "ollama" if self.kind == "Ollama" else "openai"
+
+
+USUAL_SERVERS = (
+    LocalServer("Ollama", 11434),
+    LocalServer("llama-server", 8080),
+    LocalServer("LM Studio", 1234),
+    LocalServer("vLLM", 8000),
+)
+
+
+def expected_servers(environment: Mapping[str, str]) -> tuple[LocalServer, ...]:
+    """The usual servers, Ollama at the port of `OLLAMA_HOST` if that is on this machine."""
+    address = environment.get("OLLAMA_HOST", "").strip()
+    try:
+        parts = urlsplit(address if "://" in address else f"http://{address}")
+        host, port = parts.hostname or "", parts.port or 11434
+        # A server that listens everywhere listens here too.
+        local = is_loopback(host) or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        local = False
+    if not local:
+        return USUAL_SERVERS
+    others = (server for server in USUAL_SERVERS[1:] if server.port != port)
+    return (LocalServer("Ollama", port), *others)
+
+
+def running_servers(
+    expected: Sequence[LocalServer], *, seconds: float = DISCOVERY_SECONDS
+) -> list[LocalServer]:
+    """Ask all servers at once for their models; one that does not answer in time is not there."""
+    # All are late at the same moment, so one may close the connections of all.
+    http = BoundedHttp(use_proxies=False)
+    http.prepare()
+    with ThreadPoolExecutor(len(expected)) as workers:
+        answers = workers.map(lambda server: _identify(server, http, seconds), expected)
+        running = [server for server in answers if server is not None]
+    http.close()
+    return running
+
+
+def _identify(server: LocalServer, http: BoundedHttp, seconds: float) -> LocalServer | None:
+    try:
+        reply = http.request("GET", f"{server.url}/models", {"user-agent": "amem"}, seconds)
+    except HttpFault:
+        return None
+    listing = json_object(reply.body) if reply.status == 200 else None
+    if listing is None:
+        return None
+    data = listing.get("data")
+    # Ollama without any model says null.
+    if data is None and listing.get("object") == "list":
+        data = []
+    if not isinstance(data, list):
+        return None
+    models = [model for model in data if isinstance(model, dict)]
+    owners = {str(model.get("owned_by", "")).lower() for model in models}
+    kind = next((_OWNERS[owner] for owner in sorted(owners & set(_OWNERS))), server.kind)
+    names = [str(name) for model in models if _is_usable(name := model.get("id"))]
+    return replace(server, kind=kind, models=tuple(names[:MAX_MODELS]))
+
+
+def _is_usable(name: object) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME and name.isprintable()

@@ -1,4 +1,4 @@
-"""What the use cases need from the outside world."""
+"""Ports: what the rest of amem needs of an encoder, a reranker and a language model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-if TYPE_CHECKING:
     Vectors = npt.NDArray[np.float32]
 
 
@@ -30,7 +29,7 @@ class Encoder(Protocol):
         """Tokens of a text that the model reads; the rest is cut."""
 
     def readable(self, text: str) -> float:
-        """Share of a text's tokens that the model knows, 0..1; 1 where that cannot be told.
+        """Share of a text's tokens that the model knows, 0..1; 1 if that is unknown.
 
         Raises:
             EncoderError: the model cannot be loaded.
@@ -58,7 +57,7 @@ class Reranker(Protocol):
         """How well each text answers the question, 0..1, in the order of the texts.
 
         Returns:
-            None where the model cannot be used, which was told to the user then.
+            None if the model cannot be used, which was reported to the user then.
         """
 
 
@@ -68,9 +67,9 @@ class ModelRequest:
 
     Attributes:
         instructions: the fixed part (role and examples), the same for every request of a step, so
-            that a model can reuse what it computed of it.
+            that a model can reuse its computation.
         text: the variable part; untrusted data.
-        schema: JSON schema of the answer, in the subset of `core.answer_schema`.
+        schema: JSON schema of the answer, in the subset of `reply_schema`.
         max_tokens: bound of the answer's length.
         deadline: seconds in all.
     """
@@ -84,12 +83,12 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a language model said.
+    """A language model's answer.
 
     Attributes:
         text: the raw answer, meant to be JSON; not yet checked.
-        complete: False where the answer was cut by length, deadline or a filter.
-        prompt_tokens, answer_tokens: as counted by the model, 0 where it does not say.
+        complete: False if length, deadline or a filter cut the answer.
+        prompt_tokens, answer_tokens: as counted by the model, 0 if it does not report them.
         seconds: wall time.
         truncated: the model was shown only a part of the text.
         refused: the model declined to answer.
@@ -105,7 +104,7 @@ class ModelAnswer:
 
 
 class LanguageModel(Protocol):
-    """Answers a request with JSON of the asked shape."""
+    """Answers a request with JSON of its schema."""
 
     @property
     def name(self) -> str:
@@ -113,7 +112,7 @@ class LanguageModel(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """True where the text leaves this machine."""
+        """Whether the text leaves this machine."""
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once.

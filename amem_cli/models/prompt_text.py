@@ -1,7 +1,4 @@
-"""Text on its way into a language model, and out of one: bounded, harmless, on one line.
-
-About how many tokens a text takes.
-"""
+"""Text on its way into a language model, and out of one: bounded, harmless, on one line."""
 
 from __future__ import annotations
 
@@ -35,12 +32,16 @@ _FENCE = re.compile(r'"{3,}')
 _BLANK_LINES = re.compile(r"\n{2,}")
 _LOOP = re.compile(r"([^\W\d]{1,8}?)\1{4}")
 _NUMBER = re.compile(r"\d+")
+_ASCII_WORD = re.compile(r"[A-Za-z]+")
+_ASCII_SIGN = re.compile(r"[!-@\[-`{-~\n]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+_LETTERS_A_TOKEN = 4
 FENCE = '"""'
 MOST_READ = 20
 
 
 def clean_line(text: str, limit: int) -> str | None:
-    """What a model wrote, as one line that can stand in a property.
+    """What a model wrote, as one line for a property.
 
     Control characters and line breaks become blanks, invisible characters and emphasis marks go,
     blanks are single. Nothing is cut.
@@ -49,7 +50,7 @@ def clean_line(text: str, limit: int) -> str | None:
         limit: most characters.
 
     Returns:
-        None where nothing is left, the line is too long, or it holds `[[`, `]]`, `{{`, `}}`,
+        None if nothing is left, the line is too long, or it holds `[[`, `]]`, `{{`, `}}`,
         `---`, `%%`, `<`, `>` or `://`.
     """
     if len(text) > 10 * limit:
@@ -69,7 +70,7 @@ def _visible(character: str) -> str:
 
 
 def quote_as_data(text: str, limit: int) -> str:
-    """A note's text as it is shown to a model: data that can neither end its fence nor command.
+    """A note's text as a model sees it: data that can neither end its fence nor command.
 
     Invisible and control characters go, what looks like a control token of any chat format is
     broken up by a blank, `\"\"\"` becomes `'''`. A long text keeps its beginning and its end, with
@@ -78,9 +79,11 @@ def quote_as_data(text: str, limit: int) -> str:
     Args:
         limit: most UTF-8 bytes, which also bounds the tokens of every script.
     """
-    kept = _middle_cut(text, limit)
-    lines = (_data_line(line) for line in kept.replace("\r\n", "\n").split("\n"))
-    return _cut(_BLANK_LINES.sub("\n", "\n".join(lines)).strip(), limit)
+    lines = (
+        _data_line(line) for line in _middle_cut(text, limit).replace("\r\n", "\n").split("\n")
+    )
+    data = _BLANK_LINES.sub("\n", "\n".join(lines)).strip()
+    return data.encode("utf-8")[:limit].decode("utf-8", "ignore")
 
 
 def quote_line(text: str, limit: int) -> str:
@@ -101,10 +104,6 @@ def _middle_cut(text: str, limit: int) -> str:
     tail = limit // 4
     head = data[: limit - tail - len("\n…\n".encode())]
     return f"{head.decode('utf-8', 'ignore')}\n…\n{data[-tail:].decode('utf-8', 'ignore')}"
-
-
-def _cut(text: str, limit: int) -> str:
-    return text.encode("utf-8")[:limit].decode("utf-8", "ignore")
 
 
 def subject_stems(text: str) -> frozenset[str]:
@@ -142,18 +141,6 @@ def texts_of(value: object) -> list[str]:
     """The texts among the first 20 items of a list, or nothing."""
     items = value[:MOST_READ] if isinstance(value, list) else []
     return [item for item in items if isinstance(item, str)]
-
-
-_ASCII_WORD = re.compile(r"[A-Za-z]+")
-
-
-_ASCII_SIGN = re.compile(r"[!-@\[-`{-~\n]")
-
-
-_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
-
-
-_LETTERS_A_TOKEN = 4
 
 
 def estimated_tokens(text: str) -> int:

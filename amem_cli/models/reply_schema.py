@@ -1,16 +1,19 @@
-"""A schema of `core.answer_schema` read into shapes, or refused.
+"""The closed subset of JSON schema in which models are asked: as a grammar, and as a check.
 
-The closed subset of JSON schema in which models are asked, as a grammar and as a check. The
-subset, where `description` may be added anywhere: - `object`: `properties`, all of them present
-and in order, nothing else. `required` and `additionalProperties` may be written but must say
-the same. - `array`: `items`, `maxItems` and optional `minItems`. - `string`: either `enum` of
-ASCII words, or `maxLength` with optional `minLength` and `x-sentence`. A string whose
-`minLength` is above 0 neither begins nor ends with a blank. With `x-sentence` the grammar
-writes one sentence, which begins with a letter or digit and ends at its first full stop; the
-check asks for such a beginning only. - `number`: 0..1 with one decimal. - `boolean`. No string
-holds a control character, a line break, or a character that is invisible or turns the direction
-of text; the grammar also writes no quote and no backslash. llama.cpp's own schema conversion is
-not used: it ignores bounds, allows raw control characters and falls back to no schema at all.
+The subset, in which `description` may be added anywhere:
+
+- `object`: `properties`, all of them present and in order, nothing else. `required` and
+  `additionalProperties` may be written but must say the same.
+- `array`: `items`, `maxItems` and optional `minItems`.
+- `string`: either `enum` of ASCII words, or `maxLength` with optional `minLength` and `x-sentence`.
+  A string whose `minLength` is above 0 neither begins nor ends with a blank. With `x-sentence` the
+  grammar writes one sentence, which begins with a letter or digit and ends at its first full stop;
+  the check asks for such a beginning only.
+- `number`: 0..1 with one decimal. `boolean`.
+
+No string holds a control character, a line break, or a character that is invisible or turns the
+direction of text; the grammar also writes no quote and no backslash. llama.cpp's own conversion of
+schemas is not used: it ignores bounds, allows raw control characters, and falls back to no schema.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ class Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OneWord:
     """One of some ASCII words."""
 
     words: tuple[str, ...]
@@ -70,7 +73,7 @@ class Record:
     fields: tuple[tuple[str, Shape], ...]
 
 
-Shape: TypeAlias = "Flag | Fraction | Choice | Text | Items | Record"
+Shape: TypeAlias = "Flag | Fraction | OneWord | Text | Items | Record"
 
 
 def shape_of(schema: object, depth: int = 0) -> Shape:
@@ -85,48 +88,37 @@ def shape_of(schema: object, depth: int = 0) -> Shape:
         raise ValueError("the schema is nested too deeply")
     match schema.get("type"):
         case "object":
-            return _record(schema, depth)
+            _only(schema, {"properties", "required", "additionalProperties"})
+            properties = schema.get("properties")
+            if not isinstance(properties, Mapping):
+                raise ValueError("an object needs properties")
+            names = _words(properties)
+            if set(schema.get("required", names)) != set(names):
+                raise ValueError("every property is required")
+            if schema.get("additionalProperties", False) is not False:
+                raise ValueError("additional properties are not of the subset")
+            return Record(tuple((name, shape_of(properties[name], depth + 1)) for name in names))
         case "array":
             _only(schema, {"items", "minItems", "maxItems"})
             fewest, most = _bounds(schema, "minItems", "maxItems", MAX_ITEMS)
             return Items(shape_of(schema.get("items"), depth + 1), fewest, most)
         case "string" if "enum" in schema:
             _only(schema, {"enum"})
-            return Choice(_words(schema["enum"]))
+            return OneWord(_words(schema["enum"]))
         case "string":
-            return _text(schema)
-        case "number":
+            _only(schema, {"minLength", "maxLength", "x-sentence"})
+            shortest, longest = _bounds(schema, "minLength", "maxLength", MAX_TEXT_LENGTH)
+            sentence = schema.get("x-sentence", False)
+            if not isinstance(sentence, bool):
+                raise ValueError("x-sentence is true or false")
+            if sentence and not 2 <= shortest < longest:
+                raise ValueError("a sentence needs a minLength of 2 or more, below its maxLength")
+            return Text(shortest, longest, sentence)
+        case "number" | "boolean" as kind:
             _only(schema, set())
-            return Fraction()
-        case "boolean":
-            _only(schema, set())
-            return Flag()
+            return Fraction() if kind == "number" else Flag()
         case other:
             raise ValueError(f"the type {other!r} is not of the subset")
-
-
-def _record(schema: Mapping[str, Any], depth: int) -> Record:
-    _only(schema, {"properties", "required", "additionalProperties"})
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping):
-        raise ValueError("an object needs properties")
-    names = _words(properties)
-    if set(schema.get("required", names)) != set(names):
-        raise ValueError("every property is required")
-    if schema.get("additionalProperties", False) is not False:
-        raise ValueError("additional properties are not of the subset")
-    return Record(tuple((name, shape_of(properties[name], depth + 1)) for name in names))
-
-
-def _text(schema: Mapping[str, Any]) -> Text:
-    _only(schema, {"minLength", "maxLength", "x-sentence"})
-    shortest, longest = _bounds(schema, "minLength", "maxLength", MAX_TEXT_LENGTH)
-    sentence = schema.get("x-sentence", False)
-    if not isinstance(sentence, bool):
-        raise ValueError("x-sentence is true or false")
-    if sentence and not 2 <= shortest < longest:
-        raise ValueError("a sentence needs a minLength of 2 or more, below its maxLength")
-    return Text(shortest, longest, sentence)
 
 
 def _only(schema: Mapping[str, Any], allowed: set[str]) -> None:
@@ -161,49 +153,29 @@ MAX_ANSWER_CHARACTERS = 65_536
 
 Ranges: TypeAlias = "tuple[tuple[int, int], ...]"
 
+
+def _ranges(text: str) -> Ranges:
+    """Ranges of code points, written as `20` or `7f-9f`, with blanks between them."""
+    pairs = (item.partition("-") for item in text.split())
+    return tuple((int(low, 16), int(high or low, 16)) for low, _, high in pairs)
+
+
 # Controls, soft hyphen, direction marks, line separators, zero-width and other invisible
 # characters, surrogates, non-characters, tags and the private planes.
-REFUSED: Ranges = (
-    (0x00, 0x1F),
-    (0x7F, 0x9F),
-    (0xAD, 0xAD),
-    (0x61C, 0x61C),
-    (0x180E, 0x180E),
-    (0x200B, 0x200F),
-    (0x2028, 0x202E),
-    (0x2060, 0x206F),
-    (0xD800, 0xDFFF),
-    (0xFEFF, 0xFEFF),
-    (0xFFF0, 0xFFFF),
-    (0xE0000, 0x10FFFF),
+REFUSED = _ranges(
+    "0-1f 7f-9f ad 61c 180e 200b-200f 2028-202e 2060-206f d800-dfff feff fff0-ffff e0000-10ffff"
 )
 # Quote, backslash and variation selectors: a server may write them escaped, a grammar need not.
-_UNWRITTEN: Ranges = (*REFUSED, (0x22, 0x22), (0x5C, 0x5C), (0xFE00, 0xFE0F))
-_BLANKS: Ranges = (
-    (0x20, 0x20),
-    (0xA0, 0xA0),
-    (0x1680, 0x1680),
-    (0x2000, 0x200A),
-    (0x202F, 0x202F),
-    (0x205F, 0x205F),
-    (0x3000, 0x3000),
-)
-_PUNCTUATION: Ranges = ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E))
-_STOPS: Ranges = ((0x21, 0x21), (0x2E, 0x2E), (0x3F, 0x3F))
+_UNWRITTEN = (*REFUSED, *_ranges("22 5c fe00-fe0f"))
+_BLANKS = _ranges("20 a0 1680 2000-200a 202f 205f 3000")
+_PUNCTUATION = _ranges("21-2f 3a-40 5b-60 7b-7e")
+_STOPS = _ranges("21 2e 3f")
 # Marks of code and markup: # < > [ ] _ { | }. A weak model slips into them and never comes back.
-_MARKS: Ranges = (
-    (0x23, 0x23),
-    (0x3C, 0x3C),
-    (0x3E, 0x3E),
-    (0x5B, 0x5B),
-    (0x5D, 0x5D),
-    (0x5F, 0x5F),
-    (0x7B, 0x7D),
-)
+_MARKS = _ranges("23 3c 3e 5b 5d 5f 7b-7d")
 
 
 class AnswerRejected(ValueError):
-    """An answer is not of the asked shape; the text says why, shortly, without quoting it."""
+    """An answer is not of the schema's shape; the text says why, and does not quote it."""
 
 
 def to_gbnf(schema: Mapping[str, Any]) -> str:
@@ -281,14 +253,16 @@ class _Grammar:
                 return '"true" | "false"'
             case Fraction():
                 return '"0." [0-9] | "1.0"'
-            case Choice(words):
+            case OneWord(words):
                 return " | ".join(f'"\\"{word}\\""' for word in words)
             case Text(shortest, longest, True):
                 return rf'"\"" {self._sentence(shortest, longest)} "\""'
             case Text(shortest, longest, _):
                 return rf'"\"" {_text_body(shortest, longest)} "\""'
             case Items(item, fewest, most):
-                return _list_body(self.rule_of(item), fewest, most)
+                rule = self.rule_of(item)
+                more = f' (", " {rule}){{{max(fewest - 1, 0)},{most - 1}}}' if most > 1 else ""
+                return f'"[" {rule}{more} "]"' if fewest else f'"[" ({rule}{more})? "]"'
             case Record(fields):
                 parts = [rf'"\"{name}\": " {self.rule_of(of)}' for name, of in fields]
                 return '"{" ' + ' ", " '.join(parts) + ' "}"'
@@ -313,6 +287,7 @@ class _Grammar:
 
 
 def _text_body(shortest: int, longest: int) -> str:
+    """A text that neither begins nor ends with a blank."""
     if longest == 1:
         return "ink" if shortest else "ink?"
     middle = f"char{{{max(shortest - 2, 0)},{longest - 2}}} " if longest > 2 else ""
@@ -320,12 +295,6 @@ def _text_body(shortest: int, longest: int) -> str:
         return f"ink {middle}ink"
     nonblank = f"ink ({middle}ink)?"
     return nonblank if shortest else f"({nonblank})?"
-
-
-def _list_body(item: str, fewest: int, most: int) -> str:
-    more = f' (", " {item}){{{max(fewest - 1, 0)},{most - 1}}}' if most > 1 else ""
-    filled = f"{item}{more}"
-    return f'"[" {filled} "]"' if fewest else f'"[" ({filled})? "]"'
 
 
 def _none_of(*groups: Ranges) -> str:
@@ -342,7 +311,7 @@ def _published(shape: Shape, schema: Mapping[str, Any], bounds: bool) -> dict[st
         case Fraction():
             body = {"type": "number"} | ({"minimum": 0, "maximum": 1} if bounds else {})
             notes.append("0.0 to 1.0, one decimal")
-        case Choice(words):
+        case OneWord(words):
             body = {"type": "string", "enum": list(words)}
         case Text(shortest, longest, sentence):
             limits = {"minLength": shortest, "maxLength": longest}
@@ -380,10 +349,13 @@ def _checked(value: Any, shape: Shape, place: str) -> Any:
         case Flag():
             return value if isinstance(value, bool) else _reject(place, "is not true or false")
         case Fraction():
-            return _checked_fraction(value, place)
-        case Choice(words):
-            known = isinstance(value, str) and value in words
-            return value if known else _reject(place, "is not one of the words")
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                return _reject(place, "is not a number")
+            return round(float(value), 1) if 0 <= value <= 1 else _reject(place, "is not 0 to 1")
+        case OneWord(words):
+            if isinstance(value, str) and value in words:
+                return value
+            return _reject(place, "is not one of the words")
         case Text():
             return _checked_text(value, shape, place)
         case Items(item, fewest, most):
@@ -396,14 +368,6 @@ def _checked(value: Any, shape: Shape, place: str) -> Any:
             if not isinstance(value, dict) or set(value) != {name for name, _ in fields}:
                 return _reject(place, "does not have exactly the asked properties")
             return {name: _checked(value[name], of, f"{place}.{name}") for name, of in fields}
-
-
-def _checked_fraction(value: Any, place: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        _reject(place, "is not a number")
-    if not 0 <= value <= 1:
-        _reject(place, "is not between 0 and 1")
-    return round(float(value), 1)
 
 
 def _checked_text(value: Any, shape: Text, place: str) -> str:

@@ -1,19 +1,23 @@
-"""What a person means by a model to fetch, and which file of a repository that is.
+"""What a person means by a model to fetch: an address, a file of a hub, or a recommended model.
 
-A short list of language models that are worth a try. Sizes are those that the repositories tell
-of their files; none of them was measured by amem, and no digest is known: the hub tells it when
-a model is fetched.
+The hub is asked through `huggingface_hub` and as that is configured: HF_ENDPOINT, HF_TOKEN, the
+token of `hf auth login` and HF_HUB_OFFLINE apply.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from urllib.parse import SplitResult, unquote, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
-from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.errors import ModelError, NotFoundError, SettingsError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.models.download import DownloadRequest
 
 GGUF_ENDING = ".gguf"
 USUAL_QUANT = "Q4_K_M"
@@ -28,6 +32,8 @@ _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$", re.IGNORECASE)
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _MOST_LISTED = 12
+USUAL_HUB = "https://huggingface.co"
+ANSWER_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +75,23 @@ def source_of(text: str) -> WebModel | HubModel | None:
     scheme, mark, rest = name.partition("://")
     if mark and scheme.lower() in ("http", "https"):
         url = f"{scheme.lower()}://{rest}"
-        refuse_format(_read_address(url).path)
-        return WebModel(_resolved(url))
+        try:
+            if not url.isprintable() or " " in url:
+                raise ValueError("a blank or a control character")
+            parts = urlsplit(url)
+        except ValueError:
+            raise UsageError(
+                "the address cannot be read", hint="Copy it whole, and put it in quotes."
+            ) from None
+        refuse_format(parts.path)
+        # The hub's page about a file differs in one word from the file itself.
+        page = parts.hostname in _HUBS and "/blob/" in parts.path
+        return WebModel(url.replace("/blob/", "/resolve/", 1) if page else url)
     refuse_format(name)
     for hub in _HUBS:
         name = name.removeprefix(f"{hub}/")
-    found = _REPOSITORY.fullmatch(name)
-    return HubModel(found["name"], found["pattern"] or "") if found else None
-
-
-def _read_address(url: str) -> SplitResult:
-    try:
-        if not url.isprintable() or " " in url:
-            raise ValueError("a blank or a control character")
-        return urlsplit(url)
-    except ValueError:
-        raise UsageError(
-            "the address cannot be read", hint="Copy it whole, and put it in quotes."
-        ) from None
+    match = _REPOSITORY.fullmatch(name)
+    return HubModel(match["name"], match["pattern"] or "") if match else None
 
 
 def refuse_format(path: str) -> None:
@@ -95,7 +100,7 @@ def refuse_format(path: str) -> None:
     Raises:
         UsageError: such a format.
     """
-    ending = next((each for each in _REFUSED if path.lower().endswith(each)), "")
+    ending = next((ending for ending in _REFUSED if path.lower().endswith(ending)), "")
     if ending:
         raise UsageError(
             f"{ending} files are not loaded as language models",
@@ -104,13 +109,8 @@ def refuse_format(path: str) -> None:
 
 
 def file_name_of(url: str) -> str:
-    """The name under which what lies at an address is kept.
-
-    Raises:
-        UsageError: the address names no .gguf file.
-    """
-    name = unquote(urlsplit(url).path.rpartition("/")[2])
-    return kept_name(name)
+    """The name under which the file at an address is kept; see `kept_name`."""
+    return kept_name(unquote(urlsplit(url).path.rpartition("/")[2]))
 
 
 def kept_name(name: str) -> str:
@@ -148,60 +148,123 @@ def chosen_file(repository: str, pattern: str, files: Sequence[HubFile]) -> HubF
         UsageError: a model in several parts, or of another format.
     """
     refuse_format(pattern)
-    models = [one for one in files if _is_model(one.name)]
+    models = [file for file in files if _is_model(file.name)]
     if not models:
         raise NotFoundError(
             f"{repository} holds no .gguf file",
             hint="Look for a repository of the same model whose name ends in GGUF.",
         )
-    meant = _meant(pattern, models)
-    if len(meant) > 1 and not pattern:
-        meant = _meant(USUAL_QUANT, models) or meant
-    if len(meant) != 1:
-        listed = ", ".join(sorted(one.name for one in meant or models)[:_MOST_LISTED])
-        count = "no file" if not meant else f"{len(meant)} files"
+    matches = _matches(pattern, models)
+    if len(matches) > 1 and not pattern:
+        matches = _matches(USUAL_QUANT, models) or matches
+    if len(matches) != 1:
+        listed = ", ".join(sorted(file.name for file in matches or models)[:_MOST_LISTED])
+        count = "no file" if not matches else f"{len(matches)} files"
         raise NotFoundError(
             f"{count} of {repository} fit {pattern or 'the name'}", hint=f"Name one: {listed}"
         )
-    if _PART.search(meant[0].name):
+    if _PART.search(matches[0].name):
         raise UsageError(
-            f"{meant[0].name} is one part of several, which amem does not put together",
+            f"{matches[0].name} is one part of several, which amem does not put together",
             hint="Choose a smaller quantization in one file.",
         )
-    return meant[0]
+    return matches[0]
 
 
-def _meant(pattern: str, files: Sequence[HubFile]) -> list[HubFile]:
+def _matches(pattern: str, files: Sequence[HubFile]) -> list[HubFile]:
     if not pattern:
         return list(files)
-    wanted = pattern.lower()
+    low = pattern.lower()
+    quantization = re.compile(rf"(?:^|[-._]){re.escape(low)}\.gguf$")
     tests = (
-        lambda name: name == wanted,
-        lambda name: name.rpartition("/")[2] == wanted,
-        lambda name: fnmatchcase(name, wanted),
-        lambda name: re.search(rf"(?:^|[-._]){re.escape(wanted)}\.gguf$", name) is not None,
+        lambda name: name == low,
+        lambda name: name.rpartition("/")[2] == low,
+        lambda name: fnmatchcase(name, low),
+        lambda name: quantization.search(name) is not None,
     )
-    for fits in tests:
-        found = [one for one in files if fits(one.name.lower())]
-        if found:
-            return found
-    return []
+    # The most exact reading of the pattern that fits any file decides.
+    readings = ([file for file in files if fits(file.name.lower())] for fits in tests)
+    return next((matches for matches in readings if matches), [])
 
 
 def _is_model(name: str) -> bool:
     last = name.lower().rpartition("/")[2]
-    beside = "mmproj" in last or "imatrix" in last
-    return last.endswith(GGUF_ENDING) and not beside
+    return last.endswith(GGUF_ENDING) and "mmproj" not in last and "imatrix" not in last
 
 
-def _resolved(url: str) -> str:
-    """The file itself where a person copied the address of the hub's page about it."""
-    parts = urlsplit(url)
-    if parts.hostname in _HUBS and "/blob/" in parts.path:
-        return url.replace("/blob/", "/resolve/", 1)
-    return url
+def hub_files(repository: str) -> list[HubFile]:
+    """The files of a repository with their sizes and digests.
+
+    Raises:
+        NotFoundError: there is no such repository, or it is private.
+        SettingsError: HF_HUB_OFFLINE is set.
+        UsageError: HF_ENDPOINT is no encrypted address.
+        ModelError: the hub does not answer, or refuses.
+    """
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import OfflineModeIsEnabled
+
+    from amem_cli.models.http import check_fetchable, host_of
+
+    address = _address()
+    check_fetchable(address)
+    try:
+        hub = HfApi(endpoint=address)
+        info = hub.model_info(repository, files_metadata=True, timeout=ANSWER_SECONDS)
+    except OfflineModeIsEnabled:
+        raise SettingsError(
+            "HF_HUB_OFFLINE is set, so the hub is not asked", hint="Name a file or an address."
+        ) from None
+    # Errors of its own, of its HTTP client and of the system: all mean that there is no list.
+    except Exception as error:
+        raise _hub_refusal(host_of(address), repository, error) from None
+    return [
+        HubFile(file.rfilename, file.size or 0, file.lfs.sha256 if file.lfs else "")
+        for file in info.siblings or ()
+    ]
 
 
+def hub_download(repository: str, file: HubFile) -> DownloadRequest:
+    """The address of a repository's file, with the user's key for the hub."""
+    from huggingface_hub import get_token, hf_hub_url
+
+    from amem_cli.models.download import DownloadRequest
+
+    token = get_token()
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    return DownloadRequest(
+        hf_hub_url(repository, file.name, endpoint=_address()), headers, file.size
+    )
+
+
+def _address() -> str:
+    return (os.environ.get("HF_ENDPOINT") or USUAL_HUB).rstrip("/")
+
+
+def _hub_refusal(host: str, repository: str, error: Exception) -> Exception:
+    response = getattr(error, "response", None)
+    if response is None:
+        return ModelError(
+            f"the hub {host} cannot be asked ({type(error).__name__})",
+            hint="Are you online? A file from elsewhere does as well: amem model pull FILE",
+        )
+    status = response.status_code
+    if status in (401, 403, 404):
+        # The hub answers the same for a private repository and for none.
+        return NotFoundError(
+            f"{host} shows no repository {repository} (status {status})",
+            hint="Check the name. For a private or gated one set HF_TOKEN.",
+        )
+    if status == 429:
+        wait = response.headers.get("retry-after", "")
+        wait = f" for {wait} s" if wait.isdecimal() else ""
+        return ModelError(f"{host} asks to wait{wait}", hint="Try again later, or set HF_TOKEN.")
+    return ModelError(f"{host} refused with status {status}", hint="Try again later.")
+
+
+# None of the recommended models was measured here, and their sizes are those that the repositories
+# report. The hub reports the digest when a model is fetched.
 NOT_MEASURED = "not measured here"
 # docs/memory.md has the figures, with the command that prints them.
 BUNDLED_BENCHMARK = "links and contexts no better than without a model"
@@ -259,4 +322,4 @@ RECOMMENDED = (
 
 def recommended(name: str) -> RecommendedModel | None:
     """The model of that short name, or None."""
-    return next((one for one in RECOMMENDED if one.name == name.lower()), None)
+    return next((model for model in RECOMMENDED if model.name == name.lower()), None)

@@ -1,7 +1,4 @@
-"""The language models that the user pulled, in the user's data folder, for all vaults.
-
-Which models lie ready on this machine.
-"""
+"""The models at hand: those that the user pulled, for all vaults, and those that lie elsewhere."""
 
 from __future__ import annotations
 
@@ -9,15 +6,21 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from amem_cli.errors import ModelError, NotFoundError, SettingsError, UsageError
+from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
 from amem_cli.locations import user_data_folder
-from amem_cli.models.download import USUAL_PATIENCE, Patience, Wanted, check_room, download, forget
-from amem_cli.models.gguf import NotGguf, read_header, sha256_of
+from amem_cli.models.download import (
+    USUAL_PATIENCE,
+    DownloadRequest,
+    Patience,
+    check_room,
+    download,
+    forget,
+)
+from amem_cli.models.gguf import NotGguf, memory_needed, read_header, sha256_of
 from amem_cli.models.sources import GGUF_ENDING, kept_name
 from amem_cli.settings import Settings
 
@@ -49,7 +52,7 @@ class PulledModel:
 
 
 class ModelStore:
-    """A folder of GGUF files, each with a JSON record beside it.
+    """A folder of GGUF files, each with a JSON record beside it; made with the first model.
 
     `fetch` and `copy` return a model that is in the store already as it is. They raise:
         ModelError: the file cannot be had, is no GGUF model, or has another digest.
@@ -58,7 +61,6 @@ class ModelStore:
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Name the folder; it is made with the first model."""
         self._folder = user_data_folder(environment) / FOLDER
 
     def models(self) -> list[PulledModel]:
@@ -71,12 +73,12 @@ class ModelStore:
 
     def find(self, name: str) -> PulledModel | None:
         """The model of a name, with or without its ending."""
-        wanted = name.lower().removesuffix(GGUF_ENDING)
-        return next((one for one in self.models() if one.name.lower() == wanted), None)
+        stem = name.lower().removesuffix(GGUF_ENDING)
+        return next((model for model in self.models() if model.name.lower() == stem), None)
 
     def fetch(
         self,
-        wanted: Wanted,
+        request: DownloadRequest,
         name: str,
         *,
         source: str,
@@ -84,22 +86,30 @@ class ModelStore:
         progress: Progress = _silent,
         patience: Patience = USUAL_PATIENCE,
     ) -> PulledModel:
-        """Fetch a model over HTTP, to keep under a file name; `sha256` empty: any digest."""
+        """Fetch a model over HTTP into the store, under a file name; empty `sha256`: any digest."""
 
         def bring(part: Path) -> None:
-            download(wanted, part, partial(progress, "fetching"), patience)
+            download(request, part, partial(progress, "fetching"), patience)
 
         return self._add(name, source, sha256, bring, progress)
 
     def copy(
         self, path: Path, name: str, *, sha256: str = "", progress: Progress = _silent
     ) -> PulledModel:
-        """Copy a model's file into the store, under a file name; `sha256` empty: any digest."""
+        """Copy a model's file into the store, under a file name; empty `sha256`: any digest."""
 
         def bring(part: Path) -> None:
             _check_gguf(path, path.name)
+            size, done = path.stat().st_size, 0
+            check_room(part.parent, size)
             try:
-                _copy(path, part, partial(progress, "copying"))
+                with path.open("rb") as source, part.open("wb") as target:
+                    while block := source.read(COPY_BYTES):
+                        target.write(block)
+                        done += len(block)
+                        progress("copying", done, size)
+                    target.flush()
+                    os.fsync(target.fileno())
             except BaseException as error:
                 # A copy is begun anew, not resumed.
                 forget(part)
@@ -175,12 +185,18 @@ class ModelStore:
             path, part = self._folder / name, self._part(name)
             bring(part)
             try:
-                digest = _checked(part, name, sha256, progress)
+                _check_gguf(part, name)
+                digest = sha256_of(part, partial(progress, "checking"))
+                if sha256 and digest != sha256:
+                    raise ModelError(
+                        f"{name} is not the model with the expected digest: it has {digest}",
+                        hint="It was not kept. Was the digest copied whole, and for this file?",
+                    )
             except ModelError:
                 forget(part)
                 raise
             record = {"source": source, "sha256": digest, "size": part.stat().st_size}
-            # The record first: a model never stands there without the digest to check it by.
+            # The record first: a model is never there without the digest to check it by.
             new = _record(path).with_suffix(".new")
             new.write_text(json.dumps(record, indent=1), encoding="utf-8")
             new.replace(_record(path))
@@ -189,25 +205,13 @@ class ModelStore:
             return _pulled(path)
 
 
-def _checked(path: Path, name: str, sha256: str, progress: Progress) -> str:
-    """The digest of a GGUF file, which must be the given one unless that is empty."""
-    _check_gguf(path, name)
-    digest = sha256_of(path, partial(progress, "checking"))
-    if sha256 and digest != sha256:
-        raise ModelError(
-            f"{name} is not the model with the expected digest: it has {digest}",
-            hint="It was not kept. Was the digest copied whole, and for this very file?",
-        )
-    return digest
-
-
 def _pulled(path: Path) -> PulledModel:
     try:
         record = json.loads(_record(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         record = {}
-    record = record if isinstance(record, dict) else {}
-    sha256, source = str(record.get("sha256", "")), str(record.get("source", ""))
+    facts = record if isinstance(record, dict) else {}
+    sha256, source = (str(facts.get(key, "")) for key in ("sha256", "source"))
     return PulledModel(path.stem, path, path.stat().st_size, sha256, source)
 
 
@@ -226,28 +230,15 @@ def _check_gguf(path: Path, name: str) -> None:
         raise ModelError(f"{name} cannot be read: {error.strerror}") from None
 
 
-def _copy(path: Path, part: Path, copying: Callable[[int, int], None]) -> None:
-    size, done = path.stat().st_size, 0
-    check_room(part.parent, size)
-    with path.open("rb") as source, part.open("wb") as target:
-        while block := source.read(COPY_BYTES):
-            target.write(block)
-            done += len(block)
-            copying(done, size)
-        target.flush()
-        os.fsync(target.fileno())
-
-
 @dataclass(frozen=True, slots=True)
-class ShelvedModel:
+class AvailableModel:
     """A model that can be used without a download.
 
     Attributes:
         role: `encoder` or `language model`.
-        origin: `bundled`, `pulled`, or `file` for what lies elsewhere.
-        size: bytes, 0 where unknown.
-        memory: bytes that it takes at work, 0 where unknown.
-        sha256: as remembered from fetching it, hexadecimal; empty where it was not fetched.
+        origin: `bundled`, `pulled`, or `file` for one elsewhere.
+        size, memory: bytes, the latter when it runs; 0 if unknown.
+        sha256: hexadecimal, as recorded when it was fetched; empty if it was not.
     """
 
     role: str
@@ -259,54 +250,44 @@ class ShelvedModel:
     sha256: str = ""
 
 
-def models_at_hand(settings: Settings, environment: Mapping[str, str]) -> list[ShelvedModel]:
-    """The bundled models, the pulled ones, and the one that the settings name."""
+def models_at_hand(settings: Settings, environment: Mapping[str, str]) -> list[AvailableModel]:
+    """The bundled models, the pulled ones, and those that the settings name."""
     return [*_encoders(settings), *_language_models(settings, environment)]
 
 
-def _encoders(settings: Settings) -> list[ShelvedModel]:
-    from amem_cli.errors import AmemError
+def _encoders(settings: Settings) -> Iterator[AvailableModel]:
     from amem_cli.models.encoder_files import DEFAULT_ENCODER, bundled_encoder, find_encoder
 
-    shelf = []
     for name in dict.fromkeys((DEFAULT_ENCODER, settings.encoder_model)):
-        try:
-            folder = find_encoder(name)
-            size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-        except (AmemError, OSError):
-            continue
-        origin = "bundled" if bundled_encoder(name) else "file"
-        shelf.append(ShelvedModel("encoder", name, origin, size, name == settings.encoder_model))
-    return shelf
+        with contextlib.suppress(AmemError, OSError):
+            files = [path for path in find_encoder(name).rglob("*") if path.is_file()]
+            origin = "bundled" if bundled_encoder(name) else "file"
+            size = sum(path.stat().st_size for path in files)
+            yield AvailableModel("encoder", name, origin, size, name == settings.encoder_model)
 
 
-def _language_models(settings: Settings, environment: Mapping[str, str]) -> list[ShelvedModel]:
-    from amem_cli.errors import AmemError
+def _language_models(
+    settings: Settings, environment: Mapping[str, str]
+) -> Iterator[AvailableModel]:
     from amem_cli.models.llama_cpp import bundled_model
 
     local = settings.llm_backend == "llama.cpp"
     used = Path(settings.llm_model).expanduser() if local and settings.llm_model else None
-    shelf = []
-    with suppress(AmemError):
-        path = bundled_model()
-        shelf.append(_shelved(path, path.name, "bundled", local and used is None, settings))
+
+    def available(path: Path, name: str, origin: str, sha256: str = "") -> AvailableModel:
+        in_use = used == path or (local and not used and origin == "bundled")
+        try:
+            size = path.stat().st_size
+            memory = memory_needed(path, settings.llm_context_tokens)
+        except (NotGguf, OSError):
+            size = memory = 0
+        return AvailableModel("language model", name, origin, size, in_use, memory, sha256)
+
+    with contextlib.suppress(AmemError):
+        bundled = bundled_model()
+        yield available(bundled, bundled.name, "bundled")
     pulled = ModelStore(environment).models()
-    for one in pulled:
-        in_use = used == one.path
-        shelf.append(_shelved(one.path, one.name, "pulled", in_use, settings, one.sha256))
-    if used is not None and used.is_file() and all(one.path != used for one in pulled):
-        shelf.append(_shelved(used, str(used), "file", True, settings))
-    return shelf
-
-
-def _shelved(
-    path: Path, name: str, origin: str, in_use: bool, settings: Settings, sha256: str = ""
-) -> ShelvedModel:
-    from amem_cli.models.gguf import NotGguf, memory_needed
-
-    try:
-        size = path.stat().st_size
-        memory = memory_needed(path, settings.llm_context_tokens)
-    except (NotGguf, OSError):
-        size = memory = 0
-    return ShelvedModel("language model", name, origin, size, in_use, memory, sha256)
+    for model in pulled:
+        yield available(model.path, model.name, "pulled", model.sha256)
+    if used is not None and used.is_file() and all(model.path != used for model in pulled):
+        yield available(used, str(used), "file")

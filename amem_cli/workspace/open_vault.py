@@ -283,7 +283,7 @@ class OpenVault:
     @contextlib.contextmanager
     def loading_encoder(self) -> Iterator[None]:
         """Load the encoder beside the work inside, and have it loaded behind it."""
-        from amem_cli.models.encoder_open import PreparedEncoder
+        from amem_cli.models.prepared import PreparedEncoder
 
         chosen = None
         with contextlib.suppress(EncoderError, SettingsError):

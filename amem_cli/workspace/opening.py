@@ -141,7 +141,7 @@ class Models:
         limit = self.settings.llm_daily_tokens
         if model is None or not limit:
             return model
-        from amem_cli.models.budget import BudgetedModel, TokenLedger
+        from amem_cli.models.open import BudgetedModel, TokenLedger
 
         return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
 

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from amem_cli.models.exports import GRAPH_FILE, TOKENIZER_FILE, Manifest, write_manifest
+from amem_cli.models.encoder_files import GRAPH_FILE, TOKENIZER_FILE, Manifest, write_manifest
 
 DIMENSION = 16
 _WORDS = [

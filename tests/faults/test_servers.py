@@ -22,9 +22,8 @@ from amem_cli.language.safe_text import holds_secret, redacted
 from amem_cli.memory.batch import evolve_many
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
-from amem_cli.models.open import open_model
+from amem_cli.models.open import api_key_for, consent_subject, give_consent, open_model
 from amem_cli.models.openai_server import OpenAIServerModel
-from amem_cli.models.permission import api_key_for, consent_subject, give_consent
 from amem_cli.settings import Settings
 from tests.conftest import Answer, Program
 from tests.contracts.language_model_contract import assert_answers, request_about

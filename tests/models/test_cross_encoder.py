@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from amem_cli.models.encoder_export import RerankerExporter, main, prepare
-from amem_cli.models.exports import WEIGHTS_FILE, read_manifest, write_manifest
-from amem_cli.models.reranker import PreparedReranker
+from amem_cli.models.encoder_files import WEIGHTS_FILE, read_manifest, write_manifest
+from amem_cli.models.prepared import PreparedReranker
 from tests.conftest import Program
 from tests.fakes.tiny_models import save_tiny_cross_encoder
 

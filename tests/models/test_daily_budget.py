@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.errors import BudgetSpent
-from amem_cli.models.budget import BudgetedModel, TokenLedger
+from amem_cli.models.open import BudgetedModel, TokenLedger
 from amem_cli.models.ports import ModelAnswer
 from tests.contracts.language_model_contract import request_about
 from tests.fakes.language_model import ScriptedModel

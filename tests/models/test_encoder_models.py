@@ -18,7 +18,7 @@ from amem_cli.models.encoder_files import (
     local_encoder,
     model_fingerprint,
 )
-from amem_cli.models.encoder_open import PreparedEncoder
+from amem_cli.models.prepared import PreparedEncoder
 from tests.fakes.prepared_encoder import write_prepared_encoder
 
 
@@ -206,7 +206,7 @@ def test_no_module_loads_torch_before_it_is_needed(tmp_path: Path) -> None:
 import sys
 import amem_cli.models.encoder_files
 assert not {{"numpy", "onnxruntime", "tokenizers", "huggingface_hub"}} & sys.modules.keys()
-import amem_cli.models.encoder_open
+import amem_cli.models.prepared
 assert not {{"numpy", "onnxruntime", "tokenizers", "huggingface_hub"}} & sys.modules.keys()
 import amem_cli.models.encoder_export
 from amem_cli.models.encoder import OnnxEncoder

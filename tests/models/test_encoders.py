@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
-from amem_cli.models.encoder_files import DEFAULT_ENCODER, bundled_encoder
-from amem_cli.models.encoder_open import PreparedEncoder
-from amem_cli.models.exports import read_manifest
+from amem_cli.models.encoder_files import DEFAULT_ENCODER, bundled_encoder, read_manifest
 from amem_cli.models.ports import Encoder
+from amem_cli.models.prepared import PreparedEncoder
 from tests.contracts.encoder_contract import TEXTS, EncoderContract
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.prepared_encoder import write_prepared_encoder

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
-from amem_cli.models.download import Patience, Wanted
+from amem_cli.models.download import DownloadRequest, Patience
 from amem_cli.models.gguf import NotGguf, memory_needed, read_header
 from amem_cli.models.store import ModelStore, PulledModel
 from tests.fakes.hub_server import Hub, a_hub
@@ -47,7 +47,7 @@ def fetched(
     store: ModelStore, hub: Hub, *, size: int = 0, sha256: str = "", patience: Patience = QUICK
 ) -> PulledModel:
     url = f"{hub.url}/owner/tiny-GGUF/resolve/main/{NAME}"
-    wanted = Wanted(url, {"authorization": "Bearer secret"}, size=size)
+    wanted = DownloadRequest(url, {"authorization": "Bearer secret"}, size=size)
     return store.fetch(wanted, NAME, source=url, sha256=sha256, patience=patience)
 
 
@@ -228,7 +228,7 @@ def test_a_key_is_not_sent_where_a_redirect_leads(
 
 def test_an_unencrypted_address_is_not_asked(store: ModelStore) -> None:
     with pytest.raises(UsageError, match="without encryption"):
-        store.fetch(Wanted("http://example.org/x.gguf"), NAME, source="x")
+        store.fetch(DownloadRequest("http://example.org/x.gguf"), NAME, source="x")
 
 
 def test_two_at_once_do_not_disturb_each_other(store: ModelStore, hub: Hub) -> None:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pytest
 
 from amem_cli.errors import EncoderError
-from amem_cli.models.encoder import OnnxEncoder, Session
-from amem_cli.models.exports import GRAPH_FILE, BrokenExport
+from amem_cli.models.encoder import GraphSession, OnnxEncoder
+from amem_cli.models.encoder_files import GRAPH_FILE, BrokenExport
 from tests.fakes.prepared_encoder import (
     DIMENSION,
     describe,
@@ -46,7 +46,7 @@ class StubSession:
 
 
 def stubbed(folder: Path, session: StubSession) -> OnnxEncoder:
-    def open_session(path: Path) -> Session:
+    def open_session(path: Path) -> GraphSession:
         assert path == folder / GRAPH_FILE
         return session
 

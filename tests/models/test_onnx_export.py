@@ -14,8 +14,7 @@ import pytest
 from amem_cli.errors import EncoderError
 from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
 from amem_cli.models.encoder_export import EncoderExporter, main, prepare
-from amem_cli.models.encoder_open import PreparedEncoder
-from amem_cli.models.exports import (
+from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
@@ -23,6 +22,7 @@ from amem_cli.models.exports import (
     read_manifest,
     write_manifest,
 )
+from amem_cli.models.prepared import PreparedEncoder
 from tests.fakes.tiny_models import save_tiny_model, save_tiny_multilingual
 
 pytestmark = pytest.mark.slow

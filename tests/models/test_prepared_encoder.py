@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from amem_cli.errors import EncoderError
-from amem_cli.models.encoder_open import PreparedEncoder
-from amem_cli.models.exports import GRAPH_FILE, BrokenExport, read_manifest
+from amem_cli.models.encoder_files import GRAPH_FILE, BrokenExport, read_manifest
+from amem_cli.models.prepared import PreparedEncoder
 from tests.fakes.prepared_encoder import (
     DIMENSION,
     describe,

@@ -9,10 +9,9 @@ import pytest
 
 from amem_cli.errors import ModelError
 from amem_cli.models.llama_cpp import bundled_model
-from amem_cli.models.openai_server import OpenAIServerModel
+from amem_cli.models.openai_server import LocalServer, OpenAIServerModel, running_servers
 from amem_cli.models.ports import ModelRequest
 from amem_cli.models.reply_schema import read_answer
-from amem_cli.models.servers_found import Place, servers_here
 from tests.conftest import Program
 from tests.contracts.language_model_contract import SCHEMA, request_about
 from tests.fakes.llama_cpp_server import a_llama_cpp_server
@@ -41,8 +40,8 @@ def bundled_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_a_real_server_is_found_with_its_models(tiny_server: str) -> None:
-    place = Place("llama-server", int(tiny_server.rpartition(":")[2].partition("/")[0]))
-    (found,) = servers_here([place], seconds=5.0)
+    place = LocalServer("llama-server", int(tiny_server.rpartition(":")[2].partition("/")[0]))
+    (found,) = running_servers([place], seconds=5.0)
     assert (found.backend, found.url) == ("openai", tiny_server)
     assert len(found.models) == 1
 

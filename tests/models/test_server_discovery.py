@@ -8,7 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from amem_cli.models.servers_found import USUAL_PLACES, Place, places_of, servers_here
+from amem_cli.models.openai_server import (
+    USUAL_SERVERS,
+    LocalServer,
+    expected_servers,
+    running_servers,
+)
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.hub_server import a_hub
 
@@ -21,20 +26,20 @@ def server() -> Iterator[ChatServer]:
 
 def test_a_server_is_found_with_its_models(server: ChatServer) -> None:
     server.models = ["a", "b"]
-    (found,) = servers_here([Place("vLLM", server.port)], seconds=5)
+    (found,) = running_servers([LocalServer("vLLM", server.port)], seconds=5)
     assert (found.kind, found.backend) == ("vLLM", "openai")
     assert (found.url, found.models) == (server.url, ("a", "b"))
 
 
 def test_an_ollama_is_known_by_what_it_says(server: ChatServer) -> None:
     server.is_ollama = True
-    (found,) = servers_here([Place("llama-server", server.port)], seconds=5)
+    (found,) = running_servers([LocalServer("llama-server", server.port)], seconds=5)
     assert (found.kind, found.backend) == ("Ollama", "ollama")
 
 
 def test_odd_names_are_left_out(server: ChatServer) -> None:
     server.models = ["good", "", "bad\x1b[2J", "x" * 500]
-    (found,) = servers_here([Place("vLLM", server.port)], seconds=5)
+    (found,) = running_servers([LocalServer("vLLM", server.port)], seconds=5)
     assert found.models == ("good",)
 
 
@@ -45,7 +50,7 @@ def test_what_is_no_model_server_is_not_one() -> None:
         closed.bind(("127.0.0.1", 0))
         ports = [int(hub.url.rpartition(":")[2])]
         ports += [each.getsockname()[1] for each in (silent, closed)]
-        assert servers_here([Place("vLLM", port) for port in ports], seconds=0.3) == []
+        assert running_servers([LocalServer("vLLM", port) for port in ports], seconds=0.3) == []
     assert not [
         each for each in threading.enumerate() if each.name == "amem-discovery" and not each.daemon
     ]
@@ -66,7 +71,7 @@ def test_what_is_no_model_server_is_not_one() -> None:
     ],
 )
 def test_only_this_machine_is_ever_asked(value: str, port: int) -> None:
-    places = places_of({"OLLAMA_HOST": value} if value else {})
+    places = expected_servers({"OLLAMA_HOST": value} if value else {})
     assert places[0].port == port
     assert all(place.url.startswith("http://127.0.0.1:") for place in places)
-    assert places[1:] == USUAL_PLACES[1:]
+    assert places[1:] == USUAL_SERVERS[1:]
