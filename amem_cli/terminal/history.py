@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.history import Entry
+from amem_cli.editing.history import HistoryEntry
 from amem_cli.editing.review import Decisions, Waiting
 from amem_cli.journal.events import Event, to_record
 from amem_cli.language.safe_text import on_one_line
@@ -24,7 +24,7 @@ _LINE_LENGTH = 160
 _IDENTITY = ("id", "created")
 
 
-def entry_document(entry: Entry) -> dict[str, Any]:
+def entry_document(entry: HistoryEntry) -> dict[str, Any]:
     """An event as it stands in the journal, with what explains it."""
     document = {**to_record(entry.event), "title": entry.title}
     if entry.because:
@@ -35,7 +35,7 @@ def entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def show_history(
-    console: Console, entries: Sequence[Entry], *, one_note: bool, verbose: bool = False
+    console: Console, entries: Sequence[HistoryEntry], *, one_note: bool, verbose: bool = False
 ) -> None:
     """What happened, oldest first, each change with who, why, at what cost, before and after.
 
@@ -66,7 +66,7 @@ def _tells_something(event: Event) -> bool:
     return event.kind != "process" or bool(event.problems)
 
 
-def _sentence(entry: Entry, one_note: bool) -> str:
+def _sentence(entry: HistoryEntry, one_note: bool) -> str:
     event = entry.event
     note = "it" if one_note and not entry.elsewhere else f"“{entry.title}”"
     who = _author(event)

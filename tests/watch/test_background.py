@@ -14,7 +14,7 @@ from amem_cli.memory.plan import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelRequest
 from amem_cli.vault.clock import SystemClock
-from amem_cli.watch.port import News
+from amem_cli.watch.events import WatchEvent
 from amem_cli.watch.worker import BackgroundWork
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
@@ -30,7 +30,7 @@ class Desk:
     def __init__(
         self, root: Path, model: EchoSchemaModel | ScriptedModel | None, settle: float = 0.0
     ) -> None:
-        self.root, self.now, self.news = root, 0.0, list[News]()
+        self.root, self.now, self.news = root, 0.0, list[WatchEvent]()
         self.ports = replace(open_vault(root), clock=SystemClock())
         settings = ProcessSettings(settle_seconds=settle, trusted=True)
         self.process = MemoryProcess(self.ports, FakeEncoder(), model, settings)
