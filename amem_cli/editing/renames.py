@@ -17,7 +17,7 @@ from amem_cli.notes.names import is_linkable, resolve, shortest_target
 _Renamed = list[tuple[LinkRecord, NoteSummary]]
 
 
-def follow_moves(ports: VaultPorts, targets: Collection[str] | None = None) -> list[str]:
+def update_renamed_links(ports: VaultPorts, targets: Collection[str] | None = None) -> list[str]:
     """Rewrite the machine's links that a rename left behind.
 
     Obsidian rewrites links itself when it renames a note, so call this a moment later, for what was

@@ -32,7 +32,7 @@ LONGEST_KEYWORD = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class ReviewItem:
     """A proposal, compared with the note as it is today.
 
     Attributes:
@@ -65,9 +65,9 @@ class Decisions:
         problems: why others still wait.
     """
 
-    accepted: tuple[Waiting, ...] = ()
-    rejected: tuple[Waiting, ...] = ()
-    outdated: tuple[Waiting, ...] = ()
+    accepted: tuple[ReviewItem, ...] = ()
+    rejected: tuple[ReviewItem, ...] = ()
+    outdated: tuple[ReviewItem, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     def __add__(self, other: Decisions) -> Decisions:
@@ -79,9 +79,9 @@ class Decisions:
         )
 
 
-def waiting(
+def review_items(
     ports: VaultPorts, note: str = "", *, problems: list[Problem] | None = None
-) -> list[Waiting]:
+) -> list[ReviewItem]:
     """Proposals by note and time.
 
     Args:
@@ -98,14 +98,14 @@ def waiting(
     return sorted(items, key=lambda item: (item.path, item.proposal.id))
 
 
-def chosen(ports: VaultPorts, prefixes: Sequence[str]) -> list[Waiting]:
+def items_named(ports: VaultPorts, prefixes: Sequence[str]) -> list[ReviewItem]:
     """The proposals that the user named by their ids or the beginnings of these.
 
     Raises:
         NotFoundError: no proposal, or more than one, begins so.
     """
-    items = waiting(ports)
-    named: dict[str, Waiting] = {}
+    items = review_items(ports)
+    named: dict[str, ReviewItem] = {}
     for prefix in prefixes:
         same = [item for item in items if prefix and item.proposal.id.startswith(prefix)]
         if len(same) != 1:
@@ -117,7 +117,7 @@ def chosen(ports: VaultPorts, prefixes: Sequence[str]) -> list[Waiting]:
 
 def accept(
     ports: VaultPorts,
-    proposals: Sequence[Waiting],
+    proposals: Sequence[ReviewItem],
     *,
     edited: Mapping[str, FieldValue] | None = None,
 ) -> Decisions:
@@ -131,7 +131,7 @@ def accept(
         UsageError: an edited value is not valid in its field.
     """
     values: dict[str, FieldValue] = {}
-    by_note: dict[str, list[Waiting]] = {}
+    by_note: dict[str, list[ReviewItem]] = {}
     for item in proposals:
         by_note.setdefault(item.path, []).append(item)
         if edited and item.proposal.id in edited:
@@ -145,7 +145,7 @@ def accept(
     return total
 
 
-def reject(ports: VaultPorts, proposals: Sequence[Waiting]) -> Decisions:
+def reject(ports: VaultPorts, proposals: Sequence[ReviewItem]) -> Decisions:
     """Turn proposals down; the same change of the same note is not proposed again.
 
     What was decided elsewhere meanwhile stays as it was decided.
@@ -158,16 +158,16 @@ def reject(ports: VaultPorts, proposals: Sequence[Waiting]) -> Decisions:
     return Decisions(rejected=tuple(undecided))
 
 
-def _undecided(ports: VaultPorts, items: Sequence[Waiting]) -> list[Waiting]:
+def _undecided(ports: VaultPorts, items: Sequence[ReviewItem]) -> list[ReviewItem]:
     ids = {proposal.id for proposal in ports.changes.waiting()}
     return [item for item in items if item.proposal.id in ids]
 
 
 def _accept_in_note(
-    ports: VaultPorts, path: str, items: Sequence[Waiting], values: Mapping[str, FieldValue]
+    ports: VaultPorts, path: str, items: Sequence[ReviewItem], values: Mapping[str, FieldValue]
 ) -> Decisions:
-    accepted: list[Waiting] = []
-    outdated: list[Waiting] = []
+    accepted: list[ReviewItem] = []
+    outdated: list[ReviewItem] = []
     # A dict, as many proposals of one note are blocked for one reason.
     blocked: dict[str, None] = {}
     with ports.changes.locked():
@@ -226,7 +226,7 @@ def _carry_out(
     return value is not None and draft.change({proposal.change.field: value}, event)
 
 
-def _rejection(ports: VaultPorts, item: Waiting, reason: str) -> Event:
+def _rejection(ports: VaultPorts, item: ReviewItem, reason: str) -> Event:
     proposal = item.proposal
     return new_event(
         ports,
@@ -244,7 +244,7 @@ def _rejection(ports: VaultPorts, item: Waiting, reason: str) -> Event:
     )
 
 
-def _compared(ports: VaultPorts, proposal: Proposal) -> Waiting:
+def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
     """The proposal beside the note as it is now, wherever that is."""
     trigger = _note_by_key(ports, proposal.trigger)
     because = trigger.title if trigger is not None else proposal.trigger
@@ -258,8 +258,8 @@ def _compared(ports: VaultPorts, proposal: Proposal) -> Waiting:
         ]
         summary = same[0] if len(same) == 1 else None
     if summary is None:
-        return Waiting(proposal, proposal.path, proposal.path, because, None, "the note is gone")
-    item = Waiting(proposal, summary.path, summary.title, because, None)
+        return ReviewItem(proposal, proposal.path, proposal.path, because, None, "the note is gone")
+    item = ReviewItem(proposal, summary.path, summary.title, because, None)
     try:
         note = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
     except AmemError as error:

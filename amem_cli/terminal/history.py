@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.editing.history import HistoryEntry
-from amem_cli.editing.review import Decisions, Waiting
+from amem_cli.editing.review import Decisions, ReviewItem
 from amem_cli.journal.events import Event, to_record
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
@@ -184,7 +184,7 @@ def _listing(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def waiting_document(waiting: Waiting) -> dict[str, Any]:
+def waiting_document(waiting: ReviewItem) -> dict[str, Any]:
     """One proposal; `before` and `after` are what accepting it would do today."""
     proposal = waiting.proposal
     change = waiting.change or proposal.change
@@ -215,7 +215,7 @@ def _link(before: LinkRecord | None, after: LinkRecord | None) -> dict[str, Any]
     return {"link": {"path": before.path, "before": was, "after": new}}
 
 
-def review_document(left: Sequence[Waiting], decisions: Decisions) -> dict[str, Any]:
+def review_document(left: Sequence[ReviewItem], decisions: Decisions) -> dict[str, Any]:
     """What waits, and what has just been decided."""
     return {
         "waiting": [waiting_document(each) for each in left],
@@ -226,7 +226,7 @@ def review_document(left: Sequence[Waiting], decisions: Decisions) -> dict[str, 
     }
 
 
-def show_waiting(console: Console, waiting: Waiting) -> None:
+def show_waiting(console: Console, waiting: ReviewItem) -> None:
     """One proposal with its reason and a diff."""
     proposal = waiting.proposal
     console.print(
@@ -258,7 +258,7 @@ def _show_link(console: Console, before: LinkRecord, after: LinkRecord | None) -
         console.print(Styled(f"  {'links':<9}", (new, "green")))
 
 
-def show_all_waiting(console: Console, waiting: Sequence[Waiting]) -> None:
+def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:
     """Every proposal, by note."""
     if not waiting:
         console.print("nothing waits for review")

@@ -28,7 +28,7 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 
-# Reading a note makes events too (opened, closed without writing); the program's own are unwanted.
+# Not those of reading (opened, closed without writing), which amem itself would cause.
 EVENTS: list[type[FileSystemEvent]] = [
     FileCreatedEvent,
     FileModifiedEvent,
@@ -41,7 +41,7 @@ EVENTS: list[type[FileSystemEvent]] = [
 ]
 JOURNAL = ".amem/journal"
 NOTE_SUFFIX = ".md"
-# A folder that was just made is watched a moment later.
+# watchdog begins to watch a new folder a moment after it was made.
 RECOUNTS = 3
 RECOUNT_SECONDS = 0.2
 _WATCHDOG_LOG = "watchdog.observers"
@@ -82,7 +82,10 @@ class FolderWatch:
         try:
             self._observer.start()
             self._schedule("", recursive=False)
-            self._make_journal()
+            journal = self._root / JOURNAL
+            if self._root.is_dir() and not journal.is_symlink():
+                with suppress(OSError):
+                    journal.mkdir(parents=True, exist_ok=True)
             self._watch_folders(set())
         except BaseException:
             self.close()
@@ -91,14 +94,14 @@ class FolderWatch:
     def wait(self, seconds: float | None) -> None:
         """Sleep until there is a hint or a `wake`, or for so long."""
         with self._lock:
-            waiting = not self._hints and not self._lost
+            is_quiet = not self._hints and not self._lost
         with suppress(Empty):
-            self._bell.get(waiting, None if seconds is None else max(0.0, seconds))
+            self._bell.get(is_quiet, None if seconds is None else max(0.0, seconds))
             while True:
                 self._bell.get_nowait()
 
     def wake(self) -> None:
-        """End a `wait`, or the next one where there is none; safe in a signal handler."""
+        """End a `wait`, or the next one if there is none; safe in a signal handler."""
         self._bell.put(None)
 
     def take(self) -> tuple[set[str], bool]:
@@ -112,10 +115,11 @@ class FolderWatch:
         return hints, lost
 
     def trouble(self) -> str:
-        """Why changes may go unseen, in a few words; empty where all is watched."""
+        """Why changes may go unseen, in a few words; empty if all is watched."""
         if _identity(self._given) != self._identity:
             return "the vault's folder was moved or replaced"
-        if not self._is_alive():
+        is_alive = self._observer.is_alive() and not self._has_failed
+        if not is_alive or self._watched[""] not in self._live():
             return "watching ended unexpectedly"
         self._watch_folders(set())
         return self._beyond_limit()
@@ -132,17 +136,12 @@ class FolderWatch:
             self._observer.join(5)
 
     def _thread_ended(self, failure: threading.ExceptHookArgs) -> None:
-        """A failure in watchdog's own threads is made up for, and no matter for the terminal."""
+        """Keep a failure in watchdog's own threads off the terminal; the folder is rescanned."""
         if type(failure.thread).__module__.startswith("watchdog."):
             self._has_failed = True
-            self._tell_lost()
+            self._lose_hints()
         else:
             self._former_hook(failure)
-
-    def _is_alive(self) -> bool:
-        if self._has_failed or not self._observer.is_alive():
-            return False
-        return self._watched[""] in self._live()
 
     def _live(self) -> set[Any]:
         """The folders that are still watched, each as watchdog names it."""
@@ -153,12 +152,6 @@ class FolderWatch:
             for emitter in self._observer.emitters
             if emitter.is_alive() and not _has_dead_reader(emitter, "_inotify")
         }
-
-    def _make_journal(self) -> None:
-        journal = self._root / JOURNAL
-        if self._root.is_dir() and not journal.is_symlink():
-            with suppress(OSError):
-                journal.mkdir(parents=True, exist_ok=True)
 
     def _watch_folders(self, renewed: set[str]) -> None:
         """Watch each folder that is there, and no other.
@@ -171,16 +164,16 @@ class FolderWatch:
             if name and (name in renewed or name not in present or self._watched[name] not in live):
                 self._unschedule(name)
         for name in present - set(self._watched):
-            # A folder that went away, or one beyond the limit: `trouble` tells of the latter.
+            # A folder that went away, or one beyond the limit, which `trouble` reports.
             with suppress(OSError, RuntimeError):
                 self._schedule(name, recursive=True)
 
     def _present(self) -> set[str]:
         """Names of the folders to be watched with all that is below them."""
         try:
-            names = set(_folders_in(self._root, visible=True))
+            names = {name for name in _folders_in(self._root) if not name.startswith(".")}
         except OSError:
-            # It was moved away, or too many files are open: `trouble` tells.
+            # It was moved away, or too many files are open; `trouble` reports it.
             return set(self._watched) - {""}
         return names | ({JOURNAL} if _is_folder(self._root / JOURNAL) else set())
 
@@ -195,9 +188,9 @@ class FolderWatch:
             self._observer.unschedule(self._watched.pop(name))
 
     def _beyond_limit(self) -> str:
-        """What is wrong where the system watches fewer folders than there are.
+        """What is wrong if the system watches fewer folders than there are.
 
-        They are only counted when folders have come or gone since all were found to be watched.
+        Counting takes long in a large vault, so it is done only after folders came or went.
         """
         if not self._uncounted:
             return ""
@@ -213,28 +206,28 @@ class FolderWatch:
         self._uncounted = True
         return f"the system's limit of watches is reached ({watched} of {folders} folders)"
 
-    def _tell(self, paths: Iterable[str], *, folders: bool) -> None:
-        found = {path for path in map(self._relative, paths) if path is not None}
+    def _hint(self, paths: Iterable[str], *, folders: bool) -> None:
+        hints = {path for path in map(self._relative, paths) if path is not None}
         if not folders:
-            found = {path for path in found if path == JOURNAL or path.endswith(NOTE_SUFFIX)}
-        if not found:
+            hints = {path for path in hints if path == JOURNAL or path.endswith(NOTE_SUFFIX)}
+        if not hints:
             return
         with self._lock:
-            silent = not self._hints
-            self._hints |= found
+            is_first = not self._hints
+            self._hints |= hints
             if folders:
                 self._uncounted = True
-                self._renewed |= {path for path in found if "/" not in path}
-        if silent:
+                self._renewed |= {path for path in hints if "/" not in path}
+        if is_first:
             self.wake()
 
-    def _tell_lost(self) -> None:
+    def _lose_hints(self) -> None:
         with self._lock:
             self._lost = self._uncounted = True
         self.wake()
 
     def _relative(self, path: str) -> str | None:
-        """The path in the vault with `/`; None outside, and in what is nobody's note."""
+        """The path in the vault with `/`; None outside of it and in hidden folders."""
         try:
             parts = Path(path).relative_to(self._root).parts
         except ValueError:
@@ -246,25 +239,25 @@ class FolderWatch:
 
 
 class _Handler(FileSystemEventHandler):
-    """Takes down where something happened; anything more could fail and end all watching."""
+    """Notes where something happened; anything more could fail and end watchdog's thread."""
 
     def __init__(self, watch: FolderWatch) -> None:
         self._watch = watch
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         paths = [os.fsdecode(path) for path in (event.src_path, event.dest_path) if path]
-        self._watch._tell(paths, folders=event.is_directory)
+        self._watch._hint(paths, folders=event.is_directory)
 
 
 class _LossLog(logging.Handler):
-    """The only place where watchdog tells that the system's queue ran over."""
+    """Reads watchdog's log, the only place that says that the system's queue ran over."""
 
     def __init__(self, watch: FolderWatch) -> None:
         super().__init__(logging.WARNING)
         self._watch = watch
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._watch._tell_lost()
+        self._watch._lose_hints()
 
 
 def _has_dead_reader(owner: Any, name: str) -> bool:
@@ -274,7 +267,7 @@ def _has_dead_reader(owner: Any, name: str) -> bool:
 
 
 def _require_handles() -> None:
-    """watchdog keeps the first of its handles for ever where it does not get them all.
+    """watchdog keeps the first of its handles for ever if it does not get them all.
 
     Raises:
         OSError: too many files are open.
@@ -296,33 +289,29 @@ def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink() and not path.parent.is_symlink()
 
 
-def _folders_in(folder: Path, *, visible: bool) -> list[str]:
+def _folders_in(folder: Path) -> list[str]:
     """Names of the folders right in a folder.
 
     Raises:
         OSError: it cannot be read.
     """
     with os.scandir(folder) as entries:
-        return [
-            entry.name
-            for entry in entries
-            if not (visible and entry.name.startswith(".")) and entry.is_dir(follow_symlinks=False)
-        ]
+        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def _count(top: Path) -> int:
-    """How many folders there are from one on, as far as they can be read and so be watched."""
+    """How many folders a folder has with itself, of those that can be read and watched."""
     count, folders = 0, [top]
     while folders:
         folder = folders.pop()
         with suppress(OSError):
-            folders += [folder / name for name in _folders_in(folder, visible=False)]
+            folders += [folder / name for name in _folders_in(folder)]
             count += 1
     return count
 
 
 def _inotify_watches() -> int | None:
-    """How many folders this process watches, by the kernel; None where it has no inotify."""
+    """How many folders this process watches, by the kernel; None without inotify."""
     if sys.platform != "linux":
         return None
     total, found = 0, False

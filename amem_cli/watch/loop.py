@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.renames import follow_moves
+from amem_cli.editing.renames import update_renamed_links
 from amem_cli.errors import AmemError, EncoderError, SettingsError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.records import PendingNote
@@ -304,7 +304,7 @@ class Watch:
     def _update_links(self, targets: Collection[str] | None) -> None:
         """Update links to renamed notes; None for all of them."""
         try:
-            changed = follow_moves(self.ports, targets)
+            changed = update_renamed_links(self.ports, targets)
         except Exception as error:
             self._failed(_NOTHING, error)
             return

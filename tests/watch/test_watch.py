@@ -289,7 +289,7 @@ def test_hints_that_were_lost_are_made_up_for(tmp_path: Path) -> None:
         hints.take()
         write_note(tmp_path, "a.md", "The walrus sleeps.\n")
         hints.take()
-        hints._tell_lost()
+        hints._lose_hints()
         watched.until(lambda: watched.found("walrus") == ["a.md"])
 
 
