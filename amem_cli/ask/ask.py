@@ -125,6 +125,11 @@ class Answer:
     use: ModelUse = field(default_factory=ModelUse)
     problems: tuple[str, ...] = ()
 
+    @property
+    def lead(self) -> str:
+        """The answer for whoever shows the quotations of the citations below it."""
+        return NEAREST if self.how == "extract" else self.text
+
 
 def ask(
     ports: VaultPorts,

@@ -89,7 +89,7 @@ class CheckedAnswer:
 
     Attributes:
         held: the model says that the notes hold the answer.
-        text: empty where it is not held or not believed.
+        text: empty if there is none or it is not believed.
         cited: labels, the most important first.
         fault: why the answer is not believed, or empty; a remark that a model can act on.
     """
@@ -145,24 +145,22 @@ def answer_request(
 def check_answer(
     answer: Mapping[str, Any], question: str, sources: Sequence[SourceNote]
 ) -> CheckedAnswer:
-    """Keep an answer that the sources which it cites bear out.
+    """Believe an answer only if the sources that it cites support it.
 
     Args:
         answer: whatever the model said; its shape need not be right.
         question, sources: as in the request.
     """
-    said = answer.get("answer")
-    text = " ".join(said.split()) if isinstance(said, str) else ""
+    text = answer.get("answer")
+    text = " ".join(text.split()) if isinstance(text, str) else ""
     if answer.get("held") is not True or _refuses(text, sources):
         return CheckedAnswer(held=False)
     by_label = {source.label: source for source in sources}
     cited = tuple(
         name for name in dict.fromkeys(texts_of(answer.get("sources"))) if name in by_label
     )
-    fault = _form_fault(text, question, cited)
-    if not fault:
-        chosen = [by_label[name] for name in cited]
-        fault = _content_fault(text, question, chosen, sources)
+    chosen = [by_label[name] for name in cited]
+    fault = _form_fault(text, question, cited) or _content_fault(text, question, chosen, sources)
     return CheckedAnswer(True, fault=fault) if fault else CheckedAnswer(True, text, cited)
 
 
@@ -195,18 +193,16 @@ def _content_fault(
     everything = "\n".join(source.evidence for source in shown)
     if repeats_instructions(text, _INSTRUCTIONS, Told(question, everything)):
         return "the answer repeats the instructions"
-    evidence = AnswerEvidence(
-        question, [source.evidence for source in cited], [source.created for source in cited]
-    )
+    days = [source.created for source in cited]
+    evidence = AnswerEvidence(question, [source.evidence for source in cited], days)
     if strange := unsupported(text, evidence):
-        named = ", ".join(f"“{each}”" for each in strange[:3])
-        return f"the notes that are named as sources do not hold {named}"
+        quoted = ", ".join(f"“{each}”" for each in strange[:3])
+        return f"the notes that are named as sources do not hold {quoted}"
     language = detect_language(text)
     languages = {detect_language(each.text) for each in cited}
-    if len(words(text)) >= _NO_LANGUAGE_BELOW and language not in {
-        *languages,
-        detect_language(question),
-    }:
+    # The language of a few words is a guess.
+    is_long = len(words(text)) >= _NO_LANGUAGE_BELOW
+    if is_long and language not in {*languages, detect_language(question)}:
         return "the answer is not in the language of the question"
     if language in languages and support(text, evidence) < _LEAST_SUPPORT:
         return "the answer has nothing of what the named sources say"
@@ -215,11 +211,10 @@ def _content_fault(
 
 @dataclass(frozen=True)
 class AnswerEvidence:
-    """What an answer may rest on.
+    """What an answer may use: the question and the cited notes.
 
     Attributes:
-        question: as it was asked.
-        texts: titles, dates and texts of the cited notes, one each.
+        texts: title, date and text of each cited note.
         days: `created` of the cited notes, ISO 8601.
     """
 
@@ -229,7 +224,7 @@ class AnswerEvidence:
 
     @cached_property
     def whole(self) -> str:
-        """All of it."""
+        """All of it as one text."""
         return "\n".join((self.question, *self.texts, *self.days))
 
     @cached_property
@@ -244,14 +239,21 @@ class AnswerEvidence:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Numbers that may be stated: those written or spelt out, hours of either clock, the
-        cited notes counted, and parts of dates that a note names relative to its own."""
-        written = set(stated_numbers(self.whole)) | _spelt(self.words)
-        written |= _on_the_other_clock(self.whole)
+        """Numbers that may be stated.
+
+        Those written or spelt out, hours of either clock, the count of the cited notes, and parts
+        of dates that a note names relative to its own.
+        """
+        spelt = _values("number_words.txt") | _values("months.txt")
+        written = set(stated_numbers(self.whole)) | {spelt[w] for w in self.words if w in spelt}
+        for hour, half, late in _CLOCK.findall(fold(self.whole)):
+            # The hour as the other of the two clocks has it.
+            written.add(str(int(hour) + 12) if half == "p" else str(int(late or hour) % 12))
         written |= {str(count) for count in range(1, len(self.texts) + 1)}
         written |= {number[-2:].lstrip("0") or "0" for number in written if len(number) == 4}
         years = {int(day[:4]) for day in self.days if day[:4].isdigit()}
         if years and _RELATIVE.search(fold(self.whole)):
+            # "Three weeks ago" may be any day of a month, and "two years ago" an earlier year.
             written |= {str(day) for day in range(1, 32)}
             reach = max((int(number) for number in written if len(number) < 3), default=1)
             written |= {str(year - back) for year in years for back in range(-1, reach + 1)}
@@ -259,24 +261,13 @@ class AnswerEvidence:
 
 
 def stated_numbers(text: str) -> list[str]:
-    """The numbers of a text as digits, each once, without leading zeros, separators of thousands
-    and the minutes of a full hour."""
+    """The numbers of a text as digits, each once.
+
+    Leading zeros, separators of thousands and the minutes of a full hour are left out.
+    """
     plain = _WHOLE_HOUR.sub("", text)
     numbers = (_SEPARATORS.sub("", number).lstrip("0") or "0" for number in _NUMBER.findall(plain))
     return list(dict.fromkeys(numbers))
-
-
-def _on_the_other_clock(text: str) -> set[str]:
-    """The hours of a text as the other of the two clocks names them."""
-    return {
-        str(int(hour) + 12) if half == "p" else str(int(late or hour) % 12)
-        for hour, half, late in _CLOCK.findall(fold(text))
-    }
-
-
-def _spelt(spoken: frozenset[str]) -> set[str]:
-    values = _values("number_words.txt") | _values("months.txt")
-    return {values[word] for word in spoken if word in values}
 
 
 @cache
@@ -306,7 +297,7 @@ def _plain_stems() -> frozenset[str]:
 
 
 def unsupported(answer: str, evidence: AnswerEvidence) -> list[str]:
-    """Numbers and names of an answer that stand in nothing that it cites, nor in the question."""
+    """Numbers and names of an answer that are neither in the cited notes nor in the question."""
     numbers = [each for each in stated_numbers(answer) if each not in evidence.numbers]
     names = [name for name in names_of(answer) if not _is_known(name, evidence)]
     return [*numbers, *names]
@@ -315,36 +306,31 @@ def unsupported(answer: str, evidence: AnswerEvidence) -> list[str]:
 def names_of(text: str) -> list[str]:
     """Words of a text that are names by their capitals, each once.
 
-    The first word of a sentence may be one too where it is no everyday word. In languages that
-    write every noun with a capital only words such as `iPhone` or `R2D2` count.
+    The first word of a sentence may be one too if it is no everyday word. In languages that write
+    every noun with a capital only words such as `iPhone` or `R2D2` count.
     """
-    found = _ODD_NAME.findall(text)
+    words_with_capitals = _ODD_NAME.findall(text)
     if detect_language(text) != "de":
-        first = (name for name in _FIRST_WORD.findall(text) if not _begins_plainly(name))
-        found = [*_NAME.findall(text), *first, *found]
-    names = dict.fromkeys(name.strip("’'-") for name in found)
-    return [name for name in names if _may_be_name(name)]
+        first = (name for name in _FIRST_WORD.findall(text) if not _is_everyday(fold(name)))
+        words_with_capitals = [*_NAME.findall(text), *first, *words_with_capitals]
+    names = {name: fold(name) for name in (word.strip("’'-") for word in words_with_capitals)}
+    bare = {name: folded.removesuffix("'s").removesuffix("’s") for name, folded in names.items()}
+    return [name for name in names if bare[name] and bare[name] not in _calendar() | _NOT_NAMES]
 
 
-def _begins_plainly(name: str) -> bool:
-    folded = fold(name)
-    return is_stopword(folded) or folded in _plain() or folded.endswith(_NO_NAME_ENDINGS)
-
-
-def _may_be_name(name: str) -> bool:
-    folded = fold(name).removesuffix("'s").removesuffix("’s")
-    return bool(folded) and folded not in _calendar() and folded not in _NOT_NAMES
+def _is_everyday(word: str) -> bool:
+    return is_stopword(word) or word in _plain() or word.endswith(_NO_NAME_ENDINGS)
 
 
 def _is_known(name: str, evidence: AnswerEvidence) -> bool:
     return all(
-        any(_same(part, other) for other in evidence.words)
+        any(_is_same_word(part, other) for other in evidence.words)
         for part in _pieces(name)
         if not part.isdigit()
     )
 
 
-def _same(one: str, other: str) -> bool:
+def _is_same_word(one: str, other: str) -> bool:
     """Whether two words are forms of one: `Postgres` and `PostgreSQL`, `Müller` and `Müllers`."""
     if one == other or stem(one) == stem(other):
         return True
@@ -354,16 +340,16 @@ def _same(one: str, other: str) -> bool:
 
 
 def _pieces(text: str) -> frozenset[str]:
-    found: set[str] = set()
-    for word in words(text):
-        found.add(word)
-        found.update(part for part in re.split(r"[-_'.]", word) if part)
-    return frozenset(found)
+    """The words of a text and their parts."""
+    pieces = (piece for word in words(text) for piece in (word, *re.split(r"[-_'.]", word)))
+    return frozenset(filter(None, pieces))
 
 
 def support(answer: str, evidence: AnswerEvidence) -> float:
-    """Share of the answer's telling words and numbers that the evidence has, 0..1; 1 where it has
-    none: words for numbers and times, and everyday words, say nothing of a subject."""
+    """Share of the answer's subject words and numbers that the evidence has, 0..1.
+
+    1 if it has none: words for numbers and times, and everyday words, say nothing of a subject.
+    """
     stems = subject_stems(answer) - _plain_stems()
     own = {one for one in stems if not any(map(str.isdigit, one))}
     numbers = stated_numbers(answer)
