@@ -16,8 +16,8 @@ from locomo_results import Reply
 from locomo_scores import refuses
 from memory_vault import OpenVault
 
-from amem_cli.ask.ask import HITS, AskSettings, ask, find_sources
-from amem_cli.ask.excerpts import Source
+from amem_cli.ask.ask import HITS, AskSettings, ask
+from amem_cli.ask.sources import SourceNote, find_sources
 from amem_cli.errors import ModelError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.records import NoteOutline
@@ -168,7 +168,7 @@ class Reader:
             budget=self._settings.budget,
             filters=self._filters(question),
         )
-        return self._as_paper(question, list(found.sources))
+        return self._as_paper(question, list(found.notes))
 
     @property
     def _ports(self) -> VaultPorts:
@@ -214,7 +214,7 @@ class Reader:
             problems=answer.problems,
         )
 
-    def _as_paper(self, question: Question, sources: list[Source], whole: float = 1.0) -> Reply:
+    def _as_paper(self, question: Question, sources: list[SourceNote], whole: float = 1.0) -> Reply:
         assert self.model is not None
         shown = self._ids(source.path for source in sources)
         lines = memory_lines(sources, self._ports.index)

@@ -1,5 +1,4 @@
-"""An answer without a language model: the sentences that come nearest, and whether any is near
-enough."""
+"""An answer without a language model: the nearest sentences, and whether any is near enough."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ MOST_SENTENCES = 60
 MOST_QUOTED = 3
 LONGEST_QUOTE = 320
 _USUAL_QUOTE = 240
-# A further note is quoted where its best sentence is this near to the best of all.
+# A further note is quoted if its best sentence is this near to the best of all.
 _NEXT_BEST = 0.75
 # A sentence is worth its cosine with the question, and these shares of what it holds of the
 # question's words and of the score of its note.
@@ -47,12 +46,12 @@ class Nearness:
 
     @property
     def chance(self) -> float:
-        """What the nearest of so many notes has of a cosine by chance alone."""
+        """The cosine that the nearest of so many notes has by chance alone."""
         return _CHANCE * math.sqrt(2 * math.log(max(2, self.notes)))
 
     @property
     def score(self) -> float:
-        """Above nothing where the notes more likely hold an answer than not."""
+        """At least 0 if the notes more likely hold an answer than not."""
         if self.note_cosine is None:
             return _WORDS_COVERAGE * self.coverage + _WORDS_OFFSET
         return (
@@ -97,11 +96,12 @@ class Sentence:
 
 def sentences_of(label: str, text: str, weights: Mapping[str, float]) -> list[Sentence]:
     """The sentences of a source, each with what it holds of the question."""
-    found = []
-    for place, sentence in enumerate(sentences(text)):
-        held = [term for term in weights if marks(sentence, [term])]
-        found.append(Sentence(label, place, sentence, coverage(held, weights)))
-    return found
+    return [
+        Sentence(
+            label, at, each, coverage([term for term in weights if marks(each, [term])], weights)
+        )
+        for at, each in enumerate(sentences(text))
+    ]
 
 
 def nearest(
@@ -129,13 +129,11 @@ def nearest(
 
 def quotation(sentence: Sentence, found: Sequence[Sentence]) -> str:
     """A sentence with those around it while they stay short, so that it can be understood."""
-    own = [each for each in found if each.label == sentence.label]
-    at = own.index(sentence)
-    first = last = at
+    own = {each.place: each.text for each in found if each.label == sentence.label}
     text = sentence.text
-    for step in (1, -1):
-        neighbour = at + step
-        if 0 <= neighbour < len(own) and len(text) + len(own[neighbour].text) < _USUAL_QUOTE:
-            first, last = min(first, neighbour), max(last, neighbour)
-            text = " ".join(each.text for each in own[first : last + 1])
+    after, before = own.get(sentence.place + 1), own.get(sentence.place - 1)
+    if after is not None and len(text) + len(after) < _USUAL_QUOTE:
+        text = f"{text} {after}"
+    if before is not None and len(text) + len(before) < _USUAL_QUOTE:
+        text = f"{before} {text}"
     return text if len(text) <= LONGEST_QUOTE else f"{text[: LONGEST_QUOTE - 1].rstrip()}…"

@@ -1,20 +1,30 @@
-"""A question put to a language model with the notes that were found, and what of its answer is
-believed."""
+"""The prompt for an answer from the notes, and the checks of what the model answers.
+
+An answer is believed if the cited notes hold its numbers, names and most of its other words.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
-from amem_cli.ask.excerpts import Source, heading
-from amem_cli.ask.support import Evidence, support, unsupported
-from amem_cli.language.words import detect_language, fold, words
+from amem_cli.ask.sources import SourceNote, heading
+from amem_cli.data import lines, word_set
+from amem_cli.language.words import detect_language, fold, is_stopword, is_unspaced, stem, words
 from amem_cli.memory.grounding import NoteText as Told
 from amem_cli.memory.grounding import repeats_instructions
 from amem_cli.models.ports import ModelRequest
-from amem_cli.models.prompt_text import FENCE, quote_as_data, quote_line, repeats_itself, texts_of
+from amem_cli.models.prompt_text import (
+    FENCE,
+    quote_as_data,
+    quote_line,
+    repeats_itself,
+    subject_stems,
+    texts_of,
+)
 
 ANSWER_PROMPT = "answer-1"
 LONGEST_ANSWER = 600
@@ -48,6 +58,30 @@ _REFUSING = re.compile(
 )
 _REFUSAL_CHARACTERS = 160
 
+_NUMBER = re.compile(r"\d+(?:[.,' \u00a0\u202f]\d{3})+(?!\d)|\d+")
+_SEPARATORS = re.compile(r"[.,' \u00a0\u202f]")
+_CLOCK = re.compile(
+    r"\b(\d{1,2})(?:[:.]\d{2})? ?([ap])\.?m\b|\b(1[3-9]|2[0-3])(?=[:.]\d{2}|h| uhr)"
+)
+# A capital after these begins a sentence, a quotation or a list item, and need not be a name.
+_NAME = re.compile(r"(?<![.!?:;…\"“„«(\[\n•–—-])\s([A-ZÀ-ÖØ-Þ][\w’'-]+)")
+_FIRST_WORD = re.compile(r"(?:^|[.!?:;…\"“„«(\[–—-]\s?)([A-ZÀ-ÖØ-Þ][\w’'-]+)")
+_NO_NAME_ENDINGS = ("ing", "ed", "ly")
+_ODD_NAME = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w-]*(?:\d|[a-zß-ÿ][A-Z])[\w-]*")
+# Words by which a note names a day relative to its own date.
+_RELATIVE = re.compile(
+    r"\b(?:ago|yesterday|tomorrow|gestern|vorgestern|morgen|übermorgen)\b"
+    r"|\b(?:last|next|this|past|coming|previous|following) (?:few |two |three )?(?:night|week|month"
+    r"|year|mon|tues|wednes|thurs|fri|satur|sun|spring|summer|autumn|fall|winter)"
+    r"|\b(?:letzt|nächst|vorig|vergangen|kommend)e[nmrs]? (?:nacht|woche|monat|jahr|\w{2,8}tag)"
+    r"|\bvor \w{2,12} (?:tag|woche|monat|jahr)"
+    r"|昨天|明天|前天|后天|上周|下周|上个月|下个月|去年|明年"
+)
+_WHOLE_HOUR = re.compile(r"(?<=\d)[:.]00\b")
+# Adverbs and the like that a language writes with a capital without meaning a name.
+_NOT_NAMES = frozenset({"i", "i'm", "i've", "i'd", "i'll", "ok", "mr", "mrs", "ms", "dr"})
+_STEM_OVERLAP = 4
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswer:
@@ -55,7 +89,7 @@ class CheckedAnswer:
 
     Attributes:
         held: the model says that the notes hold the answer.
-        text: empty where it is not held or not believed.
+        text: empty if there is none or it is not believed.
         cited: labels, the most important first.
         fault: why the answer is not believed, or empty; a remark that a model can act on.
     """
@@ -67,7 +101,7 @@ class CheckedAnswer:
 
 
 def answer_request(
-    question: str, sources: Sequence[Source], *, deadline: float, remark: str = ""
+    question: str, sources: Sequence[SourceNote], *, deadline: float, remark: str = ""
 ) -> ModelRequest:
     """Ask for an answer out of the sources.
 
@@ -81,32 +115,15 @@ def answer_request(
     if not sources:
         raise ValueError("there is nothing to answer from")
     labels = {source.path: source.label for source in sources}
-    shown = [f"{heading(source, labels)}\n{_quoted(source)}" for source in sources]
-    parts = [
-        f"Notes:\n{FENCE}",
-        "\n\n".join(shown),
-        FENCE,
-        f"Question: {quote_line(question, QUESTION_BYTES)}",
-    ]
-    if remark:
-        parts.append(f"Your last answer was refused: {quote_line(remark, 400)}. Answer anew.")
-    return ModelRequest(
-        instructions=_INSTRUCTIONS,
-        text="\n".join(parts),
-        schema=_schema([source.label for source in sources]),
-        max_tokens=_ANSWER_TOKENS,
-        deadline=deadline,
+    notes = "\n\n".join(
+        f"{heading(source, labels)}\n{quote_as_data(source.text, _SOURCE_BYTES)}"
+        for source in sources
     )
-
-
-def _quoted(source: Source) -> str:
-    return quote_as_data(source.text, _SOURCE_BYTES)
-
-
-def _schema(labels: Sequence[str]) -> dict[str, Any]:
-    label = {"type": "string", "enum": list(labels)}
+    asked = f"Question: {quote_line(question, QUESTION_BYTES)}"
+    parts = [f"Notes:\n{FENCE}", notes, FENCE, asked]
+    label = {"type": "string", "enum": list(labels.values())}
     most = min(MOST_CITED, len(labels))
-    return {
+    schema = {
         "type": "object",
         "properties": {
             "sources": {"type": "array", "items": label, "minItems": 0, "maxItems": most},
@@ -114,41 +131,45 @@ def _schema(labels: Sequence[str]) -> dict[str, Any]:
             "answer": {"type": "string", "minLength": 0, "maxLength": LONGEST_ANSWER},
         },
     }
+    if remark:
+        parts.append(f"Your last answer was refused: {quote_line(remark, 400)}. Answer anew.")
+    return ModelRequest(
+        instructions=_INSTRUCTIONS,
+        text="\n".join(parts),
+        schema=schema,
+        max_tokens=_ANSWER_TOKENS,
+        deadline=deadline,
+    )
 
 
 def check_answer(
-    answer: Mapping[str, Any], question: str, sources: Sequence[Source]
+    answer: Mapping[str, Any], question: str, sources: Sequence[SourceNote]
 ) -> CheckedAnswer:
-    """Keep an answer that the sources which it cites bear out.
+    """Believe an answer only if the sources that it cites support it.
 
     Args:
         answer: whatever the model said; its shape need not be right.
         question, sources: as in the request.
     """
-    said = answer.get("answer")
-    text = " ".join(said.split()) if isinstance(said, str) else ""
+    text = answer.get("answer")
+    text = " ".join(text.split()) if isinstance(text, str) else ""
     if answer.get("held") is not True or _refuses(text, sources):
         return CheckedAnswer(held=False)
     by_label = {source.label: source for source in sources}
     cited = tuple(
         name for name in dict.fromkeys(texts_of(answer.get("sources"))) if name in by_label
     )
-    fault = _form_fault(text, question, cited)
-    if not fault:
-        chosen = [by_label[name] for name in cited]
-        fault = _content_fault(text, question, chosen, sources)
+    chosen = [by_label[name] for name in cited]
+    fault = _form_fault(text, question, cited) or _content_fault(text, question, chosen, sources)
     return CheckedAnswer(True, fault=fault) if fault else CheckedAnswer(True, text, cited)
 
 
-def _refuses(text: str, sources: Sequence[Source]) -> bool:
+def _refuses(text: str, sources: Sequence[SourceNote]) -> bool:
     """Whether a short answer says that there is none, in words that no note has itself."""
     if len(text) > _REFUSAL_CHARACTERS:
         return False
-    told = [match.group() for match in _REFUSING.finditer(fold(text))]
-    if not told:
-        return False
     evidence = fold("\n".join(source.evidence for source in sources))
-    return any(phrase not in evidence for phrase in told)
+    return any(match.group() not in evidence for match in _REFUSING.finditer(fold(text)))
 
 
 def _form_fault(text: str, question: str, cited: Sequence[str]) -> str:
@@ -167,24 +188,180 @@ def _form_fault(text: str, question: str, cited: Sequence[str]) -> str:
 
 
 def _content_fault(
-    text: str, question: str, cited: Sequence[Source], shown: Sequence[Source]
+    text: str, question: str, cited: Sequence[SourceNote], shown: Sequence[SourceNote]
 ) -> str:
     everything = "\n".join(source.evidence for source in shown)
     if repeats_instructions(text, _INSTRUCTIONS, Told(question, everything)):
         return "the answer repeats the instructions"
-    evidence = Evidence(
-        question, [source.evidence for source in cited], [source.created for source in cited]
-    )
+    days = [source.created for source in cited]
+    evidence = AnswerEvidence(question, [source.evidence for source in cited], days)
     if strange := unsupported(text, evidence):
-        named = ", ".join(f"“{each}”" for each in strange[:3])
-        return f"the notes that are named as sources do not hold {named}"
+        quoted = ", ".join(f"“{each}”" for each in strange[:3])
+        return f"the notes that are named as sources do not hold {quoted}"
     language = detect_language(text)
     languages = {detect_language(each.text) for each in cited}
-    if len(words(text)) >= _NO_LANGUAGE_BELOW and language not in {
-        *languages,
-        detect_language(question),
-    }:
+    # The language of a few words is a guess.
+    is_long = len(words(text)) >= _NO_LANGUAGE_BELOW
+    if is_long and language not in {*languages, detect_language(question)}:
         return "the answer is not in the language of the question"
     if language in languages and support(text, evidence) < _LEAST_SUPPORT:
         return "the answer has nothing of what the named sources say"
     return ""
+
+
+@dataclass(frozen=True)
+class AnswerEvidence:
+    """What an answer may use: the question and the cited notes.
+
+    Attributes:
+        texts: title, date and text of each cited note.
+        days: `created` of the cited notes, ISO 8601.
+    """
+
+    question: str
+    texts: Sequence[str]
+    days: Sequence[str] = ()
+
+    @cached_property
+    def whole(self) -> str:
+        """All of it as one text."""
+        return "\n".join((self.question, *self.texts, *self.days))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its folded words and their parts."""
+        return _pieces(self.whole)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Stems of its subject words."""
+        return subject_stems(self.whole)
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Numbers that may be stated.
+
+        Those written or spelt out, hours of either clock, the count of the cited notes, and parts
+        of dates that a note names relative to its own.
+        """
+        spelt = _values("number_words.txt") | _values("months.txt")
+        written = set(stated_numbers(self.whole)) | {spelt[w] for w in self.words if w in spelt}
+        for hour, half, late in _CLOCK.findall(fold(self.whole)):
+            # The hour as the other of the two clocks has it.
+            written.add(str(int(hour) + 12) if half == "p" else str(int(late or hour) % 12))
+        written |= {str(count) for count in range(1, len(self.texts) + 1)}
+        written |= {number[-2:].lstrip("0") or "0" for number in written if len(number) == 4}
+        years = {int(day[:4]) for day in self.days if day[:4].isdigit()}
+        if years and _RELATIVE.search(fold(self.whole)):
+            # "Three weeks ago" may be any day of a month, and "two years ago" an earlier year.
+            written |= {str(day) for day in range(1, 32)}
+            reach = max((int(number) for number in written if len(number) < 3), default=1)
+            written |= {str(year - back) for year in years for back in range(-1, reach + 1)}
+        return frozenset(written)
+
+
+def stated_numbers(text: str) -> list[str]:
+    """The numbers of a text as digits, each once.
+
+    Leading zeros, separators of thousands and the minutes of a full hour are left out.
+    """
+    plain = _WHOLE_HOUR.sub("", text)
+    numbers = (_SEPARATORS.sub("", number).lstrip("0") or "0" for number in _NUMBER.findall(plain))
+    return list(dict.fromkeys(numbers))
+
+
+@cache
+def _values(name: str) -> dict[str, str]:
+    """Digits by the words for them."""
+    rows = map(str.split, lines(name))
+    return {word: value for value, *spelt in rows for word in spelt}
+
+
+@cache
+def _calendar() -> frozenset[str]:
+    return word_set("weekdays.txt").union(_values("months.txt"))
+
+
+@cache
+def _plain() -> frozenset[str]:
+    """Words that say nothing of a subject."""
+    everyday = word_set("everyday/en.txt") | word_set("everyday/de.txt")
+    return (everyday | word_set("units_of_time.txt") | _calendar()).union(
+        _values("number_words.txt")
+    )
+
+
+@cache
+def _plain_stems() -> frozenset[str]:
+    return subject_stems(" ".join(_plain()))
+
+
+def unsupported(answer: str, evidence: AnswerEvidence) -> list[str]:
+    """Numbers and names of an answer that are neither in the cited notes nor in the question."""
+    numbers = [each for each in stated_numbers(answer) if each not in evidence.numbers]
+    names = [name for name in names_of(answer) if not _is_known(name, evidence)]
+    return [*numbers, *names]
+
+
+def names_of(text: str) -> list[str]:
+    """Words of a text that are names by their capitals, each once.
+
+    The first word of a sentence may be one too if it is no everyday word. In languages that write
+    every noun with a capital only words such as `iPhone` or `R2D2` count.
+    """
+    words_with_capitals = _ODD_NAME.findall(text)
+    if detect_language(text) != "de":
+        first = (name for name in _FIRST_WORD.findall(text) if not _is_everyday(fold(name)))
+        words_with_capitals = [*_NAME.findall(text), *first, *words_with_capitals]
+    names = {name: fold(name) for name in (word.strip("’'-") for word in words_with_capitals)}
+    bare = {name: folded.removesuffix("'s").removesuffix("’s") for name, folded in names.items()}
+    return [name for name in names if bare[name] and bare[name] not in _calendar() | _NOT_NAMES]
+
+
+def _is_everyday(word: str) -> bool:
+    return is_stopword(word) or word in _plain() or word.endswith(_NO_NAME_ENDINGS)
+
+
+def _is_known(name: str, evidence: AnswerEvidence) -> bool:
+    return all(
+        any(_is_same_word(part, other) for other in evidence.words)
+        for part in _pieces(name)
+        if not part.isdigit()
+    )
+
+
+def _is_same_word(one: str, other: str) -> bool:
+    """Whether two words are forms of one: `Postgres` and `PostgreSQL`, `Müller` and `Müllers`."""
+    if one == other or stem(one) == stem(other):
+        return True
+    short, long = sorted((one, other), key=len)
+    beginning = short[: max(_STEM_OVERLAP + 1, len(short) - 2)]
+    return len(short) > _STEM_OVERLAP and long.startswith(beginning)
+
+
+def _pieces(text: str) -> frozenset[str]:
+    """The words of a text and their parts."""
+    pieces = (piece for word in words(text) for piece in (word, *re.split(r"[-_'.]", word)))
+    return frozenset(filter(None, pieces))
+
+
+def support(answer: str, evidence: AnswerEvidence) -> float:
+    """Share of the answer's subject words and numbers that the evidence has, 0..1.
+
+    1 if it has none: words for numbers and times, and everyday words, say nothing of a subject.
+    """
+    stems = subject_stems(answer) - _plain_stems()
+    own = {one for one in stems if not any(map(str.isdigit, one))}
+    numbers = stated_numbers(answer)
+    total = len(own) + len(numbers)
+    backed = sum(_is_backed(one, evidence) for one in own)
+    return (backed + len(evidence.numbers.intersection(numbers))) / total if total else 1.0
+
+
+def _is_backed(one: str, evidence: AnswerEvidence) -> bool:
+    if one in evidence.stems:
+        return True
+    if is_unspaced(one) or len(one) <= _STEM_OVERLAP:
+        return False
+    beginning = one[: max(_STEM_OVERLAP + 1, len(one) - 2)]
+    return any(other.startswith(beginning) for other in evidence.stems)

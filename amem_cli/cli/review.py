@@ -12,7 +12,7 @@ from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, SettingsError, UsageError
 
 if TYPE_CHECKING:
-    from amem_cli.editing.review import Decisions, Waiting
+    from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.errors import Problem
     from amem_cli.index.draft import FieldValue, VaultPorts
 
@@ -51,7 +51,7 @@ def review(
 
         amem review --accept 000641a2c3f --json
     """
-    from amem_cli.editing.review import Decisions, waiting
+    from amem_cli.editing.review import Decisions, review_items
     from amem_cli.terminal.history import review_document, show_all_waiting, show_decisions
 
     session = session_of(context)
@@ -70,7 +70,7 @@ def review(
             decisions = _by_keys(session, ports, key)
         else:
             decisions = Decisions()
-        left = waiting(ports, key, problems=problems)
+        left = review_items(ports, key, problems=problems)
     session.output.problems(problems)
     document = review_document(left, decisions)
     if by_options or decisions != Decisions() or (by_keys and left):
@@ -99,35 +99,35 @@ def _by_options(
     accept_all: bool,
     reject_all: bool,
 ) -> Decisions:
-    from amem_cli.editing.review import Decisions, chosen, waiting
+    from amem_cli.editing.review import Decisions, items_named, review_items
     from amem_cli.editing.review import accept as carry_out
     from amem_cli.editing.review import reject as turn_down
 
     # All names are looked up before anything is decided.
-    down = chosen(ports, reject or [])
+    down = items_named(ports, reject or [])
     down_ids = {each.proposal.id for each in down}
     if accept_all:
-        up = [each for each in waiting(ports, key) if each.proposal.id not in down_ids]
+        up = [each for each in review_items(ports, key) if each.proposal.id not in down_ids]
     else:
-        up = chosen(ports, accept or [])
+        up = items_named(ports, accept or [])
         both = [each.proposal.id for each in up if each.proposal.id in down_ids]
         if both:
             raise UsageError(f"{both[0]} cannot be both accepted and turned down")
     if reject_all:
         up_ids = {each.proposal.id for each in up}
-        down = [each for each in waiting(ports, key) if each.proposal.id not in up_ids]
+        down = [each for each in review_items(ports, key) if each.proposal.id not in up_ids]
     decisions = turn_down(ports, down) if down else Decisions()
     return decisions + carry_out(ports, up)
 
 
 def _by_keys(session: Session, ports: VaultPorts, key: str) -> Decisions:
     """Step through the proposals; each decision is carried out at once."""
-    from amem_cli.editing.review import Decisions, accept, reject, waiting
+    from amem_cli.editing.review import Decisions, accept, reject, review_items
     from amem_cli.terminal.history import show_waiting
 
     console = session.output.console()
     total = Decisions()
-    steps = waiting(ports, key)
+    steps = review_items(ports, key)
     while steps:
         step = steps.pop(0)
         if step.outdated:
@@ -165,7 +165,7 @@ def _choice(session: Session, *, left: int) -> str:
         session.output.notice("a key of: a r e s A q")
 
 
-def _edited(session: Session, ports: VaultPorts, step: Waiting) -> Decisions:
+def _edited(session: Session, ports: VaultPorts, step: ReviewItem) -> Decisions:
     """Let the person write the value; one that cannot stand is told and the proposal waits."""
     from amem_cli.cli.session import write_in_editor
     from amem_cli.editing.review import Decisions, accept
@@ -187,7 +187,7 @@ def _edited(session: Session, ports: VaultPorts, step: Waiting) -> Decisions:
         return Decisions()
 
 
-def _value(step: Waiting, lines: Sequence[str]) -> FieldValue:
+def _value(step: ReviewItem, lines: Sequence[str]) -> FieldValue:
     filled = [line.strip() for line in lines if line.strip()]
     is_list = isinstance(step.proposal.change.after, list)
     return filled if is_list else " ".join(filled)

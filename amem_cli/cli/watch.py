@@ -18,8 +18,8 @@ from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, UsageError
 
 if TYPE_CHECKING:
+    from amem_cli.watch.events import WatchEvent
     from amem_cli.watch.loop import Watch
-    from amem_cli.watch.port import News
     from amem_cli.watch.watcher import Report, Watcher
     from amem_cli.workspace.watch_lock import WatchStatus
     from amem_cli.workspace.workspace import Workspace
@@ -154,7 +154,7 @@ def _service(session: Session, *, install: bool) -> None:
 
 def _drain(session: Session, workspace: Workspace) -> None:
     """Handle what is pending, as one round of a watcher does."""
-    from amem_cli.editing.renames import follow_moves
+    from amem_cli.editing.renames import update_renamed_links
     from amem_cli.memory.batch import evolve_many
     from amem_cli.terminal.documents import outcome_document
     from amem_cli.terminal.notes import show_outcome
@@ -165,7 +165,7 @@ def _drain(session: Session, workspace: Workspace) -> None:
     with watcher.held():
         session.synchronise(workspace)
         workspace.embed_missing()
-        followed = follow_moves(workspace.ports)
+        followed = update_renamed_links(workspace.ports)
         outcomes = []
         reason = _why_not(watcher)
         if reason:
@@ -270,7 +270,7 @@ def _has_screen() -> bool:
 def _json_lines(session: Session) -> Report:
     from amem_cli.terminal.watching import news_document
 
-    def report(news: News | None, status: WatchStatus) -> None:
+    def report(news: WatchEvent | None, status: WatchStatus) -> None:
         if news is not None:
             session.output.json_line(news_document(news, datetime.now().astimezone()))
             sys.stdout.flush()
@@ -281,7 +281,7 @@ def _json_lines(session: Session) -> Report:
 def _plain_lines(session: Session) -> Report:
     from amem_cli.terminal.watching import news_lines
 
-    def report(news: News | None, status: WatchStatus) -> None:
+    def report(news: WatchEvent | None, status: WatchStatus) -> None:
         time = datetime.now().strftime("%H:%M:%S")
         for line, _ in news_lines(news) if news is not None else ():
             session.output.plain(f"{time}  {line}")
@@ -302,7 +302,7 @@ def _screen(session: Session, workspace: Workspace) -> Iterator[_Voice]:
     )
     screen = WatchScreen(board, session.output.color)
 
-    def report(news: News | None, status: WatchStatus) -> None:
+    def report(news: WatchEvent | None, status: WatchStatus) -> None:
         board.status, board.model = status, _model_name(workspace)
         board.settle = workspace.settings.evolution_settle_seconds
         board.queue = [each.path for each in workspace.index.queue.pending()[:QUEUE_SHOWN]]

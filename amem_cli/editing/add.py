@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from amem_cli.errors import HeaderRefused, SettingsError, UsageError
-from amem_cli.index.draft import FieldValue, VaultPorts, new_event
+from amem_cli.index.draft import VaultPorts, new_event
 from amem_cli.index.sync import refresh
 from amem_cli.journal.changes import NoteWrite
 from amem_cli.journal.events import Change
@@ -18,7 +18,7 @@ from amem_cli.language.dates import created_text, new_id, parse_moment
 from amem_cli.markdown.tags import normalise_tag
 from amem_cli.notes.codec import body_bytes, compose_note, edit_header, parse_note
 from amem_cli.notes.names import file_name, name_key, title_of, with_suffix
-from amem_cli.notes.note import OWNED_FIELDS, Note
+from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note
 
 MAX_TEXT_BYTES = 1024 * 1024
 ATTEMPTS = 20
@@ -55,54 +55,48 @@ def add(ports: VaultPorts, new: NewNote) -> str:
         SettingsError: the note cannot be written.
     """
     raw = text_bytes(new.content)
+    # The text may begin with properties of its own; what the caller gives adds to them.
     given = parse_note("note.md", raw, ports.names)
-    moment = _local(ports, new.created or _given_moment(given) or ports.clock.now())
-    fields = _person_fields(new, given)
+    moment = _local_moment(ports, new, given)
+    fields = _fields(new, given)
+    # Without a file there is no name that could be the title.
+    given_title = given.title if given.title != "note" else title_of(body_bytes(raw).decode())
+    title = " ".join(new.title.split()) or given_title
+    if new.id and (
+        not new.id.isprintable()
+        or new.id != new.id.strip()
+        # It would be taken for the path of a note.
+        or new.id.lower().endswith(".md")
+        or "/" in new.id
+    ):
+        raise UsageError(
+            f"{new.id[:80]!r} cannot be an id", hint="Use letters, digits, -, _ and dots."
+        )
     with ports.changes.locked():
         note_id = new.id or given.id or ""
-        if new.id and (not new.id.isprintable() or new.id != new.id.strip() or _is_path(new.id)):
-            raise UsageError(
-                f"{new.id[:80]!r} cannot be an id", hint="Use letters, digits, -, _ and dots."
-            )
         if note_id and ports.index.notes.id_taken(note_id):
             raise UsageError(f"a note with the id {note_id} exists already")
         note_id = note_id or new_id(moment, ports.index.notes.id_taken)
-        header: dict[str, FieldValue] = {"id": note_id}
-        header["created"] = given.created or created_text(moment)
-        header.update(fields)
-        title = " ".join(new.title.split()) or _given_title(given, raw)
-        path = _create(ports, new, raw, header, title)
-        refresh(ports, [path])
-    return path
-
-
-def _create(
-    ports: VaultPorts, new: NewNote, raw: bytes, header: dict[str, FieldValue], title: str
-) -> str:
-    changes = tuple(
-        Change(name, [] if isinstance(value, (list, tuple)) else "", _listed(value))
-        for name, value in header.items()
-    )
-    taken: set[str] = set()
-    for _ in range(ATTEMPTS):
-        path = _free_path(ports, new.folder, title, taken)
-        content = _with_header(ports, raw, header, title, path)
-        event = new_event(
-            ports,
-            "add",
-            by="person",
-            note=str(header["id"]),
-            path=path,
-            changes=changes,
-            sha=hashlib.sha256(content).hexdigest(),
+        header = {"id": note_id, "created": given.created or created_text(moment), **fields}
+        changes = tuple(
+            Change(name, [] if name in LIST_FIELDS else "", value) for name, value in header.items()
         )
-        try:
-            ports.changes.apply([NoteWrite(path, None, content)], [event])
-        except FileExistsError:
-            # Another program took the name in this instant, or it is a folder's.
-            taken.add(path)
-            continue
-        return path
+        taken: set[str] = set()
+        for _ in range(ATTEMPTS):
+            path = _free_path(ports, new.folder, title, taken)
+            content = _with_header(ports, raw, header, title, path)
+            sha = hashlib.sha256(content).hexdigest()
+            event = new_event(
+                ports, "add", by="person", note=note_id, path=path, changes=changes, sha=sha
+            )
+            try:
+                ports.changes.apply([NoteWrite(path, None, content)], [event])
+            except FileExistsError:
+                # Another program took the name in this instant, or it is a folder's.
+                taken.add(path)
+                continue
+            refresh(ports, [path])
+            return path
     raise SettingsError(f"cannot find a free name for {title!r}", hint="Try again.")
 
 
@@ -123,55 +117,44 @@ def text_bytes(content: str) -> bytes:
     return raw if raw.endswith(b"\n") else raw + b"\n"
 
 
-def _is_path(text: str) -> bool:
-    """Whether an id would be taken for the path of a note."""
-    return text.lower().endswith(".md") or "/" in text
+def checked_tag(text: str) -> str:
+    """A tag as it is stored.
+
+    Raises:
+        UsageError: it cannot be a tag.
+    """
+    tag = normalise_tag(text)
+    if tag is None:
+        raise UsageError(f"{text!r} cannot be a tag", hint="Use letters, digits, - _ and /.")
+    return tag
 
 
-def _local(ports: VaultPorts, moment: datetime) -> datetime:
-    """The moment on the user's own clock, as Obsidian's date properties are: without an offset."""
-    if moment.tzinfo is None:
-        return moment
-    # On the first and the last day there is its own clock will do.
-    with suppress(OverflowError):
-        moment = moment.astimezone(ports.clock.now().tzinfo)
+def _local_moment(ports: VaultPorts, new: NewNote, given: Note) -> datetime:
+    """When the note was made, by the user's clock and without offset as Obsidian has dates."""
+    moment, now = new.created, ports.clock.now()
+    if moment is None and given.created:
+        with suppress(ValueError):
+            moment = parse_moment(given.created)
+    moment = moment or now
+    if moment.tzinfo is not None:
+        # On the first and the last day there is, its own clock will do.
+        with suppress(OverflowError):
+            moment = moment.astimezone(now.tzinfo)
     return moment.replace(tzinfo=None)
 
 
-def _given_moment(given: Note) -> datetime | None:
-    try:
-        return parse_moment(given.created) if given.created else None
-    except ValueError:
-        return None
-
-
-def _given_title(given: Note, raw: bytes) -> str:
-    # The file has no name yet, so `note` is not a title that anybody gave.
-    return given.title if given.title != "note" else title_of(body_bytes(raw).decode())
-
-
-def _person_fields(new: NewNote, given: Note) -> dict[str, FieldValue]:
-    tags = []
-    for text in new.tags:
-        tag = normalise_tag(text)
-        if tag is None:
-            raise UsageError(f"{text!r} cannot be a tag", hint="Use letters, digits, - _ and /.")
-        tags.append(tag)
-    values: dict[str, FieldValue] = {
-        "keywords": _merged(given.keywords, [" ".join(word.split()) for word in new.keywords]),
-        "tags": _merged(given.tags, tags),
-        "context": " ".join(new.context.split()) or given.context,
-        "links": _merged(given.links, list(new.links)),
+def _fields(new: NewNote, given: Note) -> dict[str, str | list[str]]:
+    lists = {
+        "keywords": (*given.keywords, *(" ".join(word.split()) for word in new.keywords)),
+        "tags": (*given.tags, *map(checked_tag, new.tags)),
+        "links": (*given.links, *new.links),
     }
-    return {name: value for name, value in values.items() if value}
-
-
-def _merged(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    return [text for text in dict.fromkeys((*first, *second)) if text]
-
-
-def _listed(value: FieldValue) -> str | list[str]:
-    return value if isinstance(value, str) else list(value)
+    values: dict[str, str | list[str]] = {
+        name: [text for text in dict.fromkeys(texts) if text] for name, texts in lists.items()
+    }
+    values["context"] = " ".join(new.context.split()) or given.context
+    # The journal and the file have the fields in one order.
+    return {name: values[name] for name in OWNED_FIELDS if values.get(name)}
 
 
 def _free_path(ports: VaultPorts, folder: str, title: str, taken: Collection[str]) -> str:
@@ -181,21 +164,16 @@ def _free_path(ports: VaultPorts, folder: str, title: str, taken: Collection[str
         candidate = name if number == 1 else with_suffix(name, number)
         path = prefix + candidate
         # A twin in another folder would make links by name ambiguous.
-        if (
-            path in taken
-            or ports.index.names.candidates(name_key(path))
-            or ports.vault.exists(path)
-        ):
-            continue
-        return path
+        twins = ports.index.names.candidates(name_key(path))
+        if path not in taken and not twins and not ports.vault.exists(path):
+            return path
     raise SettingsError(f"there are too many notes named {name!r}")
 
 
 def _with_header(
-    ports: VaultPorts, raw: bytes, header: dict[str, FieldValue], title: str, path: str
+    ports: VaultPorts, raw: bytes, header: Mapping[str, str | list[str]], title: str, path: str
 ) -> bytes:
-    ordered = {name: header[name] for name in OWNED_FIELDS if name in header}
-    mapped = {getattr(ports.names, name): value for name, value in ordered.items()}
+    mapped = {getattr(ports.names, name): header[name] for name in OWNED_FIELDS if name in header}
     stem = path.rsplit("/", 1)[-1].removesuffix(".md")
     if unicodedata.normalize("NFC", title) != stem:
         # The file system could not hold the title as it is.

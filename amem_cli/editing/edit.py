@@ -1,15 +1,16 @@
-"""A person's changes of a note through commands: update, link, unlink, rm.
+"""What a person changes in notes by command: fields, text, links, removal.
 
-The category that A-MEM's library keeps of a memory: the `category` property of its note.
-Takes stock of a vault when it is made: what is there needs no work of the machine's.
+Also the `category` that A-MEM's library keeps of a memory, and the baseline of a new vault.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from amem_cli.editing.add import text_bytes
+from amem_cli.editing.add import checked_tag, text_bytes
+from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import AmemError, HeaderRefused, UsageError, WriteConflict
 from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, owned_by_machine
 from amem_cli.index.records import NoteSummary
@@ -17,13 +18,14 @@ from amem_cli.index.sync import refresh, synchronise, text_hash
 from amem_cli.journal.changes import NoteWrite
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.undo_rules import is_worded
-from amem_cli.markdown.links import format_link, parse_link
-from amem_cli.markdown.tags import normalise_tag
+from amem_cli.markdown.links import format_link
 from amem_cli.memory.plan import owned_link
 from amem_cli.notes.codec import body_bytes, compose_note, edit_header
 from amem_cli.notes.front_matter import find_fences, read_header
-from amem_cli.notes.names import resolve, shortest_target
+from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import RELATIONS, Note, Relation
+
+_CATEGORY = "category"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class FieldEdits:
 
     Attributes:
         keywords, tags: the whole new list.
-        add_*, remove_*: changes of the list there is.
+        add_*, remove_*: changes of the present list.
         content: the new text below the front matter.
     """
 
@@ -44,6 +46,17 @@ class FieldEdits:
     remove_keywords: Sequence[str] = ()
     add_tags: Sequence[str] = ()
     remove_tags: Sequence[str] = ()
+
+
+@contextmanager
+def _draft(ports: VaultPorts, path: str) -> Iterator[NoteDraft]:
+    """A note to edit under the write lock; what was edited is written at the end."""
+    with ports.changes.locked():
+        draft = NoteDraft(ports, ports.vault.read(path))
+        yield draft
+        if draft.events:
+            ports.changes.apply(draft.write(), draft.events)
+            refresh(ports, [path])
 
 
 def update(
@@ -61,22 +74,17 @@ def update(
         UsageError: a tag is impossible, or the text is empty.
         HeaderRefused, WriteConflict: nothing was written.
     """
-    with ports.changes.locked():
-        content = ports.vault.read(note.path)
-        if text and text_hash(content.raw) != text:
+    with _draft(ports, note.path) as draft:
+        if text and text_hash(draft.raw) != text:
             raise WriteConflict(
                 f"the text of {note.path} is another one by now", hint="Read it again."
             )
-        draft = NoteDraft(ports, content)
-        fields = _new_values(draft.note, edits)
-        draft.change(fields, new_event(ports, "edit", by="person"))
+        draft.change(_new_values(draft.note, edits), new_event(ports, "edit", by="person"))
         changed = [change.field for event in draft.events for change in event.changes]
         if edits.content is not None:
             event = new_event(ports, "edit", by="person", reason="new text")
             if draft.replace_body(text_bytes(edits.content), event):
                 changed.append("content")
-        ports.changes.apply(draft.write(), draft.events)
-        refresh(ports, [note.path])
     return tuple(name for name in changed if name not in ("id", "created"))
 
 
@@ -91,6 +99,7 @@ def with_appended(ports: VaultPorts, path: str, more: str) -> tuple[str, str]:
         body = body_bytes(raw).decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"the text of {path} is not UTF-8", hint="Save it as UTF-8.") from None
+    # The file keeps its line ends.
     end = "\r\n" if "\r\n" in body else "\n"
     gap = "" if not body.strip() else end if body.endswith("\n") else 2 * end
     if end != "\n":
@@ -102,36 +111,27 @@ def _new_values(note: Note, edits: FieldEdits) -> dict[str, FieldValue]:
     fields: dict[str, FieldValue] = {}
     if edits.context is not None:
         fields["context"] = " ".join(edits.context.split())
-    present, given = (note.keywords, ()) if edits.keywords is None else ((), edits.keywords)
-    fields["keywords"] = _merged(present, (*given, *edits.add_keywords), edits.remove_keywords)
-    add = [_tag(text) for text in (*(edits.tags or ()), *edits.add_tags)]
-    tags = note.tags if edits.tags is None else ()
-    fields["tags"] = _merged(tags, add, [text.removeprefix("#") for text in edits.remove_tags])
-    untouched = {
-        "keywords": edits.keywords is None and not edits.add_keywords and not edits.remove_keywords,
-        "tags": edits.tags is None and not edits.add_tags and not edits.remove_tags,
-    }
-    return {name: value for name, value in fields.items() if not untouched.get(name, False)}
+    tags = None if edits.tags is None else [checked_tag(text) for text in edits.tags]
+    add_tags = [checked_tag(text) for text in edits.add_tags]
+    remove_tags = [text.removeprefix("#") for text in edits.remove_tags]
+    for name, whole, add, remove in (
+        ("keywords", edits.keywords, edits.add_keywords, edits.remove_keywords),
+        ("tags", tags, add_tags, remove_tags),
+    ):
+        if whole is not None or add or remove:
+            present = getattr(note, name) if whole is None else ()
+            fields[name] = _merged(present, (*(whole or ()), *add), remove)
+    return fields
 
 
-def _merged(first: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
-    """What is there stays as it is written, beside what is new."""
+def _merged(present: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
+    """Present items keep their spelling, in whatever spelling they are added again."""
     gone = {text.casefold() for text in remove}
-    merged = [text for text in first if text.casefold() not in gone]
-    known = {text.casefold() for text in merged}
-    for text in add:
-        clean = " ".join(text.split())
-        if clean and clean.casefold() not in {*known, *gone}:
-            merged.append(clean)
-            known.add(clean.casefold())
+    merged = [text for text in present if text.casefold() not in gone]
+    for text in (" ".join(text.split()) for text in add):
+        if text and text.casefold() not in {*gone, *(item.casefold() for item in merged)}:
+            merged.append(text)
     return merged
-
-
-def _tag(text: str) -> str:
-    tag = normalise_tag(text)
-    if tag is None:
-        raise UsageError(f"{text!r} cannot be a tag", hint="Use letters, digits, - _ and /.")
-    return tag
 
 
 def link(
@@ -142,9 +142,10 @@ def link(
     relation: Relation = "related",
     reason: str = "",
 ) -> bool:
-    """Link a note to another as its owner; False where that link is there already.
+    """Link a note to another as its owner; False if the owner's link exists.
 
-    A link that the machine made becomes the owner's; what they do not say of it stays.
+    A link that the machine made becomes the owner's, with its relation and reason unless new ones
+    are given.
 
     Raises:
         UsageError: the notes are one and the same, or the relation is unknown.
@@ -155,56 +156,43 @@ def link(
     if relation not in RELATIONS:
         raise UsageError(f"no relation {relation!r}", hint=f"One of: {', '.join(RELATIONS)}.")
     text = format_link(shortest_target(target.path, ports.index.names))
-    with ports.changes.locked():
-        draft = NoteDraft(ports, ports.vault.read(source.path))
+    with _draft(ports, source.path) as draft:
         links = draft.note.links
-        present = any(_leads_to(ports, each, source.path) == target.path for each in links)
+        present = any(note_of_link(ports, each, source.path) == target.path for each in links)
         owned = owned_by_machine(ports.index, source.key)
         made = owned_link(ports.index, draft.note, owned, target.path) if present else None
         if present and made is None:
             return False
         record = LinkRecord(target.key, target.path, text, relation, 1.0, reason, by="person")
         if made is not None:
-            record = _taken_over(made, record)
+            record = replace(
+                record,
+                target=made.target,
+                text=made.text,
+                relation=relation if reason or relation != "related" else made.relation,
+                reason=reason or made.reason,
+            )
         event = new_event(ports, "edit", by="person", reason=reason, links=(record,))
         if made is None:
-            draft.change({"links": [*links, record.text]}, event)
+            draft.change({"links": [*links, text]}, event)
         else:
             draft.note_down(replace(event, links_before=(made,)))
-        ports.changes.apply(draft.write(), draft.events)
-        refresh(ports, [source.path])
     return True
-
-
-def _taken_over(made: LinkRecord, said: LinkRecord) -> LinkRecord:
-    relation = made.relation if said.relation == "related" and not said.reason else said.relation
-    reason = said.reason or made.reason
-    return replace(said, target=made.target, text=made.text, relation=relation, reason=reason)
 
 
 def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
-    """Remove the property link from one note to another, whoever made it.
+    """Remove the property link from one note to another, whoever made it; False if there is none.
 
     The machine does not make it again. A link in the body is the author's text and stays.
-
-    Returns:
-        False where there is no such property link.
     """
-    with ports.changes.locked():
-        draft = NoteDraft(ports, ports.vault.read(source.path))
-        links = draft.note.links
-        kept = [each for each in links if _leads_to(ports, each, source.path) != target.path]
-        if len(kept) == len(links):
-            return False
-        draft.change({"links": kept}, new_event(ports, "edit", by="person", reason="unlinked"))
-        ports.changes.apply(draft.write(), draft.events)
-        refresh(ports, [source.path])
-    return True
-
-
-def _leads_to(ports: VaultPorts, text: str, source: str) -> str | None:
-    parsed = parse_link(text)
-    return resolve(parsed.target, source, ports.index.names) if parsed else None
+    with _draft(ports, source.path) as draft:
+        links = [
+            text
+            for text in draft.note.links
+            if note_of_link(ports, text, source.path) != target.path
+        ]
+        event = new_event(ports, "edit", by="person", reason="unlinked")
+        return draft.change({"links": links}, event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,9 +216,8 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
         WriteConflict: a note changed meanwhile; nothing was done.
     """
     with ports.changes.locked():
-        sources = dict.fromkeys(source for source, _ in ports.index.links.incoming(note.path))
         content = ports.vault.read(note.path)
-        root = new_event(
+        removal = new_event(
             ports,
             "remove",
             by="person",
@@ -239,26 +226,24 @@ def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
             sha=content.sha,
             reason="removed",
         )
-        writes: list[NoteWrite] = []
-        events: list[Event] = [root]
-        unlinked = []
-        for source in sources:
-            draft = _without_machine_links(ports, source, note, root)
-            if draft is not None and draft.events:
-                writes.extend(draft.write())
-                events.extend(draft.events)
-                unlinked.append(source)
-        writes.append(NoteWrite(note.path, content.raw, None))
-        # Who still links to the note can only be told while its name resolves.
-        ports.changes.apply(writes, events)
+        drafts = [
+            draft
+            for source in dict.fromkeys(path for path, _ in ports.index.links.incoming(note.path))
+            if (draft := _without_machine_link(ports, source, note, removal)) is not None
+        ]
+        writes = [write for draft in drafts for write in draft.write()]
+        events = [removal, *(event for draft in drafts for event in draft.events)]
+        ports.changes.apply([*writes, NoteWrite(note.path, content.raw, None)], events)
+        unlinked = tuple(draft.path for draft in drafts)
         refresh(ports, unlinked)
+        # Only as long as the index has the note do links to it resolve.
         dangling = dict.fromkeys(source for source, _ in ports.index.links.incoming(note.path))
         refresh(ports, [note.path])
-    return Removal(note.path, tuple(unlinked), tuple(dangling))
+    return Removal(note.path, unlinked, tuple(dangling))
 
 
-def _without_machine_links(
-    ports: VaultPorts, source: str, target: NoteSummary, root: Event
+def _without_machine_link(
+    ports: VaultPorts, source: str, target: NoteSummary, removal: Event
 ) -> NoteDraft | None:
     summary = ports.index.notes.summary(source)
     if summary is None:
@@ -267,43 +252,34 @@ def _without_machine_links(
     record = records.get(target.key) or records.get(target.path)
     if record is None or record.by != "machine":
         return None
+    reason = f"“{target.title}” was removed"
+    event = new_event(ports, "link", trigger=target.key, cause=removal.id, reason=reason)
     try:
         draft = NoteDraft(ports, ports.vault.read(source))
-        kept = [
-            text
-            for text in draft.note.links
-            if is_worded(text) or _leads_to(ports, text, source) != target.path
-        ]
-        if record.text in draft.note.links:
+        links = draft.note.links
+        if record.text in links:
             # What else leads there is a person's.
-            kept = [text for text in draft.note.links if text != record.text]
-        draft.change(
-            {"links": kept},
-            new_event(
-                ports,
-                "link",
-                trigger=target.key,
-                cause=root.id,
-                reason=f"“{target.title}” was removed",
-            ),
-        )
+            left = [text for text in links if text != record.text]
+        else:
+            left = [
+                text
+                for text in links
+                if is_worded(text) or note_of_link(ports, text, source) != target.path
+            ]
+        return draft if draft.change({"links": left}, event) else None
     except AmemError:
         # A note that cannot be edited keeps its link; it is reported as dangling.
         return None
-    return draft
-
-
-PROPERTY = "category"
 
 
 def category_of(raw: bytes) -> str:
-    """The category in a note's bytes; empty where there is none, or none that is text."""
+    """The category in a note's bytes; empty if there is none, or none that is text."""
     try:
         fences = find_fences(raw)
         header = read_header(raw, fences) if fences else None
     except HeaderRefused:
         return ""
-    entry = header.entry(PROPERTY) if header else None
+    entry = header.entry(_CATEGORY) if header else None
     return (header.text_of(entry.value) or "").strip() if header and entry else ""
 
 
@@ -313,7 +289,7 @@ def with_category(content: str, category: str) -> str:
     Raises:
         ValueError: the text is no valid Unicode.
     """
-    changes = {PROPERTY: " ".join(category.split())}
+    changes = {_CATEGORY: " ".join(category.split())}
     try:
         return edit_header(content.encode("utf-8"), changes).decode("utf-8")
     except HeaderRefused:
@@ -321,27 +297,24 @@ def with_category(content: str, category: str) -> str:
 
 
 def set_category(ports: VaultPorts, note: NoteSummary, category: str) -> bool:
-    """Give a note another category as its owner; False where it has it already.
+    """Give a note another category as its owner; False if it has it already.
 
     Raises:
         HeaderRefused, WriteConflict: nothing was written.
     """
-    wanted = " ".join(category.split())
-    with ports.changes.locked():
-        draft = NoteDraft(ports, ports.vault.read(note.path))
-        if category_of(draft.raw) == wanted:
+    category = " ".join(category.split())
+    with _draft(ports, note.path) as draft:
+        if category_of(draft.raw) == category:
             return False
-        event = new_event(ports, "edit", by="person", reason=f"category: {wanted}")
-        draft.restore(edit_header(draft.raw, {PROPERTY: wanted}, ports.names), event, ())
-        ports.changes.apply(draft.write(), draft.events)
-        refresh(ports, [note.path])
+        event = new_event(ports, "edit", by="person", reason=f"category: {category}")
+        draft.restore(edit_header(draft.raw, {_CATEGORY: category}, ports.names), event, ())
     return True
 
 
 def take_stock(ports: VaultPorts) -> int:
-    """Index the notes that are there and record their texts as known.
+    """Index the existing notes and record their texts as known, so that they are not pending.
 
-    A known text is not pending; `evolve --all` processes it all the same.
+    `evolve --all` processes them all the same.
 
     Returns:
         How many notes there are.
@@ -349,7 +322,7 @@ def take_stock(ports: VaultPorts) -> int:
     synchronise(ports)
     with ports.changes.locked():
         known = tuple(sorted({note.text_hash for note in ports.index.notes.summaries()}))
-        event: Event = new_event(ports, "baseline", reason="the vault was made", known=known)
+        event = new_event(ports, "baseline", reason="the vault was made", known=known)
         ports.changes.apply([], [event])
     synchronise(ports)
     return ports.index.notes.count()

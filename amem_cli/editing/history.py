@@ -1,8 +1,7 @@
-"""Tells what happened to a note, or to the vault, from the journal."""
+"""History: what happened to a note, or to the vault, by the journal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from amem_cli.index.port import MemoryIndex
@@ -11,14 +10,14 @@ from amem_cli.journal.ownership import undone_events
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One event with the names that explain it.
 
     Attributes:
         title: of the note that changed.
-        because: title of the note that gave rise to the change, where that is another one.
-        undone_by: id of the event that took this one back, or empty.
-        elsewhere: the note asked about is the cause, the change was in another note.
+        because: title of the note that caused the change, if that is another one.
+        undone_by: id of the event that undid this one, or empty.
+        elsewhere: the change that the given note caused was in another note.
     """
 
     event: Event
@@ -28,46 +27,35 @@ class Entry:
     elsewhere: bool = False
 
 
-def history(index: MemoryIndex, note: str, *, limit: int) -> list[Entry]:
+def history(index: MemoryIndex, note: str, *, limit: int) -> list[HistoryEntry]:
     """What happened, oldest first.
 
     Args:
-        note: id or path: only this note, with what it brought about in others; empty: all.
+        note: id or path: only this note, with what it caused in others; empty: all.
         limit: the newest so many events.
     """
-    if not note:
-        events = index.events.read(limit=limit)
+    if note:
+        both = (*index.events.read(note), *index.events.triggered_by(note))
+        events = sorted({event.id: event for event in both}.values(), key=lambda each: each.id)
+        events = events[-limit:]
     else:
-        found = {event.id: event for event in index.events.read(note)}
-        found.update({event.id: event for event in index.events.triggered_by(note)})
-        events = sorted(found.values(), key=lambda event: event.id)[-limit:]
+        events = index.events.read(limit=limit)
     titles = {summary.key: summary.title for summary in index.notes.summaries()}
-    undone = _undone(index, events)
+    undone: dict[str, str] = {}
+    # Of each whole history: the `undo` of an event may be beyond the limit.
+    for key in {event.note or event.path for event in events} - {""}:
+        undone |= undone_events(index.events.read(key))
     return [
-        Entry(
+        HistoryEntry(
             event=event,
-            title=_title(event, titles),
-            because=_because(event, titles),
+            title=titles.get(event.note) or titles.get(event.path) or event.path or event.note,
+            because=(
+                titles.get(event.trigger, event.trigger)
+                if event.trigger not in (event.note, event.path)
+                else ""
+            ),
             undone_by=undone.get(event.id, ""),
             elsewhere=bool(note) and (event.note or event.path) != note,
         )
         for event in events
     ]
-
-
-def _title(event: Event, titles: Mapping[str, str]) -> str:
-    return titles.get(event.note) or titles.get(event.path) or event.path or event.note
-
-
-def _because(event: Event, titles: Mapping[str, str]) -> str:
-    if not event.trigger or event.trigger in (event.note, event.path):
-        return ""
-    return titles.get(event.trigger, event.trigger)
-
-
-def _undone(index: MemoryIndex, events: list[Event]) -> dict[str, str]:
-    notes = {event.note or event.path for event in events}
-    found: dict[str, str] = {}
-    for note in notes - {""}:
-        found |= undone_events(index.events.read(note))
-    return found

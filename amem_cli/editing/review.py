@@ -1,4 +1,7 @@
-"""Lets a person decide on the changes of older notes that the machine proposes."""
+"""Review: a person accepts or rejects the changes of older notes that the machine proposes.
+
+A proposal is compared with its note as it is today, which may have changed since.
+"""
 
 from __future__ import annotations
 
@@ -18,30 +21,28 @@ from amem_cli.index.draft import (
 from amem_cli.index.records import NoteSummary, meant
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.link_decisions import LinkUpdate
 from amem_cli.journal.proposals import Proposal, value_today
 from amem_cli.markdown.tags import normalise_tag
 from amem_cli.memory.plan import allowed_changes, draft_link_changes
 from amem_cli.models.prompt_text import clean_line
 from amem_cli.notes.codec import parse_note
-from amem_cli.notes.note import Note
 
 LONGEST_CONTEXT = 400
 LONGEST_KEYWORD = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A proposal beside the note as it is today.
+class ReviewItem:
+    """A proposal, compared with the note as it is today.
 
     Attributes:
         path: where the note is now; where it was if it is gone.
-        change: what accepting would do today; None where the proposal no longer fits.
+        because: title of the note that caused the proposal.
+        change: what accepting would do today; None if the proposal no longer fits.
         outdated: why it no longer fits, or empty.
-        because: title of the note that gave rise to it.
-        link_before, link_after: of a proposal about a link, what the journal says of it today, and
-            what it would say; None after where the link would go.
-        blocked: why nobody can tell at the moment; it waits until the note can be read again.
+        blocked: why the note cannot be read; the proposal waits until it can.
+        link_before, link_after: of a proposal about a link, its record of today and the new one;
+            None after if the link would go.
     """
 
     proposal: Proposal
@@ -60,13 +61,13 @@ class Decisions:
     """What became of proposals.
 
     Attributes:
-        outdated: those that no longer fit and were dropped.
-        problems: why those that could not be carried out still wait.
+        outdated: dropped, as they no longer fit.
+        problems: why others still wait.
     """
 
-    accepted: tuple[Waiting, ...] = ()
-    rejected: tuple[Waiting, ...] = ()
-    outdated: tuple[Waiting, ...] = ()
+    accepted: tuple[ReviewItem, ...] = ()
+    rejected: tuple[ReviewItem, ...] = ()
+    outdated: tuple[ReviewItem, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     def __add__(self, other: Decisions) -> Decisions:
@@ -78,45 +79,45 @@ class Decisions:
         )
 
 
-def waiting(
+def review_items(
     ports: VaultPorts, note: str = "", *, problems: list[Problem] | None = None
-) -> list[Waiting]:
+) -> list[ReviewItem]:
     """Proposals by note and time.
 
     Args:
-        note: id or path: only proposals for this note, and those that it gave rise to.
-        problems: told of proposals that cannot be read.
+        note: id or path: only proposals for this note, and those that it caused.
+        problems: receives the proposals that cannot be read.
     """
-    found = [_as_of_today(ports, proposal) for proposal in ports.changes.waiting(problems)]
-    if note:
-        found = [
-            each
-            for each in found
-            if note in (each.proposal.note, each.path, each.proposal.path, each.proposal.trigger)
-        ]
-    return sorted(found, key=lambda each: (each.path, each.proposal.id))
+    items = [_compared(ports, proposal) for proposal in ports.changes.waiting(problems)]
+    items = [
+        item
+        for item in items
+        if not note
+        or note in (item.proposal.note, item.path, item.proposal.path, item.proposal.trigger)
+    ]
+    return sorted(items, key=lambda item: (item.path, item.proposal.id))
 
 
-def chosen(ports: VaultPorts, prefixes: Sequence[str]) -> list[Waiting]:
+def items_named(ports: VaultPorts, prefixes: Sequence[str]) -> list[ReviewItem]:
     """The proposals that the user named by their ids or the beginnings of these.
 
     Raises:
         NotFoundError: no proposal, or more than one, begins so.
     """
-    present = waiting(ports)
-    found: dict[str, Waiting] = {}
+    items = review_items(ports)
+    named: dict[str, ReviewItem] = {}
     for prefix in prefixes:
-        same = [each for each in present if prefix and each.proposal.id.startswith(prefix)]
+        same = [item for item in items if prefix and item.proposal.id.startswith(prefix)]
         if len(same) != 1:
             what = "more than one proposal begins with" if same else "no proposal waits as"
             raise NotFoundError(f"{what} {prefix!r}", hint="`amem review` shows their ids.")
-        found[same[0].proposal.id] = same[0]
-    return list(found.values())
+        named[same[0].proposal.id] = same[0]
+    return list(named.values())
 
 
 def accept(
     ports: VaultPorts,
-    proposals: Sequence[Waiting],
+    proposals: Sequence[ReviewItem],
     *,
     edited: Mapping[str, FieldValue] | None = None,
 ) -> Decisions:
@@ -127,86 +128,84 @@ def accept(
             the person's own from then on.
 
     Raises:
-        UsageError: an edited value cannot stand in its field.
+        UsageError: an edited value is not valid in its field.
     """
-    values = {
-        each.proposal.id: _checked(each.proposal.change, edited[each.proposal.id])
-        for each in proposals
-        if edited and each.proposal.id in edited
-    }
-    by_note: dict[str, list[Waiting]] = {}
-    for each in proposals:
-        by_note.setdefault(each.path, []).append(each)
+    values: dict[str, FieldValue] = {}
+    by_note: dict[str, list[ReviewItem]] = {}
+    for item in proposals:
+        by_note.setdefault(item.path, []).append(item)
+        if edited and item.proposal.id in edited:
+            values[item.proposal.id] = _checked(item.proposal.change, edited[item.proposal.id])
     total = Decisions()
-    for path, group in by_note.items():
+    for path, items in by_note.items():
         try:
-            total += _accept_in_note(ports, path, group, values)
+            total += _accept_in_note(ports, path, items, values)
         except AmemError as error:
-            problem = Problem(path, 0, error.message, error.hint)
-            total += Decisions(problems=(problem,))
+            total += Decisions(problems=(Problem(path, 0, error.message, error.hint),))
     return total
 
 
-def reject(ports: VaultPorts, proposals: Sequence[Waiting]) -> Decisions:
+def reject(ports: VaultPorts, proposals: Sequence[ReviewItem]) -> Decisions:
     """Turn proposals down; the same change of the same note is not proposed again.
 
     What was decided elsewhere meanwhile stays as it was decided.
     """
     with ports.changes.locked():
-        still = _still_waiting(ports, proposals)
-        events = [_rejection(ports, each, "turned down") for each in still]
-        ports.changes.apply([], events, decided=[each.proposal.id for each in still])
+        undecided = _undecided(ports, proposals)
+        events = [_rejection(ports, item, "turned down") for item in undecided]
+        ports.changes.apply([], events, decided=[item.proposal.id for item in undecided])
         refresh(ports, [])
-    return Decisions(rejected=tuple(still))
+    return Decisions(rejected=tuple(undecided))
 
 
-def _still_waiting(ports: VaultPorts, proposals: Sequence[Waiting]) -> list[Waiting]:
+def _undecided(ports: VaultPorts, items: Sequence[ReviewItem]) -> list[ReviewItem]:
     ids = {proposal.id for proposal in ports.changes.waiting()}
-    return [each for each in proposals if each.proposal.id in ids]
+    return [item for item in items if item.proposal.id in ids]
 
 
 def _accept_in_note(
-    ports: VaultPorts, path: str, group: Sequence[Waiting], values: Mapping[str, FieldValue]
+    ports: VaultPorts, path: str, items: Sequence[ReviewItem], values: Mapping[str, FieldValue]
 ) -> Decisions:
+    accepted: list[ReviewItem] = []
+    outdated: list[ReviewItem] = []
+    # A dict, as many proposals of one note are blocked for one reason.
+    blocked: dict[str, None] = {}
     with ports.changes.locked():
+        draft: NoteDraft | None = None
         # The note may have changed, or somebody may have decided, since the proposals were shown.
-        shown = {each.proposal.id: each for each in _still_waiting(ports, group)}
-        today = [_as_of_today(ports, each.proposal) for each in shown.values()]
-        blocked = {each.proposal.id: each.blocked for each in today if each.blocked}
-        for each in today:
-            if each.proposal.id in values and _differs(shown[each.proposal.id], each):
-                blocked[each.proposal.id] = f"{each.proposal.change.field} changed while you edited"
-        fitting = [each for each in today if each.change and each.proposal.id not in blocked]
-        outdated = [each for each in today if each.outdated and each.proposal.id not in blocked]
-        drafts = [NoteDraft(ports, ports.vault.read(path))] if fitting else []
-        accepted = []
-        for each in fitting:
-            value = values.get(each.proposal.id)
-            if _carry_out(ports, drafts[0], each.proposal, value):
-                accepted.append(each)
+        for shown in _undecided(ports, items):
+            item = _compared(ports, shown.proposal)
+            value = values.get(item.proposal.id)
+            before = shown.change and shown.change.before
+            if value is not None and (item.change is None or item.change.before != before):
+                blocked[f"{item.proposal.change.field} changed while you edited"] = None
+            elif item.blocked:
+                blocked[item.blocked] = None
+            elif item.outdated:
+                outdated.append(item)
             else:
-                outdated.append(replace(each, change=None, outdated="nothing in it is new"))
-        writes = [write for draft in drafts for write in draft.write()]
-        events = [event for draft in drafts for event in draft.events]
-        events += [_rejection(ports, each, each.outdated) for each in outdated]
-        decided = [each.proposal.id for each in (*accepted, *outdated)]
+                draft = draft or NoteDraft(ports, ports.vault.read(path))
+                if _carry_out(ports, draft, item.proposal, value):
+                    accepted.append(item)
+                else:
+                    # Another proposal of this round has said it already.
+                    outdated.append(replace(item, change=None, outdated="nothing in it is new"))
+        writes = draft.write() if draft else []
+        events = [
+            *(draft.events if draft else ()),
+            *(_rejection(ports, item, item.outdated) for item in outdated),
+        ]
+        decided = [item.proposal.id for item in (*accepted, *outdated)]
         if decided:
             ports.changes.apply(writes, events, decided=decided)
             refresh(ports, [write.path for write in writes])
-    problems = tuple(Problem(path, 0, reason) for reason in dict.fromkeys(blocked.values()))
+    problems = tuple(Problem(path, 0, reason) for reason in blocked)
     return Decisions(tuple(accepted), outdated=tuple(outdated), problems=problems)
-
-
-def _differs(shown: Waiting, today: Waiting) -> bool:
-    """Whether what the person saw in the field is no longer what stands there."""
-    before = None if shown.change is None else shown.change.before
-    return today.change is None or today.change.before != before
 
 
 def _carry_out(
     ports: VaultPorts, draft: NoteDraft, proposal: Proposal, value: FieldValue | None
 ) -> bool:
-    change = proposal.change
     event = new_event(
         ports,
         "evolve",
@@ -219,110 +218,94 @@ def _carry_out(
         review="accepted" if value is None else "edited",
     )
     if proposal.link_change is not None:
-        made = draft_link_changes(
-            draft, ports.index, [proposal.link_change], partial(replace, event)
-        )
-        return bool(made)
-    owned = owned_by_machine(ports.index, draft.note.id or draft.path, draft.events)
-    today = value_today(change, draft.note, owned) if value is None else value
-    if today is None:
-        return False
-    return draft.change({change.field: today}, event)
+        changes = [proposal.link_change]
+        return bool(draft_link_changes(draft, ports.index, changes, partial(replace, event)))
+    if value is None:
+        owned = owned_by_machine(ports.index, draft.note.id or draft.path, draft.events)
+        value = value_today(proposal.change, draft.note, owned)
+    return value is not None and draft.change({proposal.change.field: value}, event)
 
 
-def _rejection(ports: VaultPorts, each: Waiting, reason: str) -> Event:
-    proposal = each.proposal
+def _rejection(ports: VaultPorts, item: ReviewItem, reason: str) -> Event:
+    proposal = item.proposal
     return new_event(
         ports,
         "reject",
         by="person",
         note=proposal.note,
-        path=each.path,
+        path=item.path,
         trigger=proposal.trigger,
         cause=proposal.cause,
         reason=reason,
         model=proposal.model,
         prompt=proposal.prompt,
         proposed=(proposal.change,),
-        links_before=() if each.link_before is None else (each.link_before,),
+        links_before=() if item.link_before is None else (item.link_before,),
     )
 
 
-def _as_of_today(ports: VaultPorts, proposal: Proposal) -> Waiting:
-    because = _title(ports, proposal.trigger)
-    same = meant(ports.index.notes.find(proposal.note), proposal.note) if proposal.note else []
-    summary = same[0] if len(same) == 1 else ports.index.notes.summary(proposal.path)
+def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
+    """The proposal beside the note as it is now, wherever that is."""
+    trigger = _note_by_key(ports, proposal.trigger)
+    because = trigger.title if trigger is not None else proposal.trigger
+    summary = _note_by_key(ports, proposal.note) or ports.index.notes.summary(proposal.path)
     if summary is None and not proposal.note:
-        summary = _renamed(ports, proposal.text_hash)
+        # A note without an id that was renamed is known by its text.
+        same = [
+            each
+            for each in ports.index.notes.summaries()
+            if each.id is None and each.text_hash == proposal.text_hash
+        ]
+        summary = same[0] if len(same) == 1 else None
     if summary is None:
-        return Waiting(proposal, proposal.path, proposal.path, because, None, "the note is gone")
-    found = Waiting(proposal, summary.path, summary.title, because, None)
+        return ReviewItem(proposal, proposal.path, proposal.path, because, None, "the note is gone")
+    item = ReviewItem(proposal, summary.path, summary.title, because, None)
     try:
         note = parse_note(summary.path, ports.vault.read(summary.path).raw, ports.names)
     except AmemError as error:
-        return replace(found, blocked=error.message)
+        return replace(item, blocked=error.message)
     if note.refused is not None:
-        return replace(found, blocked=f"its front matter: {note.refused.message}")
-    return _fitted(ports, found, note)
-
-
-def _renamed(ports: VaultPorts, text_hash: str) -> NoteSummary | None:
-    """The one note without an id that has this text, wherever it is now."""
-    same = [
-        summary
-        for summary in ports.index.notes.summaries()
-        if summary.id is None and summary.text_hash == text_hash
-    ]
-    return same[0] if len(same) == 1 else None
-
-
-def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
-    change = found.proposal.change
-    if found.proposal.link_change is not None:
-        return _fitted_link(ports, found, note, found.proposal.link_change)
+        return replace(item, blocked=f"its front matter: {note.refused.message}")
+    # By now the note may have an id that it had not when the change was proposed.
+    owned = owned_by_machine(ports.index, note.id or note.path)
+    change, link_change = proposal.change, proposal.link_change
+    if link_change is not None:
+        updates = list(allowed_changes(ports.index, note, owned, [link_change]))
+        if not updates:
+            return replace(item, outdated="the link is gone, is yours, or says that already")
+        if link_change.reason and clean_line(link_change.reason, LONGEST_CONTEXT) is None:
+            return replace(item, outdated="its reason does not fit in one line")
+        _, before, after = updates[0]
+        change = Change("links", [before.text], [] if after is None else [before.text])
+        return replace(item, change=change, link_before=before, link_after=after)
     try:
         _checked(change, change.after)
     except UsageError as error:
-        return replace(found, outdated=error.message)
-    # By now the note may have an id that it had not when the change was proposed.
-    owned = owned_by_machine(ports.index, note.id or note.path)
+        return replace(item, outdated=error.message)
     value = value_today(change, note, owned)
     if value is None:
-        same = change.field == "context" and note.context != change.after
-        why = "you wrote its context since" if same else "nothing in it is new"
-        return replace(found, outdated=why)
-    return replace(found, change=change_of(note, change.field, value))
+        is_persons = change.field == "context" and note.context != change.after
+        why = "you wrote its context since" if is_persons else "nothing in it is new"
+        return replace(item, outdated=why)
+    return replace(item, change=change_of(note, change.field, value))
 
 
-def _fitted_link(ports: VaultPorts, found: Waiting, note: Note, change: LinkUpdate) -> Waiting:
-    owned = owned_by_machine(ports.index, note.id or note.path)
-    fitting = list(allowed_changes(ports.index, note, owned, [change]))
-    if not fitting:
-        return replace(found, outdated="the link is gone, is yours, or says that already")
-    if change.reason and clean_line(change.reason, LONGEST_CONTEXT) is None:
-        return replace(found, outdated="its reason cannot stand in one line")
-    _, before, after = fitting[0]
-    texts = [before.text] if after is not None else []
-    today = Change("links", [before.text], texts)
-    return replace(found, change=today, link_before=before, link_after=after)
-
-
-def _title(ports: VaultPorts, key: str) -> str:
+def _note_by_key(ports: VaultPorts, key: str) -> NoteSummary | None:
     same = meant(ports.index.notes.find(key), key) if key else []
-    return same[0].title if len(same) == 1 else key
+    return same[0] if len(same) == 1 else None
 
 
 def _checked(change: Change, value: FieldValue) -> FieldValue:
-    """A value that may stand in the field: one clean line each, tags by Obsidian's rules.
+    """The value cleaned for the field: one line each, tags by Obsidian's rules.
 
-    What was there before is nobody's to judge.
+    What was there before stays as it is.
 
     Raises:
-        UsageError: it may not.
+        UsageError: the field cannot hold it.
     """
     if change.field == "links":
         raise UsageError(
-            "what becomes of a link cannot be written by hand",
+            "a proposal about a link cannot be edited by hand",
             hint="Accept it or turn it down; `amem link` and `amem unlink` are yours.",
         )
     if change.field == "context":
@@ -332,13 +315,13 @@ def _checked(change: Change, value: FieldValue) -> FieldValue:
                 "this cannot be a context", hint="One plain sentence, without markup or links."
             )
         return line
-    checked = []
-    for item in [] if isinstance(value, str) else value:
-        one: str | None = item
-        if item not in change.before:
-            tag = change.field == "tags"
-            one = normalise_tag(item) if tag else clean_line(item, LONGEST_KEYWORD)
-        if one is None:
-            raise UsageError(f"{item!r} cannot stand in {change.field}")
-        checked.append(one)
-    return list(dict.fromkeys(checked))
+    checked: dict[str, None] = {}
+    for text in () if isinstance(value, str) else value:
+        clean: str | None = text
+        if text not in change.before:
+            is_tag = change.field == "tags"
+            clean = normalise_tag(text) if is_tag else clean_line(text, LONGEST_KEYWORD)
+        if clean is None:
+            raise UsageError(f"{text!r} is not valid in {change.field}")
+        checked[clean] = None
+    return list(checked)

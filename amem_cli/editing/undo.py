@@ -1,36 +1,58 @@
-"""Takes back changes: one event, what built on it, or all that the machine did since a moment."""
+"""Undo: reverts one event with what it caused, or all that the machine did since a moment.
+
+`journal.undo_rules` decides what may be reverted. Here the notes' bytes are drafted and written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time
+from typing import Any
 
-from amem_cli.editing.undo_drafts import Reversal
+from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
-from amem_cli.index.draft import VaultPorts
+from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event
+from amem_cli.index.records import meant
 from amem_cli.index.sync import refresh
-from amem_cli.journal.events import REMOVING, Event
-from amem_cli.journal.ownership import undone_events
+from amem_cli.journal.changes import NoteWrite
+from amem_cli.journal.events import REMOVING, Event, Splice
+from amem_cli.journal.ownership import ownership, undone_events
+from amem_cli.journal.undo_rules import (
+    IDENTITY,
+    Obstacle,
+    is_worded,
+    obstacles,
+    reversed_change,
+    weights_before,
+    without,
+)
 from amem_cli.language.dates import day_range, parse_moment
+from amem_cli.markdown.links import format_link
+from amem_cli.notes.codec import body_bytes, parse_note
+from amem_cli.notes.names import shortest_target
+from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note
 
-REVERSIBLE = ("construct", "link", "evolve", "edit", "undo")
+_BY_MEMORY = ("construct", "link", "evolve")
+_REVERSIBLE = (*_BY_MEMORY, "edit", "undo", *REMOVING)
 _HINTS = {
     "add": "`amem rm` takes back a whole note.",
     "reject": "A proposal that was turned down changed nothing.",
     "release": "It only records what you edited.",
     "undo": "`amem rm` removes the note again.",
 }
-# How to do again what no `undo` of an `undo` does.
-_AGAIN = {
+# How to redo what no `undo` of an `undo` does.
+_REDO = {
     "merge": "`amem dedupe --merge` merges the notes again.",
     "remove": "`amem rm` removes the note again.",
 }
+_KEEP_EDITS = "--keep-edits takes back the rest and leaves your edits."
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What was taken back, the newest first.
+    """What was reverted, the newest first.
 
     Attributes:
         paths: the notes that changed.
@@ -45,19 +67,19 @@ class Undone:
 def undo(
     ports: VaultPorts, prefix: str, *, cascade: bool = False, keep_edits: bool = False
 ) -> Undone:
-    """Reverse an event; a `process`, `remove` or `merge` with all that it did.
+    """Revert an event; a `process`, `remove` or `merge` with all that it did.
 
-    A note that is as the event left it gets its exact bytes back. Where other parts of it changed
+    A note that is as the event left it gets its exact bytes back. If other parts of it changed
     since, the event's own fields are put back.
 
     Args:
-        cascade: also take back later changes of the machine's that built on the event.
-        keep_edits: take back what nobody edited since, and leave the rest.
+        cascade: also revert the machine's later changes that built on the event.
+        keep_edits: revert what nobody edited since, and leave the rest.
 
     Raises:
         NotFoundError: no event, or more than one, begins with this id; or its note is gone.
-        SettingsError: nothing was changed: the event has nothing to take back, was taken back
-            already, or a field was edited or built on since.
+        SettingsError: nothing was changed: there is nothing to revert, it was reverted already, or
+            a field was edited or built on since.
     """
     with ports.changes.locked():
         event = _event(ports, prefix)
@@ -65,150 +87,411 @@ def undo(
         if event.id in undone:
             raise SettingsError(
                 f"event {event.id} was taken back already",
-                hint=_AGAIN.get(event.kind, f"amem undo {undone[event.id]} brings it back."),
+                hint=_REDO.get(event.kind, f"amem undo {undone[event.id]} brings it back."),
             )
-        caused = _consequences(ports, event)
-        if event.kind == "process" and not caused and _all_consequences(ports, event):
+        caused = _caused(ports, event)
+        counting = [
+            each
+            for each in caused
+            if each.id not in undone_events(ports.index.events.read(each.note or each.path))
+        ]
+        if event.kind == "process" and caused and not counting:
             raise SettingsError(
                 f"all that event {event.id} did was taken back already",
                 hint="`amem history` names the events that bring it back.",
             )
-        chosen = [event, *caused]
-        chosen = [each for each in chosen if each.kind in (*REVERSIBLE, *REMOVING)]
-        if not any(_did_something(each) for each in chosen):
+        chosen = [each for each in (event, *counting) if each.kind in _REVERSIBLE]
+        if not any(
+            each.changes or each.splice or each.links_before or each.kind in REMOVING
+            for each in chosen
+        ):
             raise SettingsError(
                 f"event {event.id} changed nothing", hint=_HINTS.get(event.kind, "")
             )
         scope = "merge" if event.kind == "merge" else event.scope
-        return _take_back(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
+        return _revert(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
 
 
 def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Undone:
-    """Reverse all that the machine did since a moment, in all notes or in none.
+    """Revert all that the machine did since a moment, in all notes or in none.
 
     Args:
         since: an ISO 8601 date or time, days as `day_range` reads them, of which the first counts,
             or the beginning of an event's id, which is included.
-        keep_edits: take back what nobody edited since, and leave the rest.
+        keep_edits: revert what nobody edited since, and leave the rest.
 
     Raises:
         UsageError: `since` is neither.
         SettingsError: nothing was changed; see `undo`.
     """
     with ports.changes.locked():
-        first = _first_event(ports, since)
+        is_since = _since(ports, since)
         events = ports.index.events.read()
         undone = undone_events(events)
         removals = {event.id for event in events if event.kind in REMOVING}
         chosen = [
             event
             for event in events
-            if first(event)
+            if is_since(event)
             and event.by == "machine"
-            and event.kind in ("construct", "link", "evolve")
+            and event.kind in _BY_MEMORY
             and (event.changes or event.links_before)
             and event.id not in undone
+            # Links to a note that was removed or merged come back with the note alone.
             and event.cause not in removals
         ]
         if not chosen:
             raise SettingsError(f"amem changed nothing since {since}", hint="See `amem history`.")
-        return _take_back(ports, chosen, cascade=True, keep_edits=keep_edits, scope="since")
+        return _revert(ports, chosen, cascade=True, keep_edits=keep_edits, scope="since")
 
 
-def _first_event(ports: VaultPorts, since: str) -> _Since:
+def _since(ports: VaultPorts, since: str) -> Callable[[Event], bool]:
+    """Tells whether an event is from this moment or later."""
     # An id begins with zeros until the year 2540; no date does.
     if since.startswith("00"):
-        return _Since(event=_event(ports, since).id)
+        first = _event(ports, since).id
+        return lambda event: event.id >= first
     now = ports.clock.now()
     try:
-        moment = _moment(since, now)
+        try:
+            moment = parse_moment(since)
+        except ValueError:
+            moment = datetime.combine(day_range(since, now.date())[0], time())
     except ValueError:
         raise UsageError(
             f"--since {since!r} is neither a date nor an event",
             hint="Write it as 2026-03-02, 2026-03-02T15:00, 7d, yesterday or 'last week', or as an"
             " id of `amem history`.",
         ) from None
-    return _Since(moment=moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo))
+    start = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
 
-
-def _moment(text: str, now: datetime) -> datetime:
-    """A date or time as it is written, or the beginning of the days that a text names."""
-    try:
-        return parse_moment(text)
-    except ValueError:
-        return datetime.combine(day_range(text, now.date())[0], time())
-
-
-@dataclass(frozen=True, slots=True)
-class _Since:
-    event: str = ""
-    moment: datetime | None = None
-
-    def __call__(self, event: Event) -> bool:
-        if self.moment is None:
-            return event.id >= self.event
+    def is_since(event: Event) -> bool:
         try:
-            time = datetime.fromisoformat(event.time)
+            then = datetime.fromisoformat(event.time)
         except ValueError:
             return False
-        return (time if time.tzinfo else time.replace(tzinfo=self.moment.tzinfo)) >= self.moment
+        return (then if then.tzinfo else then.replace(tzinfo=start.tzinfo)) >= start
+
+    return is_since
 
 
 def _event(ports: VaultPorts, prefix: str) -> Event:
-    found = ports.index.events.find(prefix) if prefix else []
-    exact = [event for event in found if event.id == prefix]
-    if len(exact or found) != 1:
-        what = "no event" if not found else "more than one event"
+    same = ports.index.events.find(prefix) if prefix else []
+    same = [event for event in same if event.id == prefix] or same
+    if len(same) != 1:
+        what = "more than one event" if same else "no event"
         raise NotFoundError(f"{what} {prefix!r}", hint="`amem history` shows their ids.")
-    return (exact or found)[0]
+    return same[0]
 
 
-def _did_something(event: Event) -> bool:
-    return bool(event.changes or event.splice or event.links_before or event.kind in REMOVING)
-
-
-def _consequences(ports: VaultPorts, event: Event) -> list[Event]:
-    """What a process, a removal or a merge did, without what was taken back already."""
-    found = []
-    for each in _all_consequences(ports, event):
-        history = ports.index.events.read(each.note or each.path)
-        found += [] if each.id in undone_events(history) else [each]
-    return found
-
-
-def _all_consequences(ports: VaultPorts, event: Event) -> list[Event]:
+def _caused(ports: VaultPorts, event: Event) -> list[Event]:
+    """What a process, a removal or a merge did."""
     if event.kind not in ("process", *REMOVING):
         return []
     return [
         each
         for each in ports.index.events.caused_by(event.id)
-        if (each.by == "machine" and each.kind in ("construct", "link", "evolve"))
+        if (each.by == "machine" and each.kind in _BY_MEMORY)
         or (event.kind == "merge" and each.kind == "edit")
     ]
 
 
-def _take_back(
+def _revert(
     ports: VaultPorts, chosen: Iterable[Event], *, cascade: bool, keep_edits: bool, scope: str
 ) -> Undone:
-    """Take back events, and with `cascade` what built on them, as one change.
+    """Revert events, and with `cascade` what built on them, as one change.
 
     Args:
         scope: as the `undo` events have it.
     """
     events = {event.id: event for event in chosen}
     while True:
-        plan = Reversal(ports, list(events.values()), keep_edits=keep_edits)
-        plan.draft()
-        if not (cascade and plan.built_on):
+        drafts = _Drafts(ports, list(events.values()), keep_edits=keep_edits)
+        drafts.revert_all()
+        if not (cascade and drafts.built_on):
             break
-        events |= plan.built_on
-    plan.refuse()
-    writes = plan.writes()
-    records = [replace(record, scope=scope) for record in plan.events()]
+        events |= drafts.built_on
+    if drafts.conflicts:
+        first, *others = drafts.conflicts
+        more = f", and {len(others)} more" if others else ""
+        raise SettingsError(first.message + more, hint=first.hint)
+    writes = [NoteWrite(path, None, raw) for path, (raw, _) in drafts.restored.items()]
+    records = [record for _, record in drafts.restored.values()]
+    for draft in drafts.notes.values():
+        writes += draft.write()
+        records += draft.events
     if not records:
-        hint = "Everything in question was edited since." if plan.kept else ""
+        hint = "Everything in question was edited since." if drafts.kept else ""
         raise SettingsError("nothing is left to take back", hint=hint)
-    ports.changes.apply(writes, records)
+    ports.changes.apply(writes, [replace(record, scope=scope) for record in records])
     refresh(ports, [write.path for write in writes])
     paths = tuple(dict.fromkeys(record.path for record in records))
-    return Undone(tuple(plan.reversed), paths, tuple(plan.kept))
+    return Undone(tuple(drafts.reverted), paths, tuple(drafts.kept))
+
+
+@dataclass(slots=True)
+class _Drafts:
+    """The notes as they will be once a set of events is reverted.
+
+    Attributes:
+        notes: drafts by path.
+        restored: bytes and `undo` event of removed notes that come back, by path.
+        built_on: later events of the machine's that are in the way, by id.
+        conflicts: why events cannot be reverted.
+    """
+
+    ports: VaultPorts
+    chosen: list[Event]
+    keep_edits: bool
+    notes: dict[str, NoteDraft] = field(default_factory=dict)
+    restored: dict[str, tuple[bytes, Event]] = field(default_factory=dict)
+    built_on: dict[str, Event] = field(default_factory=dict)
+    conflicts: list[SettingsError] = field(default_factory=list)
+    reverted: list[Event] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    _histories: dict[str, list[Event]] = field(default_factory=dict)
+    _paths: dict[str, str | None] = field(default_factory=dict)
+
+    def revert_all(self) -> None:
+        """Draft every event, the newest first, so that each finds the values that it left."""
+        for event in sorted(self.chosen, key=lambda each: each.id, reverse=True):
+            try:
+                (self._restore_note if event.kind in REMOVING else self._revert)(event)
+            except NotFoundError as error:
+                # One note that is gone must not keep the others from being reverted.
+                if len(self.chosen) == 1:
+                    raise
+                self.kept.append(error.message)
+            except SettingsError as error:
+                self.conflicts.append(error)
+
+    def _restore_note(self, event: Event) -> None:
+        raw = self.ports.vault.read_trashed(event.path, event.sha) if event.sha else None
+        if raw is None:
+            raise SettingsError(f"{event.path} is no longer in the trash as it was removed")
+        if self.ports.vault.exists(event.path):
+            raise SettingsError(f"{event.path} exists again", hint="Look for the old in .trash/.")
+        record = replace(self._record(event), note=event.note, path=event.path)
+        self.restored[event.path] = (raw, record)
+        self.reverted.append(event)
+
+    def _record(self, event: Event) -> Event:
+        reason = f"took back: {event.reason}" if event.reason else f"took back {event.kind}"
+        return new_event(
+            self.ports, "undo", by="person", cause=event.id, reason=reason, trigger=event.trigger
+        )
+
+    def _revert(self, event: Event) -> None:
+        path = _path_of(self.ports, event)
+        draft = self.notes.get(path) or NoteDraft(self.ports, self.ports.vault.read(path))
+        history = self._history(event)
+        links = self._links(path, history)
+        ids = {each.id for each in self.chosen}
+        file = _values(parse_note(path, draft.content.raw, self.ports.names))
+        blocked = {
+            each.field: each
+            for each in obstacles(event, history, ids, file, _values(draft.note), links.path_of)
+        }
+        record = self._record(event)
+        change = next((each for each in event.changes if each.field == "links"), None)
+        if change is not None and (gone := set(change.before) - set(change.after)):
+            # With the records the reasons of these links come back.
+            owned = ownership(each for each in history if each.id < event.id).links.values()
+            record = replace(record, links=tuple(link for link in owned if link.text in gone))
+        raw = None if blocked else _exactly_before(draft.raw, event.splice)
+        if raw is None and not event.changes:
+            if event.links_before:
+                self._revert_records(draft, event, record, history)
+            else:
+                self._revert_text(draft, event, record, history)
+        else:
+            fields: dict[str, FieldValue] = {}
+            if raw is None:
+                fields = self._fields(draft, event, history, links, blocked)
+                raw = None if blocked else self._old_front_matter(draft, event)
+            if raw is None:
+                draft.change(fields, record)
+            else:
+                draft.restore(raw, record, tuple(map(reversed_change, event.changes)))
+        if draft.events:
+            self.notes[path] = draft
+            self.reverted.append(event)
+
+    def _history(self, event: Event) -> list[Event]:
+        # A note may have hundreds of events, and nobody adds any under the lock.
+        key = event.note or event.path
+        if key not in self._histories:
+            self._histories[key] = self.ports.index.events.read(key)
+        return self._histories[key]
+
+    def _links(self, source: str, history: Sequence[Event]) -> _Links:
+        targets: dict[str, str] = {}
+        for record in (record for event in history for record in event.links):
+            if record.target not in self._paths:
+                same = meant(self.ports.index.notes.find(record.target), record.target)
+                self._paths[record.target] = same[0].path if len(same) == 1 else None
+            path = self._paths[record.target]
+            if path is not None:
+                targets[record.text] = path
+        return _Links(self.ports, source, targets)
+
+    def _old_front_matter(self, draft: NoteDraft, event: Event) -> bytes | None:
+        """The note with the old bytes of its front matter, if only the text was edited since."""
+        if event.splice is None or any(change.field in IDENTITY for change in event.changes):
+            return None
+        raw = _before(draft.raw, event.splice)
+        if raw is None or body_bytes(raw) != body_bytes(draft.raw):
+            return None
+        note = parse_note(draft.path, raw, self.ports.names)
+        before = {change.field: change.before for change in event.changes}
+        if note.refused is not None or _values(note) != {**_values(draft.note), **before}:
+            return None
+        return raw
+
+    def _revert_text(
+        self, draft: NoteDraft, event: Event, record: Event, history: Sequence[Event]
+    ) -> None:
+        """Put an old text back below a front matter that amem has changed since."""
+        then = draft.raw
+        for later in reversed(history):
+            if later.id > event.id:
+                then = _exactly_before(then, later.splice) or then
+        before = _exactly_before(then, event.splice)
+        if before is not None and body_bytes(then) == body_bytes(draft.raw):
+            draft.replace_body(body_bytes(before), record)
+        elif self.keep_edits and event.cause:
+            self.kept.append(f"the text of {draft.path} stays as you edited it")
+        else:
+            hint = _KEEP_EDITS if event.cause else "Change it back by hand."
+            raise SettingsError(f"the text of {draft.path} was edited since", hint=hint)
+
+    def _revert_records(
+        self, draft: NoteDraft, event: Event, record: Event, history: Sequence[Event]
+    ) -> None:
+        """Put back what the journal said of links before an event that changed no byte."""
+        ids = {each.id for each in self.chosen}
+        back = weights_before(event, [*history, *draft.events], ids, draft.note.links)
+        self._check("a link", draft.path, back.built_on, is_edited=back.is_edited)
+        if back.is_edited:
+            self.kept.append(f"a link of {draft.path} stays as you edited it")
+        if back.then:
+            draft.note_down(replace(record, links=back.then, links_before=back.now))
+
+    def _fields(
+        self,
+        draft: NoteDraft,
+        event: Event,
+        history: Sequence[Event],
+        links: _Links,
+        blocked: Mapping[str, Obstacle],
+    ) -> dict[str, FieldValue]:
+        """Values that revert the event, or a conflict."""
+        present = _values(draft.note)
+        fields: dict[str, FieldValue] = {}
+        for change in event.changes:
+            name, obstacle = change.field, blocked.get(change.field)
+            if name in IDENTITY or name not in present:
+                continue
+            if obstacle is not None:
+                later = next((each for each in history if each.id == obstacle.event), None)
+                self._check(name, draft.path, later, is_edited=True)
+            if name in LIST_FIELDS:
+                # What the person deleted and typed again looks like the event's, and is theirs.
+                own = None
+                if obstacle is not None and event.by == "machine":
+                    owned = ownership(history)
+                    links_made = (each for each in owned.links.values() if each.by == "machine")
+                    texts = frozenset(each.text for each in links_made)
+                    own = {"keywords": owned.keywords, "tags": owned.tags, "links": texts}[name]
+                values = without(change, present[name], links.path_of, own=own)
+                # Only what comes back is written as it has to be today.
+                fields[name] = [
+                    text if text in present[name] else links.written(text) for text in values
+                ]
+            elif obstacle is None:
+                fields[name] = str(change.before)
+            else:
+                self.kept.append(f"{name} of {draft.path} stays as you edited it")
+        return fields
+
+    def _check(self, what: str, path: str, later: Event | None, *, is_edited: bool) -> None:
+        """Raise a conflict if a later event, or an edit that is not to be kept, is in the way."""
+        if later is not None:
+            self.built_on[later.id] = later
+            raise SettingsError(
+                f"{what} of {path} was changed again by event {later.id}",
+                hint="--cascade takes that back as well.",
+            )
+        if is_edited and not self.keep_edits:
+            raise SettingsError(f"{what} of {path} was edited since", hint=_KEEP_EDITS)
+
+
+def _values(note: Note) -> dict[str, Any]:
+    values = {name: getattr(note, name) for name in OWNED_FIELDS}
+    return {name: list(value) if name in LIST_FIELDS else value for name, value in values.items()}
+
+
+def _path_of(ports: VaultPorts, event: Event) -> str:
+    key = event.note or event.path
+    same = meant(ports.index.notes.find(key), key)
+    if not same and event.note:
+        changes = (each for one in ports.index.events.read(event.note) for each in one.changes)
+        ids = [change.after for change in changes if change.field == "id"]
+        if ids[-1:] == [""]:
+            # An earlier undo took the note's id; it is where it was.
+            at_path = meant(ports.index.notes.find(event.path), event.path)
+            same = [summary for summary in at_path if summary.id is None]
+    if len(same) > 1:
+        paths = ", ".join(summary.path for summary in same)
+        raise NotFoundError(
+            f"nobody can tell which note event {event.id} was about",
+            hint=f"These have one id: {paths}. Give all but one of them another.",
+        )
+    if not same:
+        raise NotFoundError(f"the note of event {event.id} is gone", hint=event.path)
+    return same[0].path
+
+
+def _before(raw: bytes, splice: Splice) -> bytes | None:
+    """The bytes without the splice, if its text is still in its place."""
+    inserted = splice.inserted.encode("utf-8", "surrogatepass")
+    end = splice.offset + len(inserted)
+    if raw[splice.offset : end] != inserted:
+        return None
+    return raw[: splice.offset] + splice.removed.encode("utf-8", "surrogatepass") + raw[end:]
+
+
+def _exactly_before(raw: bytes, splice: Splice | None) -> bytes | None:
+    """The whole file as it was, if it is as the splice left it."""
+    if splice is None or hashlib.sha256(raw).hexdigest() != splice.sha_after:
+        return None
+    before = _before(raw, splice)
+    if before is None or hashlib.sha256(before).hexdigest() != splice.sha_before:
+        return None
+    return before
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """The notes that a note's links mean, wherever they are now.
+
+    Attributes:
+        targets: paths by the link's text as the journal has it.
+    """
+
+    ports: VaultPorts
+    source: str
+    targets: dict[str, str]
+
+    def path_of(self, text: str) -> str:
+        """The path of the link's note, or the text itself, so that a rename is no edit."""
+        if text not in self.targets and is_worded(text):
+            return text
+        return note_of_link(self.ports, text, self.source) or self.targets.get(text) or text
+
+    def written(self, text: str) -> str:
+        """The link as it has to be written today."""
+        path = self.targets.get(text)
+        if path is None or note_of_link(self.ports, text, self.source) is not None:
+            return text
+        return format_link(shortest_target(path, self.ports.index.names))

@@ -15,7 +15,7 @@ from amem_cli.mcp.tool import NOTICE
 from amem_cli.terminal.documents import hit_document, listed_document, outcome_document
 
 if TYPE_CHECKING:
-    from amem_cli.editing.history import Entry
+    from amem_cli.editing.history import HistoryEntry
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Event
     from amem_cli.memory.outcome import Outcome
@@ -139,7 +139,7 @@ def review_sentence(count: int) -> str | None:
     )
 
 
-def events(workspace: Workspace, entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def events(workspace: Workspace, entries: Iterable[HistoryEntry]) -> list[dict[str, Any]]:
     """Events of notes that the agent sees or that are gone, oldest first."""
     hidden = workspace.hidden()
     known = {each.key: each for each in workspace.index.notes.summaries()}
@@ -147,7 +147,10 @@ def events(workspace: Workspace, entries: Iterable[Entry]) -> list[dict[str, Any
 
 
 def _event(
-    entry: Entry, known: Mapping[str, NoteSummary], hidden: Collection[str], sees_private: bool
+    entry: HistoryEntry,
+    known: Mapping[str, NoteSummary],
+    hidden: Collection[str],
+    sees_private: bool,
 ) -> dict[str, Any]:
     event = entry.event
     own = known.get(event.note) or known.get(event.path)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.ask.ask import NEAREST, Answer
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Styled
 
 if TYPE_CHECKING:
+    from amem_cli.ask.ask import Answer
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Change, LinkRecord
     from amem_cli.journal.link_decisions import LinkUpdate
@@ -238,8 +238,7 @@ def answer_document(answer: Answer) -> dict[str, Any]:
 
 def show_answer(console: Console, answer: Answer) -> None:
     """The answer, then the numbered notes that it rests on with their words."""
-    # The words of an extract stand below, each with its note.
-    console.print(Styled(NEAREST if answer.how == "extract" else answer.text))
+    console.print(Styled(answer.lead))
     if not answer.held:
         for note in answer.shown[:_MOST_LOOKED_AT]:
             place = f"  {on_one_line(note.path)}"

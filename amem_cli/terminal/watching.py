@@ -25,7 +25,7 @@ from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.outcome import Outcome
 from amem_cli.terminal.documents import outcome_document
 from amem_cli.terminal.output import rich_console
-from amem_cli.watch.port import News
+from amem_cli.watch.events import WatchEvent
 from amem_cli.workspace.watch_lock import WatchStatus
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ NAMED = 3
 _QUIET = frozenset({"embedding", "searchable", "thinking"})
 
 
-def news_document(news: News, moment: datetime) -> dict[str, Any]:
+def news_document(news: WatchEvent, moment: datetime) -> dict[str, Any]:
     """One JSON line."""
     document: dict[str, Any] = {
         "time": moment.isoformat(timespec="milliseconds"),
@@ -52,7 +52,7 @@ def news_document(news: News, moment: datetime) -> dict[str, Any]:
     return document
 
 
-def news_lines(news: News) -> list[tuple[str, str]]:
+def news_lines(news: WatchEvent) -> list[tuple[str, str]]:
     """What a person reads of it, as (line, style); nothing for mere steps."""
     if news.kind in _QUIET:
         return []
@@ -177,7 +177,7 @@ class WatchBoard:
     stopping: bool = False
     _news: deque[tuple[str, str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
 
-    def take(self, news: News, moment: datetime) -> None:
+    def take(self, news: WatchEvent, moment: datetime) -> None:
         """Keep what is worth showing."""
         for number, (text, style) in enumerate(news_lines(news)):
             self._news.append((f"{moment:%H:%M}" if number == 0 else "", text, style))

@@ -1,6 +1,6 @@
-"""Whether the machine runs on battery, and how the program stays out of the way.
+"""When the memory process pauses: on battery, at a low priority, or on another machine.
 
-Which machine runs the memory process on a vault that is cloned on several.
+A vault may be cloned on several machines; their files in `.amem/devices` decide which one works.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def on_battery(read: Callable[[], Any] | None = None) -> bool:
 
 
 def lower_priority() -> None:
-    """Let everything else go first: the calling thread, and threads and processes it starts.
+    """Lower the priority of the calling thread, and of threads and processes that it starts.
 
-    On systems other than Linux it holds for the whole process. It is never raised.
+    On systems other than Linux it is that of the whole process. It is never raised.
     """
     if sys.platform == "win32":
         import psutil
@@ -65,9 +65,7 @@ _SINCE = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def register(state_folder: Path, machine: str, now: datetime) -> bool:
-    """Let the other clones know that this machine watches the vault; once is enough.
-
-    Only of use if the setting is `first`.
+    """Record that this machine watches the vault, for the setting `first`; once is enough.
 
     Args:
         state_folder: the vault's `.amem`.
@@ -91,7 +89,7 @@ def register(state_folder: Path, machine: str, now: datetime) -> bool:
     record = {"machine": machine, "since": now.astimezone(timezone.utc).strftime(_SINCE)}
     try:
         make_own_folder(path.parent)
-        # What is there and is no such file, as after a merge by hand, counts nowhere.
+        # A file that is not valid, as after a merge by hand, counts nowhere.
         path.unlink(missing_ok=True)
         create_file(path, json.dumps(record).encode() + b"\n")
     except OSError as error:
@@ -105,7 +103,7 @@ def register(state_folder: Path, machine: str, now: datetime) -> bool:
 def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
     """The machine whose watcher runs the memory process.
 
-    Every clone comes to the same answer from the same files, whatever its clock says.
+    Every clone draws the same answer from the same files, whatever its clock says.
 
     Args:
         state_folder: the vault's `.amem`.

@@ -1,42 +1,46 @@
-"""Keeps the index true while people edit, and the background work in step with it."""
+"""Keeps the index up to date while files change, and gives the worker what becomes pending."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.renames import follow_moves
+from amem_cli.editing.renames import update_renamed_links
 from amem_cli.errors import AmemError, EncoderError, SettingsError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.records import PendingNote
 from amem_cli.index.sync import SyncReport, embed_missing, synchronise
 from amem_cli.models.ports import Encoder
-from amem_cli.vault.port import EveryPath
-from amem_cli.watch.dirty_paths import DirtyPaths, Look
-from amem_cli.watch.port import Hints, News, NewsKind
-from amem_cli.watch.worker import BackgroundWork, reason_of
+from amem_cli.watch.debounce import Debouncer, Scan
+from amem_cli.watch.events import WatchEvent, WatchEventKind, reason_of
+from amem_cli.watch.worker import BackgroundWork
 
-# How often it is looked whether the folder is still the watched one.
+if TYPE_CHECKING:
+    from amem_cli.watch.folder_watch import FolderWatch
+
+# How often it is checked whether the folder is still the watched one.
 TICK_SECONDS = 10.0
-# A look at everything now and then; a hint may have been lost without a trace.
+# A hint may have been lost without a trace, so everything is scanned now and then.
 RESCAN_SECONDS = 600.0
-# While changes may go unseen, everything is looked at so often, or less where that takes long.
+# While changes may go unseen, everything is scanned so often, or less if a scan takes long.
 POLL_SECONDS = 5.0
 POLL_SHARE = 20.0
 # Obsidian rewrites links itself right after it renamed a note.
 FOLLOW_SECONDS = 3.0
 # A note that is nearly done may be finished at the end.
 FINISH_SECONDS = 2.0
-# Events come in crowds; the loop takes a crowd at a time.
+# Hints come in crowds; the loop takes a crowd at a time.
 CROWD_SECONDS = 0.02
-# So many notes do not vanish because somebody deletes notes.
+# So many notes do not vanish because somebody deletes notes, but with a disk or a folder.
 MANY_VANISHED = 10
 VANISHED_SHARE = 0.2
+_NOTHING = Scan(frozenset())
 
 
-class _SomethingElse(Exception):
-    """Something else is to be done before the rest."""
+class _Interrupted(Exception):
+    """Something else is due before the rest is embedded."""
 
 
 @dataclass
@@ -44,30 +48,30 @@ class Watch:
     """A vault that is being watched.
 
     Attributes:
-        hints: opens the watching of the folder; again after the folder was replaced.
-        encoder: gives the one for new passages; asked anew each time, for it may not be had.
+        open_folder: begins to watch the folder; again after the folder was replaced.
+        encoder: gives the one for new passages, each time anew, as it may be missing.
         work: the worker that gives pending notes to the memory process; None on a machine that
             leaves this to another one.
-        report: told what happens.
+        report: receives what happens.
         monotonic: seconds.
-        over: asked before anything is read, why watching is to end; empty to go on.
+        end_reason: why watching is to end, before anything is read; empty to go on.
     """
 
     ports: VaultPorts
-    hints: Callable[[], Hints]
+    open_folder: Callable[[], FolderWatch]
     encoder: Callable[[], Encoder]
     work: BackgroundWork | None
-    report: Callable[[News], None]
+    report: Callable[[WatchEvent], None]
     monotonic: Callable[[], float]
-    over: Callable[[], str] = lambda: ""
-    _dirty: DirtyPaths = field(default_factory=DirtyPaths)
-    _open: Hints | None = None
+    end_reason: Callable[[], str] = lambda: ""
+    debouncer: Debouncer = field(default_factory=Debouncer)
+    _folder: FolderWatch | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
     _trouble: str = ""
-    _asking: frozenset[str] = frozenset()
+    _vanished: frozenset[str] = frozenset()
     _moved: dict[str, float] = field(default_factory=dict)
-    _behind: bool = False
-    _unembedded: str = ""
+    _unfinished: bool = False
+    _embed_error: str = ""
     _pending: tuple[PendingNote, ...] = ()
     _tick_at: float = 0.0
     _rescan_at: float = 0.0
@@ -77,7 +81,7 @@ class Watch:
 
         Raises:
             AmemError: the vault cannot be read or the index cannot be written at the start, or
-                watching is `over`.
+                there is an `end_reason`.
         """
         worker = None
         try:
@@ -95,30 +99,28 @@ class Watch:
         self._stopped.set()
         if self.work is not None:
             self.work.stop()
-        if self._open is not None:
-            self._open.wake()
+        if self._folder is not None:
+            self._folder.wake()
 
     @property
-    def asking(self) -> frozenset[str]:
-        """Notes that vanished all at once, and that a person is asked about."""
-        return self._asking
+    def vanished(self) -> frozenset[str]:
+        """Notes that vanished all at once, so that a person is asked about them."""
+        return self._vanished
 
     def _begin(self) -> None:
-        try:
-            self._watch_folder()
-        except OSError as error:
-            # Looking every few seconds does as well, if later.
-            self._trouble = f"cannot watch the folder ({error.strerror or error})"
-            self.report(News("trouble", self._trouble, {"trouble": self._trouble}))
+        # Without hints, a scan every few seconds does as well, if later.
+        self._trouble = self._watch_folder()
+        if self._trouble:
+            self._report("trouble", self._trouble, trouble=self._trouble)
         now = self.monotonic()
         self._tick_at, self._rescan_at = now + TICK_SECONDS, now + RESCAN_SECONDS
-        self._look(Look(None))
-        missing = self._dirty.missing
+        self._scan(Scan(None))
+        missing = self.debouncer.missing
         if missing:
-            self._look(Look(missing, overdue=missing))
-        self._follow_moves(None)
+            self._scan(Scan(missing, gone=missing))
+        self._update_links(None)
         count = self.ports.index.notes.count()
-        self.report(News("watching", f"watching {count} notes", {"notes": count}))
+        self._report("watching", f"watching {count} notes", notes=count)
 
     def _end(self, worker: threading.Thread | None) -> None:
         if self.work is not None:
@@ -126,212 +128,205 @@ class Watch:
         if worker is not None:
             worker.join(FINISH_SECONDS)
             if worker.is_alive() and self.work is not None:
-                # A model that thinks is not waited for; its note stays pending.
+                # Without its model the worker ends at once; its note stays pending.
                 self.work.unload()
                 worker.join()
-        if self._open is not None:
-            self._open.close()
-        self.report(News("stopped", "stopped", {}))
+        if self._folder is not None:
+            self._folder.close()
+        self._report("stopped", "stopped")
 
     def _turn(self) -> None:
-        now = self.monotonic()
         times = [self._tick_at, self._rescan_at, *self._moved.values()]
-        due = self._dirty.due_at()
-        if due is not None:
-            times.append(due)
-        if not (self._stopped.is_set() or self._behind):
-            (self._open.wait if self._open else self._stopped.wait)(max(0.0, min(times) - now))
+        due = self.debouncer.due_at()
+        seconds = min(times if due is None else [*times, due]) - self.monotonic()
+        if not (self._stopped.is_set() or self._unfinished):
+            (self._folder.wait if self._folder else self._stopped.wait)(max(0.0, seconds))
         self._stopped.wait(CROWD_SECONDS)
         self._gather()
-        reason = self.over()
+        reason = self.end_reason()
         if reason:
             raise SettingsError(reason, hint="amem init --adopt makes a vault of the folder.")
         now = self.monotonic()
         if now >= self._tick_at:
             self._check(now)
         if now >= self._rescan_at:
-            self._dirty.doubt(now)
-        look = self._dirty.take(now)
-        if look is not None or self._behind:
-            # A look at nothing still goes on with the vectors that are missing.
-            self._safely(look or Look(frozenset()))
-        self._follow(now)
+            self.debouncer.rescan(now)
+        scan = self.debouncer.take(now)
+        if scan is not None or self._unfinished:
+            # A scan of nothing goes on with the vectors that are missing.
+            self._scan_safely(scan or _NOTHING)
+        moved = {key for key, moment in self._moved.items() if moment <= now}
+        if moved:
+            self._moved = {key: at for key, at in self._moved.items() if key not in moved}
+            self._update_links(moved)
 
     def _gather(self) -> None:
-        if self._open is None:
+        if self._folder is None:
             return
-        paths, lost = self._open.take()
+        paths, lost = self._folder.take()
         now = self.monotonic()
         for path in paths:
-            self._dirty.hint(path, now)
+            self.debouncer.hint(path, now)
         if lost:
-            self._dirty.doubt(now)
-            # It may be watching itself that has ended.
+            self.debouncer.rescan(now)
+            # Watching itself may have ended.
             self._tick_at = now
 
-    def _watch_folder(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-        self._open = self.hints()
+    def _watch_folder(self) -> str:
+        """Watch the folder, again if it was watched; why that is impossible, or empty."""
+        if self._folder is not None:
+            self._folder.close()
+            self._folder = None
+        try:
+            self._folder = self.open_folder()
+        except OSError as error:
+            return f"cannot watch the folder ({error.strerror or error})"
+        return ""
 
     def _check(self, now: float) -> None:
-        """Look whether changes can still be seen, and whether the index is still there."""
+        """Check whether changes can still be seen, and whether the index is still there."""
         self._tick_at = now + TICK_SECONDS
-        trouble = self._open.trouble() if self._open is not None else "nothing is watched"
-        if trouble:
-            trouble = self._rewatched(trouble)
+        if self._folder is None or self._folder.trouble():
+            trouble = self._watch_folder()
+            if self._folder is not None:
+                self.debouncer.rescan(self.monotonic())
+                trouble = self._folder.trouble()
+        else:
+            trouble = ""
         if trouble != self._trouble:
-            kind: NewsKind = "trouble" if trouble else "well"
+            kind: WatchEventKind = "trouble" if trouble else "well"
             text = f"{trouble}; looking every few seconds" if trouble else "all is watched again"
-            self.report(News(kind, text, {"trouble": trouble}))
-            self._dirty.doubt(now)
+            self._report(kind, text, trouble=trouble)
+            self.debouncer.rescan(now)
         self._trouble = trouble
         if trouble:
             self._rescan_at = min(self._rescan_at, now + POLL_SECONDS)
-        elif self._dirty.is_clean:
-            # Opens an index anew that was deleted or replaced, and fills it; and sees whether the
-            # notes that a person is asked about are known no more.
-            self._safely(Look(self._asking))
+        elif self.debouncer.due_at() is None:
+            # This notices an index that was deleted, and whether the notes that a person is asked
+            # about have been let go by another command.
+            self._scan_safely(Scan(self._vanished))
 
-    def _rewatched(self, trouble: str) -> str:
+    def _scan_safely(self, scan: Scan) -> None:
+        """A scan that fails is repeated path by path; one bad note stops nothing else."""
         try:
-            self._watch_folder()
-        except OSError as error:
-            return f"cannot watch the folder ({error.strerror or error})"
-        self._dirty.doubt(self.monotonic())
-        still = self._open.trouble() if self._open is not None else trouble
-        return still
-
-    def _safely(self, look: Look) -> None:
-        """A look that fails is repeated path by path; one bad note stops nothing else."""
-        try:
-            self._look(look)
+            self._scan(scan)
         except Exception as error:
-            is_told = isinstance(error, AmemError)
-            if is_told or look.within is None or len(look.within) <= 1:
-                self._failed(look, reason_of(error))
+            is_expected = isinstance(error, AmemError)
+            if is_expected or scan.within is None or len(scan.within) <= 1:
+                self._failed(scan, error)
                 return
-            for path in sorted(look.within):
-                self._safely(Look(frozenset((path,)), look.overdue & {path}))
+            for path in sorted(scan.within):
+                self._scan_safely(Scan(frozenset((path,)), scan.gone & {path}))
 
-    def _failed(self, look: Look, reason: str) -> None:
-        self._dirty.failed(look, self.monotonic())
-        paths = sorted(look.within or ())
-        text = f"{paths[0] if len(paths) == 1 else 'the vault'}: {reason}"
-        self.report(News("trouble", text, {"paths": paths, "reason": reason}))
+    def _failed(self, scan: Scan, error: Exception) -> None:
+        self.debouncer.failed(scan, self.monotonic())
+        paths, reason = sorted(scan.within or ()), reason_of(error)
+        place = paths[0] if len(paths) == 1 else "the vault"
+        self._report("trouble", f"{place}: {reason}", paths=paths, reason=reason)
 
-    def _look(self, look: Look) -> None:
+    def _scan(self, scan: Scan) -> None:
         started = self.monotonic()
-        gone = self._gone(look)
-        spared = EveryPath() if look.within is None and not gone else _AllBut(gone)
-        report = synchronise(self.ports, within=look.within, spared=spared)
+        report = synchronise(
+            self.ports, within=scan.within, spared=_AllBut(self._confirmed_gone(scan))
+        )
         now = self.monotonic()
-        self._dirty.looked(look, set(report.missing), now)
-        asked, self._asking = self._asking, self._asking & self._dirty.missing
-        if asked and not self._asking:
-            detail = {"missing": 0, "notes": self.ports.index.notes.count()}
-            self.report(News("well", "no note is missing any more", detail))
-        if look.within is None:
+        self.debouncer.scanned(scan, set(report.missing), now)
+        if self._vanished:
+            self._vanished &= self.debouncer.missing
+            if not self._vanished:
+                notes = self.ports.index.notes.count()
+                self._report("well", "no note is missing any more", missing=0, notes=notes)
+        if scan.within is None:
             pause = max(POLL_SECONDS, POLL_SHARE * (now - started))
             self._rescan_at = now + (pause if self._trouble else RESCAN_SECONDS)
-        self._tell(report)
+        self._report_changes(report)
         self._embed()
         for _, path in report.moved:
             summary = self.ports.index.notes.summary(path)
             if summary is not None:
                 self._moved[summary.key] = now + FOLLOW_SECONDS
-        self._kick(look)
-
-    def _kick(self, look: Look) -> None:
-        """Let the worker see what is new to it; looking at all that waits costs time."""
+        # The worker is left alone if nothing is new to it: looking at all that waits costs time.
         pending = tuple(self.ports.index.queue.pending())
-        if self.work is not None and (look != Look(frozenset()) or pending != self._pending):
+        if self.work is not None and (scan != _NOTHING or pending != self._pending):
             self.work.kick()
         self._pending = pending
 
-    def _embed(self) -> None:
-        """Give new passages their vectors, as far as nobody waits for something else."""
-        done = 0
-
-        def interrupt(count: int, total: int) -> None:
-            nonlocal done
-            done = count
-            if count < total:
-                text = f"{count} of {total} passages searchable by meaning"
-                self.report(News("embedding", text, {"done": count, "total": total}))
-            self._gather()
-            due = self._dirty.due_at()
-            if self._stopped.is_set() or (due is not None and due <= self.monotonic()):
-                raise _SomethingElse
-
-        self._behind = False
-        unembedded = ""
-        try:
-            done = embed_missing(self.ports, self.encoder(), progress=interrupt)
-        except _SomethingElse:
-            # What is embedded is stored; the rest follows after what is due.
-            self._behind = True
-        except (EncoderError, SettingsError) as error:
-            # Tried again with each look; until then words alone find what is new.
-            unembedded = error.message
-        if unembedded and unembedded != self._unembedded:
-            text = f"new notes are found by words alone: {unembedded}"
-            self.report(News("trouble", text, {"reason": unembedded}))
-        self._unembedded = unembedded
-        if done:
-            text = f"{done} passage{'s' if done != 1 else ''} searchable by meaning"
-            self.report(News("searchable", text, {"passages": done}))
-
-    def _gone(self, look: Look) -> frozenset[str]:
-        """Notes that are to be forgotten where they are still missing."""
+    def _confirmed_gone(self, scan: Scan) -> frozenset[str]:
+        """Notes to be forgotten if they are still missing."""
         count = self.ports.index.notes.count()
-        # Those that are about to be overdue as well: they vanish one after the other.
-        missing = self._dirty.missing | look.overdue
-        if not look.overdue or len(missing) <= max(MANY_VANISHED, VANISHED_SHARE * count):
-            return look.overdue
-        self._dirty.hold(missing)
-        if not missing <= self._asking:
-            self._asking = missing
+        # With those that will be due: they vanish one after the other.
+        missing = self.debouncer.missing | scan.gone
+        if not scan.gone or len(missing) <= max(MANY_VANISHED, VANISHED_SHARE * count):
+            return scan.gone
+        self.debouncer.pin(missing)
+        if not missing <= self._vanished:
+            self._vanished = missing
             text = (
                 f"{len(missing)} of {count} notes are gone at once, {min(missing)} first; put them"
                 " back, or let them go: amem index"
             )
-            self.report(News("asking", text, {"missing": len(missing), "notes": count}))
+            self._report("asking", text, missing=len(missing), notes=count)
         return frozenset()
 
-    def _tell(self, report: SyncReport) -> None:
-        counts = {
-            "added": len(report.added),
-            "changed": len(report.changed),
-            "moved": len(report.moved),
-            "removed": len(report.removed),
-        }
-        if any(counts.values()):
-            text = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-            detail = {**counts, "notes": self.ports.index.notes.count()}
-            self.report(News("noticed", text, detail, report))
+    def _embed(self) -> None:
+        """Embed new passages until something else is due."""
+        done = 0
 
-    def _follow(self, now: float) -> None:
-        due = {key for key, moment in self._moved.items() if moment <= now}
-        if not due:
-            return
-        for key in due:
-            del self._moved[key]
-        self._follow_moves(due)
+        def progress(count: int, total: int) -> None:
+            nonlocal done
+            done = count
+            if count < total:
+                text = f"{count} of {total} passages searchable by meaning"
+                self._report("embedding", text, done=count, total=total)
+            self._gather()
+            due = self.debouncer.due_at()
+            if self._stopped.is_set() or (due is not None and due <= self.monotonic()):
+                raise _Interrupted
 
-    def _follow_moves(self, targets: Collection[str] | None) -> None:
+        self._unfinished = False
+        failure = ""
         try:
-            changed = follow_moves(self.ports, targets)
+            done = embed_missing(self.ports, self.encoder(), progress=progress)
+        except _Interrupted:
+            # What is embedded is stored; the rest follows after what is due.
+            self._unfinished = True
+        except (EncoderError, SettingsError) as error:
+            # Tried again with each scan; until then words alone find what is new.
+            failure = error.message
+        if failure and failure != self._embed_error:
+            text = f"new notes are found by words alone: {failure}"
+            self._report("trouble", text, reason=failure)
+        self._embed_error = failure
+        if done:
+            text = f"{done} passage{'s' if done != 1 else ''} searchable by meaning"
+            self._report("searchable", text, passages=done)
+
+    def _update_links(self, targets: Collection[str] | None) -> None:
+        """Update links to renamed notes; None for all of them."""
+        try:
+            changed = update_renamed_links(self.ports, targets)
         except Exception as error:
-            self._failed(Look(frozenset()), reason_of(error))
+            self._failed(_NOTHING, error)
             return
         if changed:
             text = f"links in {len(changed)} note{'s' if len(changed) != 1 else ''} follow a rename"
-            self.report(News("followed", text, {"paths": changed}))
+            self._report("followed", text, paths=changed)
+
+    def _report_changes(self, report: SyncReport) -> None:
+        names = ("added", "changed", "moved", "removed")
+        counts = {name: len(getattr(report, name)) for name in names}
+        if any(counts.values()):
+            text = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+            notes = self.ports.index.notes.count()
+            self._report("noticed", text, result=report, **counts, notes=notes)
+
+    def _report(self, kind: WatchEventKind, text: str, result: Any = None, **detail: Any) -> None:
+        self.report(WatchEvent(kind, text, detail, result))
 
 
 class _AllBut(Container[str]):
+    """All paths but these."""
+
     def __init__(self, paths: Collection[str]) -> None:
         self._paths = paths
 

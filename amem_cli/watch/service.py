@@ -19,9 +19,9 @@ from amem_cli.errors import SettingsError
 from amem_cli.vault.dir_handle import read_own_file
 from amem_cli.watch.idle import NICENESS
 
-# No two dashes: it stands in a comment of XML too.
+# Without two dashes, as it is in a comment of XML too.
 MARK = "amem watch wrote this file, and removes it when it is uninstalled."
-# A vault that is not there yet, as on a disk that is mounted later, is tried again so often.
+# A vault that is missing, as on a disk that is mounted later, is tried again so often.
 RETRY_SECONDS = 60
 # Where the user's settings, state and models are; nothing else of a shell's, and no keys.
 _KEPT = (
@@ -35,7 +35,6 @@ _KEPT = (
 _LARGEST_FILE = 256 * 1024
 _COMMAND_SECONDS = 60
 
-
 _Commands = tuple[tuple[str, ...], ...]
 
 
@@ -47,9 +46,9 @@ class Installed:
         file: the unit or agent.
         changed: False if all was so already.
         done: what was done, one line.
-        to_type: commands that are left to the user, as they could not be run here.
+        to_type: commands that could not be run here and are left to the user.
         reason: why they could not, or empty.
-        log: command that shows what the service tells, or empty if it is gone.
+        log: command that shows the service's log, or empty if it is gone.
     """
 
     file: Path
@@ -69,15 +68,14 @@ class Installed:
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """What a system needs to know; commands are run in their order.
+    """The service's file and commands on one system.
 
     Attributes:
-        start: run if the service is new, or was there unchanged.
-        restart: run if the file was another one.
-        stop: run before the file goes.
-        log: shows what the service tells.
-        after: run when it is gone.
-        probe: succeeds if the service is known to run, so that `start` must not be repeated.
+        start: if the service is new, or its file unchanged.
+        restart: if the file changed.
+        stop: before the file goes.
+        after: when the file is gone.
+        probe: succeeds if the service runs, so that `start` must not be repeated.
         leftover: a link to the file that may be left if `stop` could not be run.
     """
 
@@ -107,9 +105,15 @@ def install(
     """
     service = _service(root.resolve(), environment, python or sys.executable, system)
     before = _content(service.file)
-    if before != service.content:
-        _write(service.file, service.content)
     changed = before != service.content
+    if changed:
+        temporary = service.file.with_name(f".{service.file.name}.new")
+        try:
+            service.file.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(service.content)
+            temporary.replace(service.file)
+        except OSError as error:
+            raise _cannot_write(service.file, error) from None
     runs = _runs(service, environment)
     commands: _Commands = () if runs else service.start
     if before is not None and changed and runs is not False:
@@ -154,8 +158,11 @@ def _service(root: Path, environment: Mapping[str, str], python: str, system: st
         name: environment[name] for name in _KEPT if Path(environment.get(name, "")).is_absolute()
     }
     for text in (*command, *kept.values(), environment.get("HOME", "")):
-        _refuse_unwritable(text)
-    name = f"amem-watch-{_slug(root.name)}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:8]}"
+        _check_writable(text)
+    plain = unicodedata.normalize("NFKD", root.name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "vault"
+    # Vaults in different folders may have one name.
+    name = f"amem-watch-{slug}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:8]}"
     home = Path(environment.get("HOME") or Path.home())
     if system.startswith("linux"):
         given = Path(environment.get("XDG_CONFIG_HOME", ""))
@@ -174,34 +181,34 @@ def _systemd(
     folder: Path, name: str, root: Path, command: Sequence[str], kept: Mapping[str, str]
 ) -> _Service:
     program, *arguments = command
+    # Only in arguments does systemd replace variables.
     words = [_quoted(program), *(_quoted(word).replace("$", "$$") for word in arguments)]
-    lines = [
-        f"# {MARK}",
-        "[Unit]",
-        f"Description=amem watch ({root.name.replace('%', '%%')})",
-        "",
-        "[Service]",
-        "Type=exec",
-        f"ExecStart={' '.join(words)}",
-        *(f"Environment={_quoted(f'{key}={value}')}" for key, value in kept.items()),
-        # Python looks for modules where it is started; nobody can put any there.
-        "WorkingDirectory=/",
-        f"Nice={NICENESS}",
-        "Restart=on-failure",
-        f"RestartSec={RETRY_SECONDS}",
-        # The watcher ends its model itself, after the answer at hand.
-        "KillMode=mixed",
-        "",
-        "[Install]",
-        "WantedBy=default.target",
-        "",
-    ]
+    variables = "".join(f"Environment={_quoted(f'{key}={value}')}\n" for key, value in kept.items())
+    # WorkingDirectory: Python looks for modules where it is started; nobody can put any there.
+    # KillMode: the watcher ends its model itself, after the answer at hand.
+    content = f"""\
+# {MARK}
+[Unit]
+Description=amem watch ({root.name.replace("%", "%%")})
+
+[Service]
+Type=exec
+ExecStart={" ".join(words)}
+{variables}WorkingDirectory=/
+Nice={NICENESS}
+Restart=on-failure
+RestartSec={RETRY_SECONDS}
+KillMode=mixed
+
+[Install]
+WantedBy=default.target
+"""
     systemctl = ("systemctl", "--user")
     reload = (*systemctl, "daemon-reload")
     start = (reload, (*systemctl, "enable", "--now", name))
     return _Service(
         folder / name,
-        "\n".join(lines).encode(),
+        content.encode(),
         start=start,
         restart=(*start, (*systemctl, "restart", name)),
         stop=((*systemctl, "disable", "--now", name),),
@@ -252,23 +259,17 @@ def _launchd(
     )
 
 
-def _slug(name: str) -> str:
-    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", ascii_name).strip("-")[:40].strip("-") or "vault"
-
-
-def _refuse_unwritable(text: str) -> None:
+def _check_writable(text: str) -> None:
     try:
         text.encode("utf-8")
-        fits = all(unicodedata.category(letter) not in ("Cc", "Zl", "Zp") for letter in text)
+        if all(unicodedata.category(letter) not in ("Cc", "Zl", "Zp") for letter in text):
+            return
     except UnicodeEncodeError:
-        fits = False
-    if not fits:
-        shown = text.encode("unicode_escape").decode()
-        raise SettingsError(
-            f"a service cannot be given the path {shown}",
-            hint="Rename the folder: it holds a line break, a control character or no UTF-8.",
-        )
+        pass
+    raise SettingsError(
+        f"a service cannot be given the path {text.encode('unicode_escape').decode()}",
+        hint="Rename the folder: it holds a line break, a control character or no UTF-8.",
+    )
 
 
 def _content(file: Path) -> bytes | None:
@@ -288,26 +289,12 @@ def _content(file: Path) -> bytes | None:
     return content
 
 
-def _write(file: Path, content: bytes) -> None:
-    temporary = file.with_name(f".{file.name}.new")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(file)
-    except OSError as error:
-        raise _cannot_write(file, error) from None
-
-
 def _cannot_write(file: Path, error: OSError) -> SettingsError:
     return SettingsError(f"cannot write {file}: {error.strerror}", hint="Check its permissions.")
 
 
 def _run(commands: _Commands, environment: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
-    """Run commands up to the first that fails.
-
-    Returns:
-        Those left to type, and why.
-    """
+    """Run commands up to the first that fails; those left to type, and why."""
     for place, command in enumerate(commands):
         reason = _failure(command, environment)
         if reason:
@@ -332,5 +319,5 @@ def _failure(command: tuple[str, ...], environment: Mapping[str, str]) -> str:
         return f"{command[0]}: {error}"
     if done.returncode == 0:
         return ""
-    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"{command[0]}: {said[-1] if said else f'exit status {done.returncode}'}"
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"{command[0]}: {lines[-1] if lines else f'exit status {done.returncode}'}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from amem_cli.duplicates.find import Duplicate
     from amem_cli.editing.add import NewNote
     from amem_cli.editing.edit import FieldEdits, Removal
-    from amem_cli.editing.history import Entry
+    from amem_cli.editing.history import HistoryEntry
     from amem_cli.editing.undo import Undone
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.batch import EvolveBatch
@@ -421,7 +421,7 @@ class Workspace(OpenVault):
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch
 
-    def history(self, note: str = "", *, limit: int) -> list[Entry]:
+    def history(self, note: str = "", *, limit: int) -> list[HistoryEntry]:
         """What happened, oldest first.
 
         Args:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.ask.excerpts import Excerpt, Source, Tie, chosen_excerpts, heading, labelled
 from amem_cli.ask.extract import (
     LONGEST_QUOTE,
     MOST_QUOTED,
@@ -20,8 +19,22 @@ from amem_cli.ask.extract import (
     rarity,
     sentences_of,
 )
-from amem_cli.ask.prompt import CheckedAnswer, answer_request, check_answer
-from amem_cli.ask.support import Evidence, support, unsupported
+from amem_cli.ask.prompt import (
+    AnswerEvidence,
+    CheckedAnswer,
+    answer_request,
+    check_answer,
+    support,
+    unsupported,
+)
+from amem_cli.ask.sources import (
+    Excerpt,
+    SourceLink,
+    SourceNote,
+    chosen_excerpts,
+    heading,
+    labelled,
+)
 from amem_cli.models.prompt_text import estimated_tokens
 from amem_cli.models.reply_schema import read_answer, to_gbnf, to_json_schema
 
@@ -29,8 +42,8 @@ QUESTION = "What does the spare key of the boathouse open?"
 WORDS = ("harbour", "lantern", "boathouse", "copper", "spare", "ledger", "walrus", "orchard")
 
 
-def a_source(text: str, *, label: str = "n1", title: str = "Keys", created: str = "") -> Source:
-    return Source(label, f"notes/{title}.md", None, title, created, None, False, (text,))
+def a_source(text: str, *, label: str = "n1", title: str = "Keys", created: str = "") -> SourceNote:
+    return SourceNote(label, f"notes/{title}.md", None, title, created, None, False, (text,))
 
 
 KEYS = a_source(
@@ -117,7 +130,9 @@ def test_a_day_that_a_note_names_by_its_own_date_may_be_stated() -> None:
 
 
 def test_hours_are_known_on_both_clocks_and_numbers_in_words() -> None:
-    evidence = Evidence("When?", ["We meet at 18:30, all three of us.", "Until 7 pm at the pier."])
+    evidence = AnswerEvidence(
+        "When?", ["We meet at 18:30, all three of us.", "Until 7 pm at the pier."]
+    )
     assert not unsupported("At 6:30 pm, 3 people, until 19:00.", evidence)
     assert unsupported("At 5 pm.", evidence) == ["5"]
 
@@ -126,7 +141,7 @@ def test_hours_are_known_on_both_clocks_and_numbers_in_words() -> None:
 def test_words_of_the_evidence_are_supported_and_a_strange_number_never_is(
     chosen: list[str], data: st.DataObject
 ) -> None:
-    evidence = Evidence("What?", [" ".join(WORDS)])
+    evidence = AnswerEvidence("What?", [" ".join(WORDS)])
     answer = " ".join(chosen)
     assert unsupported(answer, evidence) == [] and support(answer, evidence) == 1.0
     number = data.draw(st.integers(100, 10**9))
@@ -190,10 +205,11 @@ def test_no_note_can_end_its_fence_or_speak_as_the_program(text: str) -> None:
 
 
 def test_a_heading_tells_day_and_relation() -> None:
-    old = Source("n1", "a.md", None, "Old", "2026-01-01", None, False, ("x",))
-    new = Source(
+    old = SourceNote("n1", "a.md", None, "Old", "2026-01-01", None, False, ("x",))
+    new = SourceNote(
         "n2", "b.md", None, "New", "2026-02-01", "a.md", False, ("y",),
-        (Tie("a.md", "supersedes"), Tie("gone.md", "causes"), Tie("a.md", "", outward=False)),
+        (SourceLink("a.md", "supersedes"), SourceLink("gone.md", "causes"),
+         SourceLink("a.md", "", outward=False)),
     )  # fmt: skip
     labels = {"a.md": "n1", "b.md": "n2"}
     assert heading(new, labels) == "n2 New (2026-02-01) [supersedes n1; linked with n1]"

@@ -9,7 +9,7 @@ from typing import Any
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link
-from amem_cli.editing.renames import follow_moves
+from amem_cli.editing.renames import update_renamed_links
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.markdown.links import find_links, parse_link
@@ -126,7 +126,7 @@ def hostile_vault(root: Path) -> VaultPorts:
         process.run(path, asked=True)
     (root / paths[0]).rename(root / "notes" / "Renamed 3.0: no.md")
     synchronise(ports)
-    follow_moves(ports)
+    update_renamed_links(ports)
     synchronise(ports)
     return ports
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from amem_cli.editing.review import waiting
+from amem_cli.editing.review import review_items
 from amem_cli.index.draft import VaultPorts
 from amem_cli.models.ports import ModelRequest
 from amem_cli.notes.codec import parse_note
@@ -97,7 +97,7 @@ def test_a_proposal_can_be_edited(tmp_path: Path, ports: VaultPorts) -> None:
     (tmp_path / "editor.py").write_text(
         "import sys, pathlib\npathlib.Path(sys.argv[1]).write_text('my own\\nbutter\\n')\n"
     )
-    first = waiting(ports)[0].proposal.change.field
+    first = review_items(ports)[0].proposal.change.field
     code, shown = at_terminal(
         tmp_path, ["review"], [(KEYS, "e"), (KEYS, "q")], VISUAL=editor, EDITOR=editor
     )

@@ -14,8 +14,7 @@ from amem_cli.index.sync import SyncReport
 from amem_cli.memory.outcome import EvolvedNote, ModelUse, NewLink, Outcome
 from amem_cli.notes.note import Metadata
 from amem_cli.terminal.watching import WatchBoard, news_document, news_lines, status_lines, summary
-from amem_cli.watch.port import News
-from amem_cli.watch.watcher import status_after
+from amem_cli.watch.events import WatchEvent, status_after
 from amem_cli.workspace.watch_lock import WatchStatus
 
 NOON = datetime(2026, 3, 2, 12, 0).astimezone()
@@ -47,9 +46,9 @@ def shown(board: WatchBoard, width: int, height: int) -> list[str]:
 def board() -> WatchBoard:
     board = WatchBoard("~/notes", STATUS, "Qwen3-4B", 60.0)
     for news in (
-        News("watching", "watching 3,176 notes", {"notes": 3176}),
-        News("noticed", "1 added", {}, SyncReport(added=("notes/walrus.md",))),
-        News("learned", "Walrus", {"path": "notes/walrus.md"}, LEARNED),
+        WatchEvent("watching", "watching 3,176 notes", {"notes": 3176}),
+        WatchEvent("noticed", "1 added", {}, SyncReport(added=("notes/walrus.md",))),
+        WatchEvent("learned", "Walrus", {"path": "notes/walrus.md"}, LEARNED),
     ):
         board.status = status_after(board.status, news)
         board.take(news, NOON)
@@ -98,14 +97,14 @@ def test_on_a_narrow_terminal_a_reason_is_broken_and_not_cut(board: WatchBoard) 
 
 def test_a_question_is_told_to_its_end_on_a_narrow_terminal(board: WatchBoard) -> None:
     question = "52 of 105 notes are gone at once, notes/a.md first; put them back, or let them go:"
-    news = News("asking", f"{question} amem index", {"missing": 52})
+    news = WatchEvent("asking", f"{question} amem index", {"missing": 52})
     board.status = status_after(board.status, news)
     assert " ".join(" ".join(shown(board, 44, 16)).split()).endswith(f"? {news.text}")
 
 
 def test_what_notes_say_steers_no_terminal(board: WatchBoard) -> None:
     bad = "\x1b[31m\x1b]52;c;YmFk\x07\u202e\n\r"
-    board.take(News("learned", bad, {}, replace(LEARNED, title=bad)), NOON)
+    board.take(WatchEvent("learned", bad, {}, replace(LEARNED, title=bad)), NOON)
     board.status = replace(board.status, doing=bad, state="thinking", trouble=bad)
     board.queue, board.vault, board.model = [bad], bad, bad
     text = "\n".join(shown(board, 80, 30))
@@ -124,7 +123,7 @@ def test_many_changed_notes_are_named_by_the_first_few() -> None:
     report = SyncReport(
         added=("a.md",), changed=("b.md", "c.md", "d.md", "e.md", "f.md"), moved=(("g.md", "h.md"),)
     )
-    assert [line for line, _ in news_lines(News("noticed", "", {}, report))] == [
+    assert [line for line, _ in news_lines(WatchEvent("noticed", "", {}, report))] == [
         "new: a.md",
         "changed: b.md, c.md, d.md and 2 more",
         "moved: g.md → h.md",
@@ -132,64 +131,68 @@ def test_many_changed_notes_are_named_by_the_first_few() -> None:
 
 
 def test_a_json_line_holds_the_note_that_was_learned() -> None:
-    document = news_document(News("learned", "Walrus", {"path": "a.md"}, LEARNED), NOON)
+    document = news_document(WatchEvent("learned", "Walrus", {"path": "a.md"}, LEARNED), NOON)
     assert (document["event"], document["path"]) == ("learned", "a.md")
     assert document["note"]["links"][0]["reason"] == REASON
 
 
 def test_a_note_that_is_still_being_edited_is_no_reason_to_rest() -> None:
-    thinking = status_after(STATUS, News("thinking", "a.md", {"path": "a.md"}))
+    thinking = status_after(STATUS, WatchEvent("thinking", "a.md", {"path": "a.md"}))
     assert (thinking.state, thinking.doing) == ("thinking", "a.md")
     waits = Outcome("a.md", None, "A", pending=True, problems=("is being edited",))
-    after = status_after(thinking, News("waiting", "A", {"path": "a.md"}, waits))
+    after = status_after(thinking, WatchEvent("waiting", "A", {"path": "a.md"}, waits))
     assert (after.state, after.doing, after.reason) == ("watching", "", "")
 
 
 def test_a_rest_is_told_with_its_bare_reason() -> None:
-    news = News("waiting", "resting: on battery", {"reason": "on battery"})
+    news = WatchEvent("waiting", "resting: on battery", {"reason": "on battery"})
     status = status_after(STATUS, news)
     assert (status.state, status.reason) == ("resting", "on battery")
     assert status_lines(status, NOON)[0] == "resting: on battery"
 
 
 def test_what_it_asks_stays_until_it_is_answered() -> None:
-    asking = News("asking", "30 of 40 notes are gone at once", {"missing": 30, "notes": 40})
+    asking = WatchEvent("asking", "30 of 40 notes are gone at once", {"missing": 30, "notes": 40})
     status = status_after(STATUS, asking)
     for news in (
-        News("watching", "watching 40 notes", {"notes": 40}),
-        News("waiting", "resting: many", {"reason": "many"}),
-        News("noticed", "1 added", {"notes": 41}),
-        News("well", "all is watched again", {"trouble": ""}),
+        WatchEvent("watching", "watching 40 notes", {"notes": 40}),
+        WatchEvent("waiting", "resting: many", {"reason": "many"}),
+        WatchEvent("noticed", "1 added", {"notes": 41}),
+        WatchEvent("well", "all is watched again", {"trouble": ""}),
     ):
         status = status_after(status, news)
         assert (status.state, status.reason) == ("asking", asking.text)
-    status = status_after(status, News("well", "no note is missing any more", {"missing": 0}))
+    status = status_after(status, WatchEvent("well", "no note is missing any more", {"missing": 0}))
     assert (status.state, status.reason) == ("watching", "")
 
 
 def test_trouble_with_the_folder_stays_beside_what_is_done() -> None:
-    news = News("trouble", "the limit is reached; looking every few seconds", {"trouble": "limit"})
-    status = status_after(status_after(STATUS, news), News("thinking", "a.md", {"path": "a.md"}))
+    news = WatchEvent(
+        "trouble", "the limit is reached; looking every few seconds", {"trouble": "limit"}
+    )
+    status = status_after(
+        status_after(STATUS, news), WatchEvent("thinking", "a.md", {"path": "a.md"})
+    )
     assert (status.state, status.trouble) == ("thinking", news.text)
     assert status_lines(status, NOON)[:2] == ["thinking: a.md", f"! {news.text}"]
-    status = status_after(status, News("well", "all is watched again", {"trouble": ""}))
+    status = status_after(status, WatchEvent("well", "all is watched again", {"trouble": ""}))
     assert status.trouble == ""
 
 
 def test_a_failure_is_shown_until_something_succeeds() -> None:
-    failed = News("trouble", "the vault: the disk is full", {"paths": [], "reason": "full"})
+    failed = WatchEvent("trouble", "the vault: the disk is full", {"paths": [], "reason": "full"})
     status = status_after(STATUS, failed)
     assert (status.state, status.reason) == ("failing", failed.text)
-    assert status_after(status, News("noticed", "1 changed", {})).state == "watching"
+    assert status_after(status, WatchEvent("noticed", "1 changed", {})).state == "watching"
 
 
 def test_vectors_in_the_making_are_counted() -> None:
-    news = News("embedding", "128 of 7,667 passages searchable by meaning", {"done": 128})
+    news = WatchEvent("embedding", "128 of 7,667 passages searchable by meaning", {"done": 128})
     status = status_after(STATUS, news)
     assert (status.state, status.reason) == ("embedding", news.text)
-    thinking = status_after(status, News("thinking", "a.md", {"path": "a.md"}))
+    thinking = status_after(status, WatchEvent("thinking", "a.md", {"path": "a.md"}))
     assert status_after(thinking, news).state == "thinking"
-    assert status_after(status, News("searchable", "done", {})).state == "watching"
+    assert status_after(status, WatchEvent("searchable", "done", {})).state == "watching"
 
 
 def test_a_status_tells_since_when_and_where_it_runs() -> None:

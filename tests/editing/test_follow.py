@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from amem_cli.editing.add import NewNote, add
-from amem_cli.editing.renames import follow_moves
+from amem_cli.editing.renames import update_renamed_links
 from amem_cli.editing.undo import undo
 from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
 from amem_cli.index.sync import embed_missing, refresh, synchronise
@@ -50,14 +50,14 @@ def test_a_link_follows_a_renamed_note_and_stays_the_machines(tmp_path: Path) ->
     target = ports.index.notes.summary(old)
     assert target is not None and target.id is not None
     rename(ports, tmp_path, old, "notes/Butter temperature.md")
-    assert follow_moves(ports, {target.id}) == [new]
+    assert update_renamed_links(ports, {target.id}) == [new]
     assert links_of(ports, new) == ("[[Butter temperature]]",)
     summary = ports.index.notes.summary(new)
     assert summary is not None and summary.id is not None
     owned = ownership(ports.index.events.read(summary.id)).links[target.id]
     assert (owned.text, owned.by) == ("[[Butter temperature]]", "machine")
     assert owned.reason
-    assert follow_moves(ports) == []
+    assert update_renamed_links(ports) == []
 
 
 def test_a_link_that_obsidian_has_rewritten_already_is_left(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_link_that_obsidian_has_rewritten_already_is_left(tmp_path: Path) -> N
     note.write_text(note.read_text().replace("[[Lamination]]", "[[Butter]]"))
     synchronise(ports)
     before = tree_hashes(tmp_path)
-    assert follow_moves(ports) == []
+    assert update_renamed_links(ports) == []
     assert tree_hashes(tmp_path) == before
 
 
@@ -78,7 +78,7 @@ def test_a_link_with_a_persons_words_is_left(tmp_path: Path) -> None:
     synchronise(ports)
     rename(ports, tmp_path, old, "notes/Butter.md")
     before = tree_hashes(tmp_path)
-    assert follow_moves(ports) == []
+    assert update_renamed_links(ports) == []
     assert tree_hashes(tmp_path) == before
 
 
@@ -88,7 +88,7 @@ def test_a_move_to_another_folder_that_the_link_still_finds_writes_nothing(
     ports, old, _ = linked_vault(tmp_path)
     rename(ports, tmp_path, old, "archive/Lamination.md")
     before = tree_hashes(tmp_path)
-    assert follow_moves(ports) == []
+    assert update_renamed_links(ports) == []
     assert tree_hashes(tmp_path) == before
 
 
@@ -97,7 +97,7 @@ def test_a_name_that_another_note_took_meanwhile_is_told_apart(tmp_path: Path) -
     rename(ports, tmp_path, old, "notes/Butter.md")
     write_note(tmp_path, old, "Another note under the old name.\n")
     synchronise(ports)
-    assert follow_moves(ports) == [new]
+    assert update_renamed_links(ports) == [new]
     assert links_of(ports, new) == ("[[Butter]]",)
 
 
@@ -105,7 +105,7 @@ def test_following_can_be_taken_back(tmp_path: Path) -> None:
     ports, old, new = linked_vault(tmp_path)
     before = (tmp_path / new).read_bytes()
     rename(ports, tmp_path, old, "notes/Butter.md")
-    follow_moves(ports)
+    update_renamed_links(ports)
     event = ports.index.events.read()[-1]
     undo(ports, event.id)
     assert (tmp_path / new).read_bytes() == before
@@ -139,14 +139,14 @@ def two_targets_of_one_name(root: Path) -> tuple[VaultPorts, str]:
 
 def test_a_link_that_leads_to_another_note_by_now_is_not_taken_from_it(tmp_path: Path) -> None:
     ports, new = two_targets_of_one_name(tmp_path)
-    assert follow_moves(ports) == [new]
+    assert update_renamed_links(ports) == [new]
     assert links_of(ports, new) == ("[[Lamination]]", "[[Butter]]")
-    assert follow_moves(ports) == []
+    assert update_renamed_links(ports) == []
 
 
 def test_two_targets_of_one_name_are_both_followed(tmp_path: Path) -> None:
     ports, new = two_targets_of_one_name(tmp_path)
     rename(ports, tmp_path, "notes/Lamination.md", "notes/Layers.md")
-    assert follow_moves(ports) == [new]
+    assert update_renamed_links(ports) == [new]
     assert set(links_of(ports, new)) == {"[[Butter]]", "[[Layers]]"}
-    assert follow_moves(ports) == []
+    assert update_renamed_links(ports) == []

@@ -9,7 +9,7 @@ import pytest
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, update
-from amem_cli.editing.review import Decisions, Waiting, accept, chosen, reject, waiting
+from amem_cli.editing.review import Decisions, ReviewItem, accept, items_named, reject, review_items
 from amem_cli.editing.undo import undo
 from amem_cli.errors import NotFoundError, Problem, UsageError
 from amem_cli.index.draft import VaultPorts
@@ -48,7 +48,7 @@ def test_older_notes_wait_and_the_new_one_is_done(tmp_path: Path) -> None:
     assert (tmp_path / old).read_bytes() == before
     assert outcome.evolved == ()
     assert outcome.metadata.context and outcome.links
-    fields = {each.proposal.change.field: each for each in waiting(ports)}
+    fields = {each.proposal.change.field: each for each in review_items(ports)}
     assert set(fields) == {"keywords", "tags", "context"}
     assert fields["context"].path == old
     assert fields["context"].because == "Torn dough"
@@ -64,7 +64,7 @@ def test_proposals_survive_a_restart_and_the_loss_of_the_index(tmp_path: Path) -
         part.unlink()
     again = open_vault(tmp_path)
     synchronise(again)
-    assert len(waiting(again)) == 3
+    assert len(review_items(again)) == 3
 
 
 def test_what_is_accepted_is_done_with_its_reason_and_can_be_undone(tmp_path: Path) -> None:
@@ -72,9 +72,9 @@ def test_what_is_accepted_is_done_with_its_reason_and_can_be_undone(tmp_path: Pa
     old = add_old(ports)
     before = (tmp_path / old).read_bytes()
     propose(ports)
-    decisions = accept(ports, waiting(ports))
+    decisions = accept(ports, review_items(ports))
     assert len(decisions.accepted) == 3
-    assert waiting(ports) == []
+    assert review_items(ports) == []
     note = read(ports, old)
     assert note.context == CHANGE["context"]
     assert "fridge" in note.keywords
@@ -92,8 +92,8 @@ def test_what_is_turned_down_is_not_proposed_again(tmp_path: Path) -> None:
     old = add_old(ports)
     before = (tmp_path / old).read_bytes()
     propose(ports)
-    reject(ports, waiting(ports))
-    assert waiting(ports) == []
+    reject(ports, review_items(ports))
+    assert review_items(ports) == []
     assert (tmp_path / old).read_bytes() == before
     assert propose(ports, "Torn dough again").proposed == ()
 
@@ -102,7 +102,7 @@ def test_an_edited_proposal_is_the_persons(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
     propose(ports)
-    one = next(each for each in waiting(ports) if each.proposal.change.field == "context")
+    one = next(each for each in review_items(ports) if each.proposal.change.field == "context")
     with pytest.raises(UsageError):
         accept(ports, [one], edited={one.proposal.id: "[[a link]]"})
     accept(ports, [one], edited={one.proposal.id: "Butter at 14 degrees; colder tears."})
@@ -118,11 +118,11 @@ def test_a_proposal_for_a_field_that_a_person_wrote_since_is_dropped(tmp_path: P
     summary = ports.index.notes.summary(old)
     assert summary is not None
     update(ports, summary, FieldEdits(context="My own sentence."))
-    decisions = accept(ports, waiting(ports))
+    decisions = accept(ports, review_items(ports))
     assert [each.outdated for each in decisions.outdated] == ["you wrote its context since"]
     assert len(decisions.accepted) == 2
     assert read(ports, old).context == "My own sentence."
-    assert waiting(ports) == []
+    assert review_items(ports) == []
 
 
 def test_what_a_person_added_to_a_list_since_stays(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_what_a_person_added_to_a_list_since_stays(tmp_path: Path) -> None:
     summary = ports.index.notes.summary(old)
     assert summary is not None
     update(ports, summary, FieldEdits(add_keywords=["my own"]))
-    accept(ports, waiting(ports))
+    accept(ports, review_items(ports))
     assert {"my own", "fridge"} <= set(read(ports, old).keywords)
 
 
@@ -142,24 +142,24 @@ def test_a_proposal_follows_its_note_and_goes_with_it(tmp_path: Path) -> None:
     propose(ports)
     (tmp_path / old).rename(tmp_path / "notes/Laminating.md")
     synchronise(ports)
-    assert {each.path for each in waiting(ports)} == {"notes/Laminating.md"}
+    assert {each.path for each in review_items(ports)} == {"notes/Laminating.md"}
     (tmp_path / "notes/Laminating.md").unlink()
     synchronise(ports)
-    decisions = accept(ports, waiting(ports))
+    decisions = accept(ports, review_items(ports))
     assert {each.outdated for each in decisions.outdated} == {"the note is gone"}
-    assert waiting(ports) == []
+    assert review_items(ports) == []
 
 
 def test_proposals_are_named_by_the_beginning_of_their_ids(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     add_old(ports)
     propose(ports)
-    one = waiting(ports)[0]
-    assert chosen(ports, [one.proposal.id]) == [one]
+    one = review_items(ports)[0]
+    assert items_named(ports, [one.proposal.id]) == [one]
     with pytest.raises(NotFoundError, match="more than one"):
-        chosen(ports, [one.proposal.id[:4]])
+        items_named(ports, [one.proposal.id[:4]])
     with pytest.raises(NotFoundError):
-        chosen(ports, ["nothing"])
+        items_named(ports, ["nothing"])
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_forged_proposal_changes_nothing(tmp_path: Path, field: str, value: ob
         record["change"] = {"field": field, "before": empty, "after": value}
         path.write_text(json.dumps(record), encoding="utf-8")
     problems: list[Problem] = []
-    decisions = accept(ports, waiting(ports, problems=problems))
+    decisions = accept(ports, review_items(ports, problems=problems))
     assert decisions.accepted == ()
     assert problems or decisions.outdated
     assert (tmp_path / old).read_bytes() == before
@@ -198,12 +198,12 @@ def test_an_unreadable_proposal_is_told_and_stops_nothing(tmp_path: Path, conten
     propose(ports)
     (tmp_path / ".amem/review/000.json").write_bytes(content)
     problems: list[Problem] = []
-    assert len(waiting(ports, problems=problems)) == 3
+    assert len(review_items(ports, problems=problems)) == 3
     assert [problem.path for problem in problems] == [".amem/review/000.json"]
 
 
-def of_field(ports: VaultPorts, name: str) -> Waiting:
-    return next(each for each in waiting(ports) if each.proposal.change.field == name)
+def of_field(ports: VaultPorts, name: str) -> ReviewItem:
+    return next(each for each in review_items(ports) if each.proposal.change.field == name)
 
 
 def test_what_was_typed_while_a_proposal_was_edited_stays_and_it_waits(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_what_was_typed_while_a_proposal_was_edited_stays_and_it_waits(tmp_path:
     decisions = accept(ports, [shown], edited={shown.proposal.id: ["fridge", "my own"]})
     assert [each.message for each in decisions.problems] == ["keywords changed while you edited"]
     assert read(ports, old).keywords == ("typed meanwhile",)
-    assert len(waiting(ports)) == 3
+    assert len(review_items(ports)) == 3
 
 
 def test_proposals_wait_while_their_note_is_in_the_middle_of_a_merge(tmp_path: Path) -> None:
@@ -228,33 +228,33 @@ def test_proposals_wait_while_their_note_is_in_the_middle_of_a_merge(tmp_path: P
     torn = before.replace(b"---\n", b"---\n<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> b\n", 1)
     (tmp_path / old).write_bytes(torn)
     synchronise(ports)
-    decisions = accept(ports, waiting(ports))
+    decisions = accept(ports, review_items(ports))
     assert (decisions.accepted, decisions.outdated) == ((), ())
     assert "merge conflict" in decisions.problems[0].message
     assert (tmp_path / old).read_bytes() == torn
     (tmp_path / old).write_bytes(before)
     synchronise(ports)
-    assert len(accept(ports, waiting(ports)).accepted) == 3
+    assert len(accept(ports, review_items(ports)).accepted) == 3
 
 
 def test_a_note_renamed_while_its_proposals_are_shown_keeps_them(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
     propose(ports)
-    shown = waiting(ports)
+    shown = review_items(ports)
     (tmp_path / old).rename(tmp_path / "notes/Elsewhere.md")
     decisions = accept(ports, shown)
     assert (decisions.accepted, decisions.outdated) == ((), ())
     assert decisions.problems
     synchronise(ports)
-    assert len(accept(ports, waiting(ports)).accepted) == 3
+    assert len(accept(ports, review_items(ports)).accepted) == 3
 
 
 def test_what_was_decided_elsewhere_is_not_decided_again(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     add_old(ports)
     propose(ports)
-    shown = waiting(ports)
+    shown = review_items(ports)
     accept(ports, shown)
     count = len(ports.index.events.read())
     assert accept(ports, shown) == reject(ports, shown) == Decisions()
@@ -265,7 +265,7 @@ def test_what_is_turned_down_stays_so_when_the_rest_of_the_list_changes(tmp_path
     ports = open_vault(tmp_path)
     old = add_old(ports)
     propose(ports)
-    reject(ports, waiting(ports))
+    reject(ports, review_items(ports))
     summary = ports.index.notes.summary(old)
     assert summary is not None
     update(ports, summary, FieldEdits(add_keywords=["my own"]))
@@ -281,4 +281,4 @@ def test_a_proposal_is_for_no_note_whose_id_only_begins_alike(tmp_path: Path) ->
     text = f'---\nid: "{note_id}-2"\n---\nAnother.\n'
     (tmp_path / "other.md").write_text(text, encoding="utf-8")
     synchronise(ports)
-    assert {each.outdated for each in waiting(ports)} == {"the note is gone"}
+    assert {each.outdated for each in review_items(ports)} == {"the note is gone"}

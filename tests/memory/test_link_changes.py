@@ -9,7 +9,7 @@ import pytest
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, link, update
-from amem_cli.editing.review import accept, reject, waiting
+from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import SettingsError, UsageError
 from amem_cli.index.draft import VaultPorts, owned_by_machine
@@ -347,10 +347,10 @@ def test_all_that_the_machine_did_since_goes_back_at_once(ports: VaultPorts) -> 
 
 
 def decide(ports: VaultPorts, how: Callable[..., object]) -> None:
-    found = waiting(ports)
+    found = review_items(ports)
     assert len(found) == 1
     how(ports, found)
-    assert waiting(ports) == []
+    assert review_items(ports) == []
 
 
 @pytest.mark.parametrize("wanted", [change(removed=True), change(relation="supersedes")])
@@ -364,7 +364,7 @@ def test_in_review_a_change_of_a_link_waits_and_is_carried_out_when_accepted(
     assert len(outcome.proposed) == 1 and outcome.changed_links == ()
     assert (path.read_bytes(), record(ports, "First", "Second")) == (before, then)
     assert carry_out(ports, "Third", [wanted], review=True).proposed == ()
-    (shown,) = waiting(ports)
+    (shown,) = review_items(ports)
     assert shown.link_before is not None and not shown.outdated
     with pytest.raises(UsageError, match="by hand"):
         accept(ports, [shown], edited={shown.proposal.id: ["[[Third]]"]})
@@ -393,7 +393,7 @@ def test_a_proposal_about_a_link_that_is_gone_no_longer_fits(ports: VaultPorts) 
     path = ports_root(ports) / "notes/First.md"
     path.write_text(path.read_text().replace('links:\n  - "[[Second]]"\n', ""))
     synchronise(ports)
-    (shown,) = waiting(ports)
+    (shown,) = review_items(ports)
     assert shown.outdated
     decide(ports, accept)
 

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 from amem_cli.duplicates.merge import merge
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, link, remove, unlink, update
-from amem_cli.editing.review import accept, reject, waiting
+from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import AmemError
 from amem_cli.index.draft import VaultPorts
@@ -338,7 +338,7 @@ class Ownership(RuleBasedStateMachine):
     @precondition(lambda self: self.ports.changes.waiting())
     @rule(choice=st.integers(0, 50))
     def decides_on_proposals(self, choice: int) -> None:
-        found = waiting(self.ports)
+        found = review_items(self.ports)
         (accept if choice % 3 else reject)(self.ports, found[: choice % 3 + 1])
 
     # What the machine does.

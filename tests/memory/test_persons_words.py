@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from amem_cli.editing.edit import FieldEdits, remove, update
-from amem_cli.editing.review import accept, reject, waiting
+from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo
 from amem_cli.index.draft import NoteDraft, VaultPorts, new_event, owned_by_machine
 from amem_cli.index.sync import embed_missing, refresh, synchronise
@@ -115,14 +115,14 @@ def test_the_same_change_waits_once(tmp_path: Path) -> None:
     add_old(ports)
     propose(ports)
     propose(ports, "Torn dough again")
-    assert len(waiting(ports)) == 3
+    assert len(review_items(ports)) == 3
 
 
 def test_what_was_turned_down_is_not_done_when_review_is_switched_off(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     old = add_old(ports)
     propose(ports)
-    reject(ports, waiting(ports))
+    reject(ports, review_items(ports))
     before = (tmp_path / old).read_bytes()
     path = ports.index.notes.find("Torn dough")[0].path
     type_into(tmp_path, path, NEW, f"{NEW} Again.")
@@ -141,7 +141,7 @@ def test_what_was_turned_down_stays_so_when_the_note_gets_its_id(tmp_path: Path)
     synchronise(ports)
     change = Evolution("old.md", context="A sentence.", keywords_add=("k",))
     run_plan(ports, "new.md", "old.md", change)
-    found = {each.proposal.change.field: each for each in waiting(ports)}
+    found = {each.proposal.change.field: each for each in review_items(ports)}
     reject(ports, [found["keywords"]])
     accept(ports, [found["context"]])
     assert own(ports, "old.md").id is not None
@@ -158,8 +158,8 @@ def test_a_proposal_follows_a_note_without_id(tmp_path: Path) -> None:
     run_plan(ports, "new.md", "old.md", Evolution("old.md", context="A sentence."))
     (tmp_path / "old.md").rename(tmp_path / "moved.md")
     synchronise(ports)
-    assert [each.path for each in waiting(ports)] == ["moved.md"]
-    accept(ports, waiting(ports))
+    assert [each.path for each in review_items(ports)] == ["moved.md"]
+    accept(ports, review_items(ports))
     assert own(ports, "moved.md").context == "A sentence."
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, update
-from amem_cli.editing.review import reject, waiting
+from amem_cli.editing.review import reject, review_items
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelRequest
 from amem_cli.vault.clock import SystemClock
-from amem_cli.watch.port import News
+from amem_cli.watch.events import WatchEvent
 from amem_cli.watch.worker import BackgroundWork
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
@@ -30,7 +30,7 @@ class Desk:
     def __init__(
         self, root: Path, model: EchoSchemaModel | ScriptedModel | None, settle: float = 0.0
     ) -> None:
-        self.root, self.now, self.news = root, 0.0, list[News]()
+        self.root, self.now, self.news = root, 0.0, list[WatchEvent]()
         self.ports = replace(open_vault(root), clock=SystemClock())
         settings = ProcessSettings(settle_seconds=settle, trusted=True)
         self.process = MemoryProcess(self.ports, FakeEncoder(), model, settings)
@@ -181,14 +181,14 @@ def test_in_review_the_worker_proposes_once_and_never_again_what_was_turned_down
     desk.process = replace(desk.process, settings=settings, model=model)
     add(desk.ports, NewNote(NEW, title="Torn dough"))
     assert desk.round() == ["thinking", "learned"]
-    proposed = {each.proposal.change.field for each in waiting(desk.ports)}
+    proposed = {each.proposal.change.field for each in review_items(desk.ports)}
     assert "context" in proposed
     desk.now += HOUR
     assert desk.round() == []
-    assert {each.proposal.change.field for each in waiting(desk.ports)} == proposed
-    reject(desk.ports, waiting(desk.ports))
+    assert {each.proposal.change.field for each in review_items(desk.ports)} == proposed
+    reject(desk.ports, review_items(desk.ports))
     assert desk.round() == []
     add(desk.ports, NewNote(f"{NEW} Twice.", title="Torn dough again"))
     assert desk.round() == ["thinking", "learned"]
-    assert "context" not in {each.proposal.change.field for each in waiting(desk.ports)}
+    assert "context" not in {each.proposal.change.field for each in review_items(desk.ports)}
     assert (tmp_path / old).read_bytes() == before

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from amem_cli.vault.folder import VaultFolder
-from amem_cli.watch.dirty_paths import DirtyPaths
-from amem_cli.watch.events import FolderWatch
+from amem_cli.watch.debounce import Debouncer
+from amem_cli.watch.folder_watch import FolderWatch
 from tests.repositories import new_repository, person
 from tests.vaults import write_note
 
@@ -40,7 +40,7 @@ class Picture:
         self.root = root
         self.vault = VaultFolder(root)
         self.watch = FolderWatch(root)
-        self.dirty = DirtyPaths(quiet=0.05)
+        self.dirty = Debouncer(quiet=0.05)
         self.notes = self.truth()
         self.hinted: set[str] = set()
         self.lost = False
@@ -56,7 +56,7 @@ class Picture:
         for path in hints:
             self.dirty.hint(path, time.monotonic())
         if lost:
-            self.dirty.doubt(time.monotonic())
+            self.dirty.rescan(time.monotonic())
         return hints
 
     def look(self) -> None:
@@ -72,7 +72,7 @@ class Picture:
 
     def becomes_true(self) -> bool:
         """Follow hints until what is known is what is there, and nothing waits."""
-        return self.until(lambda: self.dirty.is_clean and self.notes == self.truth())
+        return self.until(lambda: self.dirty.due_at() is None and self.notes == self.truth())
 
     def until(self, reached: Callable[[], bool]) -> bool:
         deadline = time.monotonic() + PATIENCE
@@ -88,7 +88,7 @@ class Picture:
         """Watch anew, as after trouble."""
         self.watch.close()
         self.watch = FolderWatch(self.root)
-        self.dirty.doubt(time.monotonic())
+        self.dirty.rescan(time.monotonic())
 
     def settle(self) -> None:
         """Wait until every earlier event has been told, and forget what was hinted at."""
@@ -450,7 +450,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="this is about inotif
 OVERFLOW = """
 import sys, time
 from pathlib import Path
-from amem_cli.watch.events import FolderWatch
+from amem_cli.watch.folder_watch import FolderWatch
 PATIENCE = 120
 watch = FolderWatch(Path(sys.argv[1]))
 print("ready", flush=True)
@@ -545,7 +545,7 @@ unsharing = pytest.mark.skipif(not _may_unshare(), reason="no user namespaces wi
 TROUBLE = """
 import sys
 from pathlib import Path
-from amem_cli.watch.events import FolderWatch
+from amem_cli.watch.folder_watch import FolderWatch
 try:
     watch = FolderWatch(Path(sys.argv[1]))
 except OSError as error:
@@ -585,7 +585,7 @@ def test_where_no_more_files_may_be_open_that_is_an_error_and_nothing_is_left(
     program = """
         import os, resource, sys, threading
         from pathlib import Path
-        from amem_cli.watch.events import FolderWatch
+        from amem_cli.watch.folder_watch import FolderWatch
         FolderWatch(Path(sys.argv[1])).close()
         before = len(os.listdir("/proc/self/fd")), threading.active_count()
         taken = []

@@ -20,10 +20,10 @@ from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.port import FileContent
-from amem_cli.watch.dirty_paths import DirtyPaths
-from amem_cli.watch.events import FolderWatch
+from amem_cli.watch.debounce import Debouncer
+from amem_cli.watch.events import WatchEvent
+from amem_cli.watch.folder_watch import FolderWatch
 from amem_cli.watch.loop import Watch
-from amem_cli.watch.port import Hints, News
 from amem_cli.watch.worker import BackgroundWork
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
@@ -38,7 +38,7 @@ class Watched:
     """A watch that runs in a thread of its own, and all it told."""
 
     def __init__(self, root: Path, ports: VaultPorts, model: LanguageModel | None) -> None:
-        self.root, self.ports, self.news = root, ports, list[News]()
+        self.root, self.ports, self.news = root, ports, list[WatchEvent]()
         self.opened: list[FolderWatch] = []
         self.reason = ""
         settings = ProcessSettings(settle_seconds=0.0, trusted=True)
@@ -57,7 +57,7 @@ class Watched:
         )
         self._thread = threading.Thread(target=self.watch.run)
 
-    def _hints(self) -> Hints:
+    def _hints(self) -> FolderWatch:
         self.opened.append(FolderWatch(self.root))
         return self.opened[-1]
 
@@ -96,11 +96,11 @@ def watching(
     root: Path,
     model: LanguageModel | None = None,
     ports: VaultPorts | None = None,
-    dirty: DirtyPaths | None = None,
+    dirty: Debouncer | None = None,
 ) -> Iterator[Watched]:
     watched = Watched(root, ports or open_vault(root), model)
     if dirty is not None:
-        watched.watch._dirty = dirty
+        watched.watch.debouncer = dirty
     watched.start()
     try:
         yield watched
@@ -141,7 +141,7 @@ def test_a_note_that_is_renamed_is_the_same_note(tmp_path: Path) -> None:
 def test_a_note_that_an_editor_deletes_and_makes_anew_is_never_gone(tmp_path: Path) -> None:
     write_note(tmp_path, "a.md", "The walrus sleeps.\n")
     # A loaded machine may take more than the usual two seconds between the two.
-    with watching(tmp_path, dirty=DirtyPaths(grace=PATIENCE)) as watched:
+    with watching(tmp_path, dirty=Debouncer(grace=PATIENCE)) as watched:
         for number in range(5):
             (tmp_path / "a.md").unlink()
             time.sleep(0.3)
@@ -177,18 +177,18 @@ def test_many_notes_gone_at_once_are_asked_about_and_stay_known(
     with watching(root) as watched:
         watched.until(lambda: watched.kinds.count("learned") == 30)
         shutil.move(root / "notes", tmp_path / "away")
-        watched.until(lambda: len(watched.watch.asking) == 30)
+        watched.until(lambda: len(watched.watch.vanished) == 30)
         assert len(watched.paths) == 30
         shutil.move(tmp_path / "away", root / "notes")
         watched.until(lambda: "well" in watched.kinds)
-        assert not watched.watch.asking
+        assert not watched.watch.vanished
         assert len(watched.paths) == 30
         shutil.rmtree(root / "notes")
-        watched.until(lambda: len(watched.watch.asking) == 30)
+        watched.until(lambda: len(watched.watch.vanished) == 30)
         # What `amem index` does in another terminal.
         synchronise(watched.ports)
         watched.until(lambda: watched.kinds.count("well") >= 2)
-        assert not watched.watch.asking
+        assert not watched.watch.vanished
         assert watched.paths == set()
         write_note(root, "notes/new.md", "The walrus sleeps.\n")
         watched.until(lambda: not watched.ports.index.queue.pending() and watched.paths)
@@ -289,7 +289,7 @@ def test_hints_that_were_lost_are_made_up_for(tmp_path: Path) -> None:
         hints.take()
         write_note(tmp_path, "a.md", "The walrus sleeps.\n")
         hints.take()
-        hints._tell_lost()
+        hints._lose_hints()
         watched.until(lambda: watched.found("walrus") == ["a.md"])
 
 

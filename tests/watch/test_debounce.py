@@ -8,176 +8,176 @@ from math import inf
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from amem_cli.watch.dirty_paths import MANY, DirtyPaths, Look
+from amem_cli.watch.debounce import MANY, Debouncer, Scan
 
 
-def dirty_paths() -> DirtyPaths:
-    return DirtyPaths(quiet=0.2, longest=5.0, grace=2.0, retry=10.0)
+def new_debouncer() -> Debouncer:
+    return Debouncer(quiet=0.2, longest=5.0, grace=2.0, retry=10.0)
 
 
 def test_a_path_is_looked_at_when_nothing_happened_there_for_a_moment() -> None:
-    dirty = dirty_paths()
-    dirty.hint("a.md", 10.0)
-    dirty.hint("a.md", 10.1)
+    debouncer = new_debouncer()
+    debouncer.hint("a.md", 10.0)
+    debouncer.hint("a.md", 10.1)
 
-    assert dirty.due_at() == 10.1 + 0.2
-    assert dirty.take(10.25) is None
-    assert dirty.take(10.3) == Look(frozenset({"a.md"}))
-    assert dirty.take(20.0) is None
-    assert dirty.is_clean
+    assert debouncer.due_at() == 10.1 + 0.2
+    assert debouncer.take(10.25) is None
+    assert debouncer.take(10.3) == Scan(frozenset({"a.md"}))
+    assert debouncer.take(20.0) is None
+    assert debouncer.due_at() is None
 
 
 def test_a_path_that_never_rests_is_looked_at_all_the_same() -> None:
-    dirty = dirty_paths()
+    debouncer = new_debouncer()
     looks = []
     for step in range(200):
-        dirty.hint("a.md", step / 10)
-        if dirty.take(step / 10) is not None:
+        debouncer.hint("a.md", step / 10)
+        if debouncer.take(step / 10) is not None:
             looks.append(step / 10)
 
     assert looks == [5.0, 10.1, 15.2]
 
 
 def test_each_path_waits_for_itself() -> None:
-    dirty = dirty_paths()
-    dirty.hint("a.md", 0.0)
-    dirty.hint("b.md", 0.1)
+    debouncer = new_debouncer()
+    debouncer.hint("a.md", 0.0)
+    debouncer.hint("b.md", 0.1)
 
-    assert dirty.take(0.2) == Look(frozenset({"a.md"}))
-    assert dirty.due_at() == 0.1 + 0.2
-    assert dirty.take(0.4) == Look(frozenset({"b.md"}))
+    assert debouncer.take(0.2) == Scan(frozenset({"a.md"}))
+    assert debouncer.due_at() == 0.1 + 0.2
+    assert debouncer.take(0.4) == Scan(frozenset({"b.md"}))
 
 
 def test_a_doubt_is_a_look_at_everything_at_once() -> None:
-    dirty = dirty_paths()
-    dirty.hint("a.md", 0.0)
-    dirty.doubt(0.0)
-    dirty.doubt(0.1)
+    debouncer = new_debouncer()
+    debouncer.hint("a.md", 0.0)
+    debouncer.rescan(0.0)
+    debouncer.rescan(0.1)
 
-    assert dirty.due_at() == 0.0
-    assert dirty.take(0.1) == Look(None)
-    assert dirty.is_clean
-    assert dirty.due_at() is None
+    assert debouncer.due_at() == 0.0
+    assert debouncer.take(0.1) == Scan(None)
+    assert debouncer.due_at() is None
+    assert debouncer.due_at() is None
 
 
 def test_beyond_many_paths_there_is_one_look_at_everything() -> None:
-    dirty = dirty_paths()
+    debouncer = new_debouncer()
     for number in range(MANY):
-        dirty.hint(f"{number}.md", 0.0)
-    look = dirty.take(1.0)
+        debouncer.hint(f"{number}.md", 0.0)
+    look = debouncer.take(1.0)
     assert look is not None and look.within is not None and len(look.within) == MANY
 
     for number in range(MANY + 1):
-        dirty.hint(f"{number}.md", 2.0)
-    assert dirty.take(3.0) == Look(None)
+        debouncer.hint(f"{number}.md", 2.0)
+    assert debouncer.take(3.0) == Scan(None)
 
 
 def test_beyond_many_gone_notes_there_is_one_look_at_everything() -> None:
-    dirty = dirty_paths()
+    debouncer = new_debouncer()
     gone = {f"{number}.md" for number in range(MANY + 1)}
-    dirty.looked(Look(None), gone, 0.0)
+    debouncer.scanned(Scan(None), gone, 0.0)
 
-    assert dirty.take(2.0) == Look(None, frozenset(gone))
+    assert debouncer.take(2.0) == Scan(None, frozenset(gone))
 
 
 def test_a_missing_note_is_gone_after_the_grace_and_not_before() -> None:
-    dirty = dirty_paths()
-    dirty.hint("a.md", 0.0)
-    look = dirty.take(1.0)
+    debouncer = new_debouncer()
+    debouncer.hint("a.md", 0.0)
+    look = debouncer.take(1.0)
     assert look is not None
-    dirty.looked(look, {"a.md"}, 1.0)
+    debouncer.scanned(look, {"a.md"}, 1.0)
 
-    assert not dirty.is_clean
-    assert dirty.take(2.9) is None
-    assert dirty.due_at() == 3.0
-    look = dirty.take(3.0)
-    assert look == Look(frozenset({"a.md"}), frozenset({"a.md"}))
-    dirty.looked(look, set(), 3.0)
-    assert dirty.is_clean
+    assert debouncer.due_at() is not None
+    assert debouncer.take(2.9) is None
+    assert debouncer.due_at() == 3.0
+    look = debouncer.take(3.0)
+    assert look == Scan(frozenset({"a.md"}), frozenset({"a.md"}))
+    debouncer.scanned(look, set(), 3.0)
+    assert debouncer.due_at() is None
 
 
 def test_a_missing_note_that_comes_back_is_never_gone() -> None:
-    dirty = dirty_paths()
-    dirty.looked(Look(None), {"a/b.md"}, 0.0)
-    dirty.hint("a", 1.0)
-    look = dirty.take(1.5)
+    debouncer = new_debouncer()
+    debouncer.scanned(Scan(None), {"a/b.md"}, 0.0)
+    debouncer.hint("a", 1.0)
+    look = debouncer.take(1.5)
     assert look is not None
-    dirty.looked(look, set(), 1.5)
+    debouncer.scanned(look, set(), 1.5)
 
-    assert dirty.missing == frozenset()
-    assert dirty.due_at() is None
+    assert debouncer.missing == frozenset()
+    assert debouncer.due_at() is None
 
 
 def test_a_look_elsewhere_says_nothing_of_a_missing_note() -> None:
-    dirty = dirty_paths()
-    dirty.looked(Look(None), {"ab/c.md"}, 0.0)
-    dirty.looked(Look(frozenset({"a", "ab/c", "c.md"})), set(), 1.0)
+    debouncer = new_debouncer()
+    debouncer.scanned(Scan(None), {"ab/c.md"}, 0.0)
+    debouncer.scanned(Scan(frozenset({"a", "ab/c", "c.md"})), set(), 1.0)
 
-    assert dirty.missing == {"ab/c.md"}
+    assert debouncer.missing == {"ab/c.md"}
 
 
 def test_a_look_at_the_vault_s_own_folder_covers_every_note() -> None:
-    dirty = dirty_paths()
-    dirty.looked(Look(None), {"ab/c.md"}, 0.0)
-    dirty.looked(Look(frozenset({""})), set(), 1.0)
+    debouncer = new_debouncer()
+    debouncer.scanned(Scan(None), {"ab/c.md"}, 0.0)
+    debouncer.scanned(Scan(frozenset({""})), set(), 1.0)
 
-    assert dirty.missing == frozenset()
+    assert debouncer.missing == frozenset()
 
 
 def test_a_note_is_not_said_to_be_gone_again_and_again_without_pause() -> None:
-    dirty = dirty_paths()
-    dirty.looked(Look(None), {"a.md"}, 0.0)
+    debouncer = new_debouncer()
+    debouncer.scanned(Scan(None), {"a.md"}, 0.0)
 
-    assert dirty.take(2.0) is not None
-    assert dirty.take(2.1) is None
-    assert dirty.due_at() == 4.0
-    assert dirty.take(4.0) == Look(frozenset({"a.md"}), frozenset({"a.md"}))
+    assert debouncer.take(2.0) is not None
+    assert debouncer.take(2.1) is None
+    assert debouncer.due_at() == 4.0
+    assert debouncer.take(4.0) == Scan(frozenset({"a.md"}), frozenset({"a.md"}))
 
 
 def test_a_look_that_fails_is_made_again_after_a_pause() -> None:
-    dirty = dirty_paths()
-    dirty.hint("a.md", 0.0)
-    look = dirty.take(1.0)
+    debouncer = new_debouncer()
+    debouncer.hint("a.md", 0.0)
+    look = debouncer.take(1.0)
     assert look is not None
-    dirty.failed(look, 1.0)
+    debouncer.failed(look, 1.0)
 
-    assert dirty.due_at() == 11.0 + 0.2
-    assert dirty.take(11.0) is None
-    assert dirty.take(11.5) == look
+    assert debouncer.due_at() == 11.0 + 0.2
+    assert debouncer.take(11.0) is None
+    assert debouncer.take(11.5) == look
 
-    dirty.failed(Look(None), 12.0)
-    assert dirty.take(21.9) is None
-    assert dirty.take(22.0) == Look(None)
+    debouncer.failed(Scan(None), 12.0)
+    assert debouncer.take(21.9) is None
+    assert debouncer.take(22.0) == Scan(None)
 
 
 def test_a_hint_after_a_look_that_failed_is_not_kept_waiting() -> None:
-    dirty = dirty_paths()
-    dirty.failed(Look(frozenset({"a.md"})), 1.0)
-    dirty.failed(Look(None), 1.0)
-    dirty.hint("a.md", 2.0)
+    debouncer = new_debouncer()
+    debouncer.failed(Scan(frozenset({"a.md"})), 1.0)
+    debouncer.failed(Scan(None), 1.0)
+    debouncer.hint("a.md", 2.0)
 
-    assert dirty.take(3.0) == Look(frozenset({"a.md"}))
-    dirty.doubt(4.0)
-    assert dirty.take(4.0) == Look(None)
-    assert dirty.is_clean
+    assert debouncer.take(3.0) == Scan(frozenset({"a.md"}))
+    debouncer.rescan(4.0)
+    assert debouncer.take(4.0) == Scan(None)
+    assert debouncer.due_at() is None
 
 
 def test_held_notes_make_no_work_until_something_happens_there() -> None:
-    dirty = dirty_paths()
-    dirty.looked(Look(None), {"a.md", "b.md"}, 0.0)
-    dirty.hold({"a.md", "b.md"})
-    dirty.looked(Look(None), {"a.md", "b.md"}, 1.0)
+    debouncer = new_debouncer()
+    debouncer.scanned(Scan(None), {"a.md", "b.md"}, 0.0)
+    debouncer.pin({"a.md", "b.md"})
+    debouncer.scanned(Scan(None), {"a.md", "b.md"}, 1.0)
 
-    assert dirty.is_clean
-    assert dirty.due_at() is None
-    assert dirty.take(1000.0) is None
-    assert dirty.missing == {"a.md", "b.md"}
+    assert debouncer.due_at() is None
+    assert debouncer.due_at() is None
+    assert debouncer.take(1000.0) is None
+    assert debouncer.missing == {"a.md", "b.md"}
 
-    dirty.hint("a.md", 1000.0)
-    look = dirty.take(1001.0)
-    assert look == Look(frozenset({"a.md"}))
-    dirty.looked(look, set(), 1001.0)
-    assert dirty.missing == {"b.md"}
+    debouncer.hint("a.md", 1000.0)
+    look = debouncer.take(1001.0)
+    assert look == Scan(frozenset({"a.md"}))
+    debouncer.scanned(look, set(), 1001.0)
+    assert debouncer.missing == {"b.md"}
 
 
 PATHS = st.sampled_from(["a.md", "b.md", "d", "d/a.md", "d/e", "d/e/b.md"])
@@ -216,7 +216,7 @@ class Watched(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.dirty = DirtyPaths(quiet=QUIET, longest=LONGEST, grace=GRACE, retry=RETRY)
+        self.debouncer = Debouncer(quiet=QUIET, longest=LONGEST, grace=GRACE, retry=RETRY)
         self.expected = Expected()
         self.present = set(NOTES)
         self.known = set(NOTES)
@@ -226,16 +226,16 @@ class Watched(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
-    @precondition(lambda self: self.dirty.due_at() is not None)
+    @precondition(lambda self: self.debouncer.due_at() is not None)
     @rule()
     def time_passes_until_something_is_due(self) -> None:
-        due = self.dirty.due_at()
+        due = self.debouncer.due_at()
         assert due is not None
         self.now = max(self.now, due)
 
     @rule(path=PATHS)
     def something_happens(self, path: str) -> None:
-        self.dirty.hint(path, self.now)
+        self.debouncer.hint(path, self.now)
         self.expected.hints.setdefault(path, []).append(self.now)
 
     @rule(note=st.sampled_from(NOTES), there=st.booleans())
@@ -245,19 +245,19 @@ class Watched(RuleBasedStateMachine):
 
     @rule()
     def hints_are_lost(self) -> None:
-        self.dirty.doubt(self.now)
+        self.debouncer.rescan(self.now)
         self.expected.doubted = min(self.expected.doubted, self.now)
 
     @rule(fails=st.booleans(), asks=st.booleans())
     def the_watcher_looks(self, fails: bool, asks: bool) -> None:
-        look = self.dirty.take(self.now)
+        look = self.debouncer.take(self.now)
         overdue = self.expected.overdue(self.now)
         everything = self.expected.doubted <= self.now
         due = set(self.expected.hints) if everything else self.expected.due(self.now)
         if look is None:
             assert not due and not overdue and not everything
             return
-        assert look == Look(None if everything else frozenset(due | overdue), frozenset(overdue))
+        assert look == Scan(None if everything else frozenset(due | overdue), frozenset(overdue))
         for path in due:
             del self.expected.hints[path]
         if everything:
@@ -268,23 +268,23 @@ class Watched(RuleBasedStateMachine):
         else:
             self._look(look, asks)
 
-    def _fail(self, look: Look) -> None:
-        self.dirty.failed(look, self.now)
+    def _fail(self, look: Scan) -> None:
+        self.debouncer.failed(look, self.now)
         if look.within is None:
             self.expected.doubted = self.now + RETRY
         for path in look.within or ():
             self.expected.hints.setdefault(path, [self.now + RETRY])
 
-    def _look(self, look: Look, asks: bool) -> None:
+    def _look(self, look: Scan, asks: bool) -> None:
         if asks:
-            self.dirty.hold(look.overdue)
-            self.expected.missing.update(dict.fromkeys(look.overdue, inf))
+            self.debouncer.pin(look.gone)
+            self.expected.missing.update(dict.fromkeys(look.gone, inf))
         seen = {note for note in self.known | self.present if _seen(look, note)}
         self.known |= seen & self.present
         if not asks:
-            self.known -= look.overdue - self.present
+            self.known -= look.gone - self.present
         missing = (seen & self.known) - self.present
-        self.dirty.looked(look, missing, self.now)
+        self.debouncer.scanned(look, missing, self.now)
         for note in seen - missing:
             self.expected.missing.pop(note, None)
         for note in missing:
@@ -292,27 +292,26 @@ class Watched(RuleBasedStateMachine):
 
     @invariant()
     def it_is_told_when_the_next_look_is_due(self) -> None:
-        due = self.dirty.due_at()
+        due = self.debouncer.due_at()
         assert (inf if due is None else due) == self.expected.next_at()
-        assert self.dirty.is_clean == (due is None)
 
     @invariant()
     def missing_notes_are_known(self) -> None:
-        assert self.dirty.missing == set(self.expected.missing)
+        assert self.debouncer.missing == set(self.expected.missing)
 
     def teardown(self) -> None:
         """With nothing more happening all is looked at, and the index is as the folder is."""
         for _ in range(20):
-            due = self.dirty.due_at()
+            due = self.debouncer.due_at()
             if due is None:
                 break
             self.now = max(self.now, due)
             self.the_watcher_looks(fails=False, asks=False)
-        assert self.dirty.due_at() is None
-        assert self.known - self.dirty.missing == self.present
+        assert self.debouncer.due_at() is None
+        assert self.known - self.debouncer.missing == self.present
 
 
-def _seen(look: Look, note: str) -> bool:
+def _seen(look: Scan, note: str) -> bool:
     return look.within is None or any(
         note == path or note.startswith(f"{path}/") for path in look.within
     )

@@ -1,0 +1,279 @@
+"""Finds the passages that a question is answered from: those of the hits and of linked notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from amem_cli.index.port import MemoryIndex
+from amem_cli.index.records import NoteSummary
+from amem_cli.markdown.links import plain_text
+from amem_cli.models.ports import Encoder
+from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
+from amem_cli.notes.names import resolve
+from amem_cli.notes.note import SUPERSEDING
+from amem_cli.search.scoring import Question, corrected
+from amem_cli.search.search import Filters, Hit, search
+
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
+
+# Passages of one note that are compared; the others hold fewer of the question's words.
+_MOST_PASSAGES = 8
+_MOST_LINKS = 3
+_MOST_TERMS = 64
+# Relations as they read from the note that has the link, and from the other end of it.
+_RELATIONS = {
+    "related": ("related to", "related to"),
+    "supports": ("supports", "supported by"),
+    "contradicts": ("contradicts", "contradicted by"),
+    "supersedes": ("supersedes", "superseded by"),
+    "example_of": ("an example of", "has the example"),
+    "part_of": ("part of", "has the part"),
+    "causes": ("causes", "caused by"),
+}
+_TITLE_BYTES = 160
+_GAP = "\n…\n"
+_LEAST_TOKENS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A passage of a note that was found.
+
+    Attributes:
+        place: number of the passage within its note.
+        text: as a reader sees it, without markup.
+        value: how much it promises for the question; higher is better.
+        rank: place of its note among the hits, which decides between equals.
+    """
+
+    path: str
+    place: int
+    text: str
+    value: float
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLink:
+    """A link between two sources.
+
+    Attributes:
+        other: path of the other note.
+        relation: empty for a link that has none.
+        outward: False if the other note has the link.
+    """
+
+    other: str
+    relation: str = ""
+    outward: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNote:
+    """A note to answer from, with the passages that were chosen.
+
+    Attributes:
+        label: its name in the prompt, such as `n1`.
+        via: key of the note whose link brought it in, or None.
+        texts: passages in the note's order.
+    """
+
+    label: str
+    path: str
+    id: str | None
+    title: str
+    created: str
+    via: str | None
+    private: bool
+    texts: tuple[str, ...]
+    links: tuple[SourceLink, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The passages, with a mark if something between them is left out."""
+        return _GAP.join(self.texts)
+
+    @property
+    def evidence(self) -> str:
+        """All that an answer may take from this note."""
+        return f"{self.title}\n{self.created[:10]}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What was found for a question.
+
+    Attributes:
+        hits: as the search gave them, linked notes last.
+        notes: those of which something fitted the budget, best first.
+        terms: words of the question as they were understood.
+        vector: of the question, shape (dimension,), or None without an encoder.
+    """
+
+    hits: tuple[Hit, ...]
+    notes: tuple[SourceNote, ...]
+    terms: tuple[str, ...]
+    vector: Vectors | None
+
+
+def find_sources(
+    index: MemoryIndex,
+    question: str,
+    *,
+    encoder: Encoder | None,
+    limit: int,
+    budget: int,
+    filters: Filters,
+) -> Sources:
+    """Search, and choose passages of the hits.
+
+    Args:
+        encoder: None searches by words alone.
+        limit: how many direct hits; linked notes come beside them.
+        budget: tokens that the passages may take.
+
+    Raises:
+        UsageError: the question is empty.
+        EncoderError: the encoder cannot be run.
+    """
+    hits = search(
+        index,
+        question,
+        encoder=encoder,
+        mode="keyword" if encoder is None else "hybrid",
+        limit=limit,
+        filters=filters,
+    )
+    vector = None if encoder is None else encoder.encode([question], query=True)[0]
+    terms = understood(index, question)
+    excerpts = [
+        replace(excerpt, rank=rank)
+        for rank, hit in enumerate(hits)
+        for excerpt in _excerpts(index, hit, terms, encoder, vector)
+    ]
+    chosen: dict[str, list[Excerpt]] = {}
+    for excerpt in chosen_excerpts(excerpts, budget):
+        chosen.setdefault(excerpt.path, []).append(excerpt)
+    by_path = {hit.note.path: hit for hit in hits}
+    links = _links(index, [by_path[path].note for path in chosen])
+    notes = [
+        SourceNote(
+            label="",
+            path=path,
+            id=hit.note.id,
+            title=hit.note.title,
+            created=hit.note.created,
+            via=hit.via,
+            private=hit.note.private,
+            texts=tuple(each.text for each in sorted(chosen[path], key=lambda each: each.place)),
+            links=links.get(path, ()),
+        )
+        for path, hit in ((path, by_path[path]) for path in chosen)
+    ]
+    return Sources(tuple(hits), tuple(labelled(notes)), tuple(terms), vector)
+
+
+def understood(index: MemoryIndex, question: str) -> list[str]:
+    """The terms of a question, the first 64; if no note holds any, the known words nearest."""
+    terms = Question(index, question, 1, None).terms[:_MOST_TERMS]
+    if any(index.text.document_frequency(term) for term in terms):
+        return terms
+    return corrected(index, terms)
+
+
+def _excerpts(
+    index: MemoryIndex,
+    hit: Hit,
+    terms: Sequence[str],
+    encoder: Encoder | None,
+    vector: Vectors | None,
+) -> list[Excerpt]:
+    passages = enumerate(map(plain_text, index.text.passages(hit.note.path)))
+    texts = {place: text for place, text in passages if text.strip()}
+    worth = {
+        place: sum(term in text.casefold() for term in terms) / max(1, len(terms))
+        for place, text in texts.items()
+    }
+    places = sorted(texts, key=lambda place: (-worth[place], place))[:_MOST_PASSAGES]
+    if len(places) > 1 and encoder is not None and vector is not None:
+        cosines = encoder.encode([texts[place] for place in places]) @ vector
+        for place, cosine in zip(places, cosines, strict=True):
+            worth[place] += max(0.0, float(cosine))
+    best = max((worth[place] for place in places), default=0.0) or 1.0
+    return [
+        # The best passage of a note counts as much as the note, another one up to half less.
+        Excerpt(hit.note.path, place, texts[place], hit.score * (1 + worth[place] / best) / 2)
+        for place in places
+    ]
+
+
+def _links(index: MemoryIndex, notes: Sequence[NoteSummary]) -> dict[str, tuple[SourceLink, ...]]:
+    """Links among the sources, by path, those first that say which note is current."""
+    keys = {note.path: note.key for note in notes}
+    links: dict[str, list[SourceLink]] = {}
+    for path in keys:
+        records = index.link_history.records(path)
+        for link in index.links.written(path):
+            target = resolve(link.target, path, index.names)
+            if target is None or target == path or target not in keys:
+                continue
+            record = records.get((path, keys[target])) or records.get((path, target))
+            relation = record.relation if record is not None else ""
+            links.setdefault(path, []).append(SourceLink(target, relation))
+            links.setdefault(target, []).append(SourceLink(path, relation, outward=False))
+    return {
+        path: tuple(sorted(dict.fromkeys(own), key=lambda link: link.relation not in SUPERSEDING))[
+            :_MOST_LINKS
+        ]
+        for path, own in links.items()
+    }
+
+
+def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
+    """The most promising passages that fit a budget, best first; the best one always, cut to it.
+
+    Args:
+        budget: tokens, as `estimated_tokens` counts them, with a line for each note's title.
+    """
+    chosen: list[Excerpt] = []
+    paths: set[str] = set()
+    left = budget
+    for excerpt in sorted(excerpts, key=lambda e: (-e.value, e.rank, e.path, e.place)):
+        head = 0 if excerpt.path in paths else _LEAST_TOKENS
+        cost = estimated_tokens(excerpt.text) + head
+        if cost > left and not chosen:
+            share = max(1, left - head) / max(1, cost - head)
+            size = max(_LEAST_TOKENS, int(len(excerpt.text.encode("utf-8", "ignore")) * share))
+            excerpt = replace(excerpt, text=quote_as_data(excerpt.text, size))
+            cost = left
+        if cost <= left:
+            chosen.append(excerpt)
+            paths.add(excerpt.path)
+            left -= cost
+        if left < _LEAST_TOKENS:
+            break
+    return chosen
+
+
+def heading(source: SourceNote, labels: dict[str, str]) -> str:
+    """One line with a source's label, title, day, and links to other sources.
+
+    Args:
+        labels: of the sources, by path.
+    """
+    day = f" ({source.created[:10]})" if source.created else ""
+    relations = [
+        f"{_RELATIONS.get(link.relation, ('linked with',) * 2)[not link.outward]} {label}"
+        for link in source.links
+        if (label := labels.get(link.other))
+    ]
+    linked = f" [{'; '.join(relations)}]" if relations else ""
+    return f"{source.label} {quote_line(source.title, _TITLE_BYTES)}{day}{linked}"
+
+
+def labelled(sources: Sequence[SourceNote]) -> list[SourceNote]:
+    """The same sources as `n1`, `n2`, … in their order."""
+    return [replace(source, label=f"n{at}") for at, source in enumerate(sources, 1)]

@@ -1,0 +1,325 @@
+"""Hints of changes in a vault's folder, from the operating system (watchdog)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from watchdog.events import (
+    DirCreatedEvent,
+    DirDeletedEvent,
+    DirMovedEvent,
+    FileClosedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
+
+# Not those of reading (opened, closed without writing), which amem itself would cause.
+EVENTS: list[type[FileSystemEvent]] = [
+    FileCreatedEvent,
+    FileModifiedEvent,
+    FileClosedEvent,
+    FileMovedEvent,
+    FileDeletedEvent,
+    DirCreatedEvent,
+    DirMovedEvent,
+    DirDeletedEvent,
+]
+JOURNAL = ".amem/journal"
+NOTE_SUFFIX = ".md"
+# watchdog begins to watch a new folder a moment after it was made.
+RECOUNTS = 3
+RECOUNT_SECONDS = 0.2
+_WATCHDOG_LOG = "watchdog.observers"
+
+
+class FolderWatch:
+    """Watches the visible folders of a vault, and its journal.
+
+    Every top folder is watched by itself, so that what git and Obsidian do in their own folders
+    costs nothing. Events say where to look, never what is there.
+
+    Raises:
+        OSError: nothing at all can be watched.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._given = root
+        self._root = root.resolve()
+        self._identity = _identity(root)
+        self._lock = threading.Lock()
+        # A queue, for it may be put into from a handler of a signal.
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._hints: set[str] = set()
+        self._lost = False
+        self._renewed: set[str] = set()
+        self._uncounted = True
+        self._watched: dict[str, Any] = {}
+        self._handler = _Handler(self)
+        self._log = _LossLog(self)
+        self._has_failed = False
+        # watchdog warns of a folder that comes back while the old one is still known to it.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
+        _require_handles()
+        self._observer: Any = Observer()
+        logging.getLogger(_WATCHDOG_LOG).addHandler(self._log)
+        self._former_hook = threading.excepthook
+        threading.excepthook = self._thread_ended
+        try:
+            self._observer.start()
+            self._schedule("", recursive=False)
+            journal = self._root / JOURNAL
+            if self._root.is_dir() and not journal.is_symlink():
+                with suppress(OSError):
+                    journal.mkdir(parents=True, exist_ok=True)
+            self._watch_folders(set())
+        except BaseException:
+            self.close()
+            raise
+
+    def wait(self, seconds: float | None) -> None:
+        """Sleep until there is a hint or a `wake`, or for so long."""
+        with self._lock:
+            is_quiet = not self._hints and not self._lost
+        with suppress(Empty):
+            self._bell.get(is_quiet, None if seconds is None else max(0.0, seconds))
+            while True:
+                self._bell.get_nowait()
+
+    def wake(self) -> None:
+        """End a `wait`, or the next one if there is none; safe in a signal handler."""
+        self._bell.put(None)
+
+    def take(self) -> tuple[set[str], bool]:
+        """Paths where something happened since the last call, and whether hints were lost."""
+        with self._lock:
+            hints, self._hints = self._hints, set()
+            lost, self._lost = self._lost, False
+            renewed, self._renewed = self._renewed, set()
+        if renewed or lost:
+            self._watch_folders(renewed)
+        return hints, lost
+
+    def trouble(self) -> str:
+        """Why changes may go unseen, in a few words; empty if all is watched."""
+        if _identity(self._given) != self._identity:
+            return "the vault's folder was moved or replaced"
+        is_alive = self._observer.is_alive() and not self._has_failed
+        if not is_alive or self._watched[""] not in self._live():
+            return "watching ended unexpectedly"
+        self._watch_folders(set())
+        return self._beyond_limit()
+
+    def close(self) -> None:
+        """Stop watching; may be called twice."""
+        logging.getLogger(_WATCHDOG_LOG).removeHandler(self._log)
+        if threading.excepthook == self._thread_ended:
+            threading.excepthook = self._former_hook
+        # What is left of a folder that went away must not keep the rest from ending.
+        with suppress(KeyError):
+            self._observer.stop()
+        if self._observer.is_alive():
+            self._observer.join(5)
+
+    def _thread_ended(self, failure: threading.ExceptHookArgs) -> None:
+        """Keep a failure in watchdog's own threads off the terminal; the folder is rescanned."""
+        if type(failure.thread).__module__.startswith("watchdog."):
+            self._has_failed = True
+            self._lose_hints()
+        else:
+            self._former_hook(failure)
+
+    def _live(self) -> set[Any]:
+        """The folders that are still watched, each as watchdog names it."""
+        if _has_dead_reader(self._observer, "_inotify_fd"):
+            return set()
+        return {
+            emitter.watch
+            for emitter in self._observer.emitters
+            if emitter.is_alive() and not _has_dead_reader(emitter, "_inotify")
+        }
+
+    def _watch_folders(self, renewed: set[str]) -> None:
+        """Watch each folder that is there, and no other.
+
+        Args:
+            renewed: top folders that came or went: one that is there now may be another one.
+        """
+        present, live = self._present(), self._live()
+        for name in list(self._watched):
+            if name and (name in renewed or name not in present or self._watched[name] not in live):
+                self._unschedule(name)
+        for name in present - set(self._watched):
+            # A folder that went away, or one beyond the limit, which `trouble` reports.
+            with suppress(OSError, RuntimeError):
+                self._schedule(name, recursive=True)
+
+    def _present(self) -> set[str]:
+        """Names of the folders to be watched with all that is below them."""
+        try:
+            names = {name for name in _folders_in(self._root) if not name.startswith(".")}
+        except OSError:
+            # It was moved away, or too many files are open; `trouble` reports it.
+            return set(self._watched) - {""}
+        return names | ({JOURNAL} if _is_folder(self._root / JOURNAL) else set())
+
+    def _schedule(self, name: str, *, recursive: bool) -> None:
+        self._uncounted = True
+        self._watched[name] = self._observer.schedule(
+            self._handler, str(self._root / name), recursive=recursive, event_filter=EVENTS
+        )
+
+    def _unschedule(self, name: str) -> None:
+        with suppress(KeyError, OSError, RuntimeError):
+            self._observer.unschedule(self._watched.pop(name))
+
+    def _beyond_limit(self) -> str:
+        """What is wrong if the system watches fewer folders than there are.
+
+        Counting takes long in a large vault, so it is done only after folders came or went.
+        """
+        if not self._uncounted:
+            return ""
+        self._uncounted = False
+        watched: int | None = 0
+        folders = 0
+        for _ in range(RECOUNTS):
+            folders = 1 + sum(_count(self._root / name) for name in self._present())
+            watched = _inotify_watches()
+            if watched is None or watched >= folders:
+                return ""
+            time.sleep(RECOUNT_SECONDS)
+        self._uncounted = True
+        return f"the system's limit of watches is reached ({watched} of {folders} folders)"
+
+    def _hint(self, paths: Iterable[str], *, folders: bool) -> None:
+        hints = {path for path in map(self._relative, paths) if path is not None}
+        if not folders:
+            hints = {path for path in hints if path == JOURNAL or path.endswith(NOTE_SUFFIX)}
+        if not hints:
+            return
+        with self._lock:
+            is_first = not self._hints
+            self._hints |= hints
+            if folders:
+                self._uncounted = True
+                self._renewed |= {path for path in hints if "/" not in path}
+        if is_first:
+            self.wake()
+
+    def _lose_hints(self) -> None:
+        with self._lock:
+            self._lost = self._uncounted = True
+        self.wake()
+
+    def _relative(self, path: str) -> str | None:
+        """The path in the vault with `/`; None outside of it and in hidden folders."""
+        try:
+            parts = Path(path).relative_to(self._root).parts
+        except ValueError:
+            return None
+        inside = "/".join(parts)
+        if inside == JOURNAL or inside.startswith(f"{JOURNAL}/"):
+            return JOURNAL
+        return None if not parts or any(part.startswith(".") for part in parts) else inside
+
+
+class _Handler(FileSystemEventHandler):
+    """Notes where something happened; anything more could fail and end watchdog's thread."""
+
+    def __init__(self, watch: FolderWatch) -> None:
+        self._watch = watch
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        paths = [os.fsdecode(path) for path in (event.src_path, event.dest_path) if path]
+        self._watch._hint(paths, folders=event.is_directory)
+
+
+class _LossLog(logging.Handler):
+    """Reads watchdog's log, the only place that says that the system's queue ran over."""
+
+    def __init__(self, watch: FolderWatch) -> None:
+        super().__init__(logging.WARNING)
+        self._watch = watch
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._watch._lose_hints()
+
+
+def _has_dead_reader(owner: Any, name: str) -> bool:
+    """Whether the thread has ended that reads the system's queue, which watchdog does not show."""
+    reader = getattr(owner, name, None)
+    return isinstance(reader, threading.Thread) and not reader.is_alive()
+
+
+def _require_handles() -> None:
+    """watchdog keeps the first of its handles for ever if it does not get them all.
+
+    Raises:
+        OSError: too many files are open.
+    """
+    with ExitStack() as taken:
+        for _ in range(4):
+            taken.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    try:
+        status = root.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and not path.parent.is_symlink()
+
+
+def _folders_in(folder: Path) -> list[str]:
+    """Names of the folders right in a folder.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def _count(top: Path) -> int:
+    """How many folders a folder has with itself, of those that can be read and watched."""
+    count, folders = 0, [top]
+    while folders:
+        folder = folders.pop()
+        with suppress(OSError):
+            folders += [folder / name for name in _folders_in(folder)]
+            count += 1
+    return count
+
+
+def _inotify_watches() -> int | None:
+    """How many folders this process watches, by the kernel; None without inotify."""
+    if sys.platform != "linux":
+        return None
+    total, found = 0, False
+    with suppress(OSError):
+        for handle in Path("/proc/self/fd").iterdir():
+            with suppress(OSError):
+                if str(handle.readlink()).endswith("inotify"):
+                    found = True
+                    lines = Path(f"/proc/self/fdinfo/{handle.name}").read_text().splitlines()
+                    total += sum(line.startswith("inotify") for line in lines)
+    return total if found else None
