@@ -16,7 +16,6 @@ from amem_cli.analyzer.tags import (
     keyword_tag,
     suggest_tags,
 )
-from amem_cli.index.port import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.ownership import ownership
 from amem_cli.markdown.tags import tag_key
@@ -24,6 +23,7 @@ from amem_cli.notes.note import Metadata, Note
 from amem_cli.notes.passages import embedded_text, split_passages
 
 if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Vectors
 
 TAGS_COMPARED = 40

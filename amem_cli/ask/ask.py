@@ -23,7 +23,7 @@ from amem_cli.ask.extract import (
 from amem_cli.ask.prompt import OVERHEAD_TOKENS, CheckedAnswer, answer_request, check_answer
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.port import MemoryIndex
+from amem_cli.index.full_text import search_terms
 from amem_cli.index.records import NoteSummary
 from amem_cli.language.words import words
 from amem_cli.markdown.links import plain_text
@@ -33,11 +33,12 @@ from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import SUPERSEDING
-from amem_cli.search.scoring import Question, corrected
+from amem_cli.search.scoring import corrected
 from amem_cli.search.search import EVERY_NOTE, Filters, Hit, Mode, search
 from amem_cli.settings import Settings
 
 if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Vectors
 
 # Passages of one note that are compared; the others hold fewer of the question's words.
@@ -98,7 +99,7 @@ def find_sources(
 
 def understood(index: MemoryIndex, question: str) -> list[str]:
     """The terms of a question, the first 64; where no note holds any, the known words nearest."""
-    terms = Question(index, question, 1, None).terms[:MOST_TERMS]
+    terms = search_terms(question)[:MOST_TERMS]
     if any(index.text.document_frequency(term) for term in terms):
         return terms
     return corrected(index, terms)

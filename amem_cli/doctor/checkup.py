@@ -41,7 +41,7 @@ from amem_cli.errors import Problem
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.file import delete_index
 from amem_cli.index.sync import synchronise
-from amem_cli.journal.change_store import JournaledChanges
+from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder, ReviewFolder
 from amem_cli.locations import STATE_FOLDER, user_config_folder, user_state_folder
 from amem_cli.models.open import OLLAMA_URL, OPENAI_URL, open_model
@@ -172,7 +172,7 @@ class Checkup:
             yield VaultPorts(
                 vault=self._vault,
                 index=index,
-                changes=JournaledChanges(self._vault, journal),
+                changes=ChangeStore(self._vault, journal),
                 journal=journal,
                 clock=SystemClock(),
                 names=PropertyNames.of(self._usable.settings),

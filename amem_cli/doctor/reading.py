@@ -19,8 +19,8 @@ import apsw
 from amem_cli.errors import AmemError, HeaderRefused, IndexFault, Problem
 from amem_cli.index.draft import Journal, VaultPorts
 from amem_cli.index.file import Unusable, copy_index, open_index
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import LinkKind
-from amem_cli.index.sqlite_index import SqliteIndex
 from amem_cli.journal.events import Event
 from amem_cli.markdown.links import find_links, parse_link
 from amem_cli.markdown.regions import conflict_line
@@ -108,7 +108,7 @@ def _folded(text: str) -> str:
 
 
 @contextlib.contextmanager
-def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
+def index_copy(path: Path) -> Iterator[MemoryIndex | None]:
     """A copy of the index, which is opened and deleted again; None where there is no index.
 
     Raises:
@@ -126,7 +126,7 @@ def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
         except OSError as error:
             raise IndexFault(f"cannot be copied for a look: {error.strerror}") from None
         _check_usable(copy)
-        index = SqliteIndex(copy)
+        index = MemoryIndex(copy)
         try:
             yield index
         finally:

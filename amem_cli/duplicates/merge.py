@@ -25,8 +25,7 @@ from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.index.draft import NoteDraft, VaultPorts, is_shared, new_event
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, text_hash
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Event
+from amem_cli.journal.events import Event, NoteWrite
 from amem_cli.markdown.links import redirected
 from amem_cli.notes.codec import edit_header
 from amem_cli.notes.names import is_linkable, name_key

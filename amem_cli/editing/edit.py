@@ -14,8 +14,7 @@ from amem_cli.errors import AmemError, HeaderRefused, UsageError, WriteConflict
 from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, owned_by_machine
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, synchronise, text_hash
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Event, LinkRecord
+from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.journal.undo_rules import is_worded
 from amem_cli.markdown.links import format_link, parse_link
 from amem_cli.markdown.tags import normalise_tag

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from amem_cli.index.port import MemoryIndex
 from amem_cli.journal.events import Event
 from amem_cli.journal.ownership import undone_events
+
+if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from typing import Any
 from amem_cli.errors import NotFoundError, SettingsError
 from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event
 from amem_cli.index.records import meant
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import REMOVING, Event, LinkRecord, Splice
+from amem_cli.journal.events import REMOVING, Event, LinkRecord, NoteWrite, Splice
 from amem_cli.journal.ownership import ownership
 from amem_cli.journal.undo_rules import (
     IDENTITY,

@@ -24,10 +24,9 @@ from amem_cli.exchange.plan import (
 from amem_cli.exchange.source import AttachmentFolder, Source, SourceNote, SourceRelation
 from amem_cli.exchange.source_markdown import known_relation
 from amem_cli.index.draft import FieldValue, VaultPorts, new_event
-from amem_cli.index.port import Progress
+from amem_cli.index.records import Progress
 from amem_cli.index.sync import refresh
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.journal.events import Change, Event, LinkRecord, NoteWrite
 from amem_cli.language.dates import created_text
 from amem_cli.markdown.links import WikiLink, format_link, parse_link, retarget_links
 from amem_cli.markdown.tags import normalise_tag, tag_key

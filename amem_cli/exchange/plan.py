@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from amem_cli.duplicates.compare import tells_the_same
 from amem_cli.duplicates.find import GivenText, KnownTexts, given_text
@@ -18,10 +18,12 @@ from amem_cli.errors import Problem
 from amem_cli.exchange.names import FreePaths, SourceNames, VaultNames
 from amem_cli.exchange.source import Source, SourceNote
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.port import MemoryIndex
 from amem_cli.language.dates import new_id
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import conflict_copy, file_name, title_of
+
+if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
 
 ORIGIN = "origin"
 _LONGEST_KEY = 300

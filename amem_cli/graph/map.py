@@ -11,7 +11,7 @@ from amem_cli.graph.clusters import Cluster, clusters, named
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Graph
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Vectors
 
 if TYPE_CHECKING:

@@ -13,9 +13,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Protocol
 
 from amem_cli.errors import HeaderRefused, SettingsError, UsageError
-from amem_cli.index.port import MemoryIndex
-from amem_cli.journal.changes import NoteWrite, event_id
-from amem_cli.journal.events import Change, Event, splice_between
+from amem_cli.journal.events import Change, Event, NoteWrite, event_id, splice_between
 from amem_cli.journal.ownership import Ownership, ownership
 from amem_cli.language.dates import created_text, new_id
 from amem_cli.notes.codec import body_bytes, edit_header, parse_note
@@ -24,8 +22,9 @@ from amem_cli.vault.port import FileContent
 
 if TYPE_CHECKING:
     from amem_cli.errors import Problem
-    from amem_cli.journal.changes import ChangeStore, Clock
-    from amem_cli.journal.events import JournalNews
+    from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.journal.change_store import ChangeStore
+    from amem_cli.journal.events import Clock, JournalNews
     from amem_cli.notes.note import PropertyNames
     from amem_cli.vault.port import Vault
 

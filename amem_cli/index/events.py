@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.index.records import DecidedLink, ModelUse, PendingNote, Superseded
+from amem_cli.index.records import DecidedLink, ModelUse, PendingNote, SupersedingLink
 from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class IndexLinkHistory:
         )
         return {(note, target): time for note, target, time in self._file.rows(sql)}
 
-    def superseded(self, paths: Sequence[str] | None = None) -> list[Superseded]:
+    def superseded(self, paths: Sequence[str] | None = None) -> list[SupersedingLink]:
         """Links by which notes are superseded or contradicted, if they still stand.
 
         Args:
@@ -186,7 +186,7 @@ class IndexLinkHistory:
                 " WHERE o.path IN (SELECT value FROM json_each(?)) ORDER BY 1, 2"
             )
             rows = self._file.rows(sql, (json.dumps(list(paths)),))
-        return [each for each in (Superseded(*row) for row in rows) if self._is_written(each)]
+        return [each for each in (SupersedingLink(*row) for row in rows) if self._is_written(each)]
 
     def decided(self, limit: int) -> list[DecidedLink]:
         """Links that a person kept or removed, those that were made last first, with the paths of
@@ -225,7 +225,7 @@ class IndexLinkHistory:
         sql = "SELECT record FROM events WHERE note = ? ORDER BY event"
         return _events(self._file, sql, note)
 
-    def _is_written(self, link: Superseded) -> bool:
+    def _is_written(self, link: SupersedingLink) -> bool:
         """Whether the link is still in the front matter: a person may have deleted it."""
         return any(
             target == link.older and written.kind == "property"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amem_cli.errors import AmemError, EncoderError, SettingsError
 
 if TYPE_CHECKING:
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Encoder
 
 # So many passages are embedded anew before an answer, in seconds; more are left to `amem index`.

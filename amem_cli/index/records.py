@@ -5,7 +5,7 @@ Which notes a record means.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from amem_cli.notes.note import Note
 
 LinkKind = Literal["wikilink", "property"]
+# Receives how many of how many are done.
+Progress = Callable[[int, int], None]
 
 
 class KnownFile(NamedTuple):
@@ -111,7 +113,7 @@ class NoteOutline(Protocol):
         """Tags without `#`."""
 
 
-class Superseded(NamedTuple):
+class SupersedingLink(NamedTuple):
     """A link of one note that says something of another note's standing.
 
     Attributes:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, Problem
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.port import Progress
-from amem_cli.index.records import KnownFile, NoteLink, NoteRecord
+from amem_cli.index.records import KnownFile, NoteLink, NoteRecord, Progress
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder

@@ -17,13 +17,11 @@ from amem_cli.vault.safe_write import create_file, sha256, sync_folder
 if TYPE_CHECKING:
     from filelock import FileLock
 
-    from amem_cli.journal.changes import NoteWrite
-    from amem_cli.journal.events import Event
+    from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.journal.files import JournalFolder
     from amem_cli.journal.proposals import Proposal
     from amem_cli.vault.folder import VaultFolder
 
-if TYPE_CHECKING:
     Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
 LOCK_SECONDS = 60.0
@@ -43,7 +41,7 @@ class _Step:
     decided: tuple[str, ...]
 
 
-class JournaledChanges:
+class ChangeStore:
     """The change store of one vault.
 
     Args:
@@ -345,8 +343,7 @@ def _unpacked(text: str | None) -> bytes | None:
 
 
 def _read_intent(path: Path) -> _Step:
-    from amem_cli.journal.changes import NoteWrite
-    from amem_cli.journal.events import from_record
+    from amem_cli.journal.events import NoteWrite, from_record
     from amem_cli.journal.proposals import proposal_from_record
 
     record: dict[str, Any] = json.loads(read_own_file(path, MAX_INTENT_BYTES))

@@ -1,13 +1,11 @@
-"""What the machine did and why: journal events.
-
-What the journal's files say that the index does not know yet.
-"""
+"""Journal events: what was changed in a note, by whom and why, as objects and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from amem_cli.notes.note import LIST_FIELDS
 
@@ -228,6 +226,7 @@ def _splice(item: Mapping[str, Any]) -> Splice:
     return splice
 
 
+_YEAR_2200 = 7_258_118_400_000_000
 _MOST_NESTING = 12
 _MOST_COUNTED = 2**53
 _LINK_TEXTS = ("target", "path", "text", "relation", "reason", "by")
@@ -267,6 +266,55 @@ def _common_prefix(left: bytes, right: bytes) -> int:
         else:
             high = middle - 1
     return low
+
+
+@dataclass(frozen=True, slots=True)
+class NoteWrite:
+    """New bytes for one note.
+
+    Attributes:
+        before: the bytes that `after` was made from; None creates the note.
+        after: None moves the note to the trash.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+
+class Clock(Protocol):
+    """Time and randomness."""
+
+    def now(self) -> datetime:
+        """Local time with its offset."""
+
+    def time_ns(self) -> int:
+        """Nanoseconds since the epoch, as file times are counted."""
+
+    def moment(self, after: int) -> int:
+        """Microseconds since the epoch for the id of a new event.
+
+        Later than `after` and than every moment given before, even if the clock was set back.
+        """
+
+    def token(self) -> str:
+        """Six random hexadecimal digits."""
+
+
+def event_id(clock: Clock, newest: str = "") -> str:
+    """A new event id; ids sort by time.
+
+    Args:
+        newest: the last known id of any machine, whose clock may be ahead.
+    """
+    try:
+        moment = int(newest[:15], 16)
+    except ValueError:
+        moment = 0
+    # An id from a far future is not this program's, and would leave no room for later ones.
+    if len(newest) != 21 or not 0 < moment < _YEAR_2200:
+        moment = 0
+    return f"{clock.moment(moment):015x}{clock.token()}"
 
 
 @dataclass(frozen=True, slots=True)

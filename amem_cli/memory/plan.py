@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError
 from amem_cli.index.draft import (
@@ -18,10 +19,8 @@ from amem_cli.index.draft import (
     new_event,
     owned_by_machine,
 )
-from amem_cli.index.port import MemoryIndex
 from amem_cli.index.sync import text_hash
-from amem_cli.journal.changes import event_id
-from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.journal.events import Change, Event, LinkRecord, event_id
 from amem_cli.journal.link_decisions import Evolution, LinkChange, changed_record
 from amem_cli.journal.ownership import Ownership
 from amem_cli.journal.proposals import Proposal, without_rejected
@@ -40,6 +39,9 @@ from amem_cli.memory.trust import PLAUSIBLE
 from amem_cli.notes.names import resolve, shortest_target
 from amem_cli.notes.note import METADATA_FIELDS, MemoryLink, Metadata, Note
 from amem_cli.vault.port import FileContent
+
+if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
 
 MakeEvent = Callable[..., Event]
 

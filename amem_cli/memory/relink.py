@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.link_choice import link_suggestions
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
 from amem_cli.index.draft import owned_by_machine
-from amem_cli.index.port import MemoryIndex
 from amem_cli.index.records import NoteSummary, meant
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkChange, judged_by_text, restated
@@ -24,6 +24,9 @@ from amem_cli.memory.link import names_of
 from amem_cli.memory.outcome import ANALYZER, Thought
 from amem_cli.models.ports import Encoder
 from amem_cli.notes.note import MemoryLink, Note
+
+if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
 
 # Notes beside the linked ones among which the evidence tells what is usual.
 _COMPARED = 8

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from amem_cli.analyzer.analyzer import Analyzed, note_vector
 from amem_cli.analyzer.link_choice import link_suggestions, superseded
 from amem_cli.analyzer.link_evidence import LinkCandidate, NearNote, near_notes, older
-from amem_cli.index.port import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
 from amem_cli.journal.ownership import Ownership
@@ -31,6 +30,7 @@ from amem_cli.notes.names import is_linkable
 from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, MemoryLink, Metadata, Note
 
 if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Vectors
 
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,

@@ -17,7 +17,7 @@ from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.data import table
 from amem_cli.errors import ModelClosed, ModelError
-from amem_cli.index.port import Progress
+from amem_cli.index.records import Progress
 from amem_cli.language.words import fold, words
 from amem_cli.memory.ask_model import PHRASES_SHOWN, Opening, Shown, ask_jointly, ask_once
 from amem_cli.memory.describe import check_construction, construction_request

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.errors import NotFoundError
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import NameTable, resolve
-from amem_cli.search.supersession import Standing, standings
+from amem_cli.search.supersession import Supersession, supersessions
 
 if TYPE_CHECKING:
     from amem_cli.index.draft import VaultPorts
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import LinkRecord
     from amem_cli.notes.note import Note
@@ -90,7 +90,7 @@ class NoteView:
 
     Attributes:
         raw: the file's bytes.
-        standing: which notes supersede or contradict it.
+        supersession: which notes supersede or contradict it.
         usage: how often amem showed or found it, and when last.
     """
 
@@ -98,7 +98,7 @@ class NoteView:
     note: Note
     raw: bytes
     links: tuple[LinkView, ...]
-    standing: Standing
+    supersession: Supersession
     usage: tuple[int, str] = (0, "")
 
 
@@ -111,8 +111,8 @@ def read_note(ports: VaultPorts, name: str) -> NoteView:
     summary = note_named(ports.index, name)
     raw = ports.vault.read(summary.path).raw
     note = parse_note(summary.path, raw, ports.names)
-    standing = standings(ports.index, [summary.path]).get(summary.path, Standing())
-    return NoteView(summary, note, raw, tuple(_links(ports, summary)), standing)
+    supersession = supersessions(ports.index, [summary.path]).get(summary.path, Supersession())
+    return NoteView(summary, note, raw, tuple(_links(ports, summary)), supersession)
 
 
 def _links(ports: VaultPorts, note: NoteSummary) -> list[LinkView]:
