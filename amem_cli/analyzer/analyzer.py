@@ -17,7 +17,7 @@ from amem_cli.analyzer.tags import (
     suggest_tags,
 )
 from amem_cli.index.records import NoteSummary
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.tags import tag_key
 from amem_cli.notes.note import Metadata, Note
 from amem_cli.notes.passages import embedded_text, split_passages
@@ -82,7 +82,7 @@ class Analyzed:
         that note, which say nothing of another one."""
         if not any(map(_is_general, summary.tags)):
             return summary.tags
-        own = ownership(self._index.events.read(summary.key)).tags
+        own = provenance(self._index.events.read(summary.key)).tags
         return tuple(tag for tag in summary.tags if tag not in own or not _is_general(tag))
 
     def metadata(self, wanted: Sequence[str]) -> Metadata:

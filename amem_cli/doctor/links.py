@@ -14,7 +14,7 @@ from amem_cli.errors import SettingsError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import LinkRecord
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import is_attachment, parse_link
 from amem_cli.notes.names import name_key, resolve
 
@@ -98,7 +98,7 @@ def _machine_records(reading: VaultReading, each: ReadNote) -> dict[str, LinkRec
     """Records of the links that the machine made, by their text in the note's property."""
     if each.note.refused is not None:
         return {}
-    links = ownership(reading.own_events(each.note)).links.values()
+    links = provenance(reading.own_events(each.note)).links.values()
     return {record.text: record for record in links if record.by == "machine"}
 
 
@@ -106,7 +106,7 @@ def _remove(ports_of: OpenPorts, path: str, text: str, target: str) -> str:
     ports = ports_of()
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))
-        record = ownership(ports.index.events.read(draft.note.id or path)).links.get(target)
+        record = provenance(ports.index.events.read(draft.note.id or path)).links.get(target)
         parsed = parse_link(text)
         leads = parsed is not None and resolve(parsed.target, path, ports.index.names) is not None
         if record is None or record.by != "machine" or record.text != text or leads:

@@ -17,7 +17,8 @@ from pathlib import Path
 import apsw
 
 from amem_cli.errors import AmemError, HeaderRefused, IndexFault, Problem
-from amem_cli.index.draft import Journal, VaultPorts
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.events import Journal
 from amem_cli.index.file import Unusable, copy_index, open_index
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import LinkKind

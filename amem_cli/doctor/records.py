@@ -11,10 +11,10 @@ from amem_cli.doctor.finding import Finding, Mend, from_problem
 from amem_cli.doctor.reading import JOURNAL, OpenPorts, VaultReading
 from amem_cli.errors import IndexFault, SettingsError
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.hand_edits import missing_of_own, release_edited
+from amem_cli.index.hand_edits import hand_edits, record_hand_edits
 from amem_cli.index.sync import check_index, refresh
 from amem_cli.journal.events import REMOVING, Event
-from amem_cli.journal.ownership import Ownership, ownership
+from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.journal.undo_rules import is_worded
 from amem_cli.markdown.links import parse_link
 from amem_cli.notes.codec import parse_note
@@ -153,7 +153,7 @@ def _gone_of_own(reading: VaultReading, note: Note) -> list[str]:
     events = reading.own_events(note)
     if not any(event.by == "machine" for event in events):
         return []
-    owned = ownership(events)
+    owned = provenance(events)
     gone = {
         "keywords": sorted(owned.keywords - set(note.keywords)),
         "tags": sorted(owned.tags - set(note.tags)),
@@ -163,7 +163,7 @@ def _gone_of_own(reading: VaultReading, note: Note) -> list[str]:
     return [f"{name} {', '.join(values)}" for name, values in gone.items() if values]
 
 
-def _lost_links(reading: VaultReading, note: Note, owned: Ownership) -> list[str]:
+def _lost_links(reading: VaultReading, note: Note, owned: Provenance) -> list[str]:
     missing = [record for record in owned.links.values() if record.text not in note.links]
     if not missing:
         return []
@@ -182,10 +182,10 @@ def _release(ports_of: OpenPorts, path: str) -> str:
     # Opening the vault brings the index in step, which may have recorded it already.
     ports = ports_of()
     with ports.changes.locked():
-        release_edited(ports, [path])
+        record_hand_edits(ports, [path])
         refresh(ports, [path])
     note = parse_note(path, ports.vault.read(path).raw, ports.names)
-    if missing_of_own(ports, note):
+    if hand_edits(ports, note):
         raise SettingsError("the note changed meanwhile", hint="Run `amem doctor` again.")
     return f"The journal says that it is yours from now on; {path} is as it was."
 

@@ -22,7 +22,7 @@ from amem_cli.duplicates.merge_text import (
     without_title,
 )
 from amem_cli.errors import AmemError, SettingsError, UsageError
-from amem_cli.index.draft import NoteDraft, VaultPorts, is_shared, new_event
+from amem_cli.index.draft import NoteDraft, VaultPorts, id_is_shared, new_event
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, text_hash
 from amem_cli.journal.events import Event, NoteWrite
@@ -124,7 +124,7 @@ class _Merge:
             "merge",
             by="person",
             # The id of a copy is that of its original, whose history this is not.
-            note="" if is_shared(ports.index, other.key) else other.id or "",
+            note="" if id_is_shared(ports.index, other.key) else other.id or "",
             path=other.path,
             trigger=kept.key,
             sha=removed.content.sha,

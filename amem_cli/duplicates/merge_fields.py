@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from amem_cli.duplicates.merge_text import redirected_properties, text_of_body
 from amem_cli.errors import AmemError, SettingsError
-from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, owned_by_machine
+from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, provenance_of
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.ownership import Ownership
+from amem_cli.journal.provenance import Provenance
 from amem_cli.journal.undo_rules import is_worded
 from amem_cli.markdown.links import (
     destination,
@@ -156,7 +156,7 @@ class Redirection:
 
     def _machine_links(self, draft: NoteDraft, taken: Collection[str]) -> None:
         summary = self.ports.index.notes.summary(draft.path)
-        owned = owned_by_machine(self.ports.index, summary.key if summary else draft.path).links
+        owned = provenance_of(self.ports.index, summary.key if summary else draft.path).links
         record = owned.get(self.other.key) or owned.get(self.other.path)
         links = list(draft.note.links)
         if record is None or record.by != "machine" or record.text not in links:
@@ -223,15 +223,15 @@ def unite_fields(
         A person's context that found no place, for theirs stands there already; or empty.
     """
     index = redirection.ports.index
-    ours = owned_by_machine(index, redirection.kept.key)
-    theirs = owned_by_machine(index, redirection.other.key)
+    ours = provenance_of(index, redirection.kept.key)
+    theirs = provenance_of(index, redirection.other.key)
     union = _Union()
     for name in ("keywords", "tags"):
         _unite_list(union, name, draft.note, note, ours, theirs)
     left = _unite_context(union, draft.note, note, ours, theirs)
     if union.taken_over:
         event = replace(made_event("release", "machine"), changes=tuple(union.taken_over))
-        draft.note_down(event)
+        draft.record(event)
     links = _links(draft.note, note, ours, theirs, redirection)
     values = {**union.person, **_with(draft.note.links, links.person, links.dropped_personal)}
     draft.change(values, replace(made_event("edit", "person"), links=tuple(links.said)))
@@ -241,7 +241,7 @@ def unite_fields(
             links=tuple(replace(record, by="person") for record in links.agreed),
             links_before=tuple(links.agreed),
         )
-        draft.note_down(event)
+        draft.record(event)
     draft.change(_on_top(draft.note, union), made_event("evolve", "machine"))
     event = replace(made_event("link", "machine"), links=tuple(links.records))
     draft.change(_with(draft.note.links, links.machine, links.dropped_machine), event)
@@ -249,7 +249,7 @@ def unite_fields(
 
 
 def _unite_list(
-    union: _Union, name: str, kept: Note, other: Note, ours: Ownership, theirs: Ownership
+    union: _Union, name: str, kept: Note, other: Note, ours: Provenance, theirs: Provenance
 ) -> None:
     own: Collection[str] = getattr(ours, name)
     machine: Collection[str] = getattr(theirs, name)
@@ -269,7 +269,7 @@ def _unite_list(
 
 
 def _unite_context(
-    union: _Union, kept: Note, other: Note, ours: Ownership, theirs: Ownership
+    union: _Union, kept: Note, other: Note, ours: Provenance, theirs: Provenance
 ) -> str:
     if not other.context or other.context == kept.context:
         return ""
@@ -313,7 +313,7 @@ class _Links:
 
 
 def _links(
-    kept: Note, other: Note, ours: Ownership, theirs: Ownership, redirection: Redirection
+    kept: Note, other: Note, ours: Provenance, theirs: Provenance, redirection: Redirection
 ) -> _Links:
     index = redirection.ports.index
     here, there = redirection.kept, redirection.other
@@ -350,7 +350,7 @@ def _links(
     return found
 
 
-def _record(owned: Ownership, note: NoteSummary) -> LinkRecord | None:
+def _record(owned: Provenance, note: NoteSummary) -> LinkRecord | None:
     return owned.links.get(note.key) or owned.links.get(note.path)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from amem_cli.editing.add import text_bytes
 from amem_cli.errors import AmemError, HeaderRefused, UsageError, WriteConflict
-from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, owned_by_machine
+from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, provenance_of
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, synchronise, text_hash
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
@@ -158,7 +158,7 @@ def link(
         draft = NoteDraft(ports, ports.vault.read(source.path))
         links = draft.note.links
         present = any(_leads_to(ports, each, source.path) == target.path for each in links)
-        owned = owned_by_machine(ports.index, source.key)
+        owned = provenance_of(ports.index, source.key)
         made = owned_link(ports.index, draft.note, owned, target.path) if present else None
         if present and made is None:
             return False
@@ -169,7 +169,7 @@ def link(
         if made is None:
             draft.change({"links": [*links, record.text]}, event)
         else:
-            draft.note_down(replace(event, links_before=(made,)))
+            draft.record(replace(event, links_before=(made,)))
         ports.changes.apply(draft.write(), draft.events)
         refresh(ports, [source.path])
     return True
@@ -262,7 +262,7 @@ def _without_machine_links(
     summary = ports.index.notes.summary(source)
     if summary is None:
         return None
-    records = owned_by_machine(ports.index, summary.key).links
+    records = provenance_of(ports.index, summary.key).links
     record = records.get(target.key) or records.get(target.path)
     if record is None or record.by != "machine":
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amem_cli.journal.events import Event
-from amem_cli.journal.ownership import undone_events
+from amem_cli.journal.provenance import undone_events
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex

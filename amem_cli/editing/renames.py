@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from amem_cli.errors import AmemError
-from amem_cli.index.draft import NoteDraft, VaultPorts, is_shared, new_event
-from amem_cli.index.records import NoteSummary, meant
+from amem_cli.index.draft import NoteDraft, VaultPorts, id_is_shared, new_event
+from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.undo_rules import is_worded
@@ -53,8 +53,8 @@ def _left_behind(
 
 
 def _target(ports: VaultPorts, key: str) -> NoteSummary | None:
-    same = meant(ports.index.notes.find(key), key)
-    if len(same) != 1 or is_shared(ports.index, key) or not is_linkable(same[0].path):
+    same = with_key(ports.index.notes.find(key), key)
+    if len(same) != 1 or id_is_shared(ports.index, key) or not is_linkable(same[0].path):
         return None
     return same[0]
 

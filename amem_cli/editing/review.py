@@ -13,9 +13,9 @@ from amem_cli.index.draft import (
     VaultPorts,
     change_of,
     new_event,
-    owned_by_machine,
+    provenance_of,
 )
-from amem_cli.index.records import NoteSummary, meant
+from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkChange
@@ -223,7 +223,7 @@ def _carry_out(
             draft, ports.index, [proposal.link_change], partial(replace, event)
         )
         return bool(made)
-    owned = owned_by_machine(ports.index, draft.note.id or draft.path, draft.events)
+    owned = provenance_of(ports.index, draft.note.id or draft.path, draft.events)
     today = value_today(change, draft.note, owned) if value is None else value
     if today is None:
         return False
@@ -250,7 +250,7 @@ def _rejection(ports: VaultPorts, each: Waiting, reason: str) -> Event:
 
 def _as_of_today(ports: VaultPorts, proposal: Proposal) -> Waiting:
     because = _title(ports, proposal.trigger)
-    same = meant(ports.index.notes.find(proposal.note), proposal.note) if proposal.note else []
+    same = with_key(ports.index.notes.find(proposal.note), proposal.note) if proposal.note else []
     summary = same[0] if len(same) == 1 else ports.index.notes.summary(proposal.path)
     if summary is None and not proposal.note:
         summary = _renamed(ports, proposal.text_hash)
@@ -285,7 +285,7 @@ def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
     except UsageError as error:
         return replace(found, outdated=error.message)
     # By now the note may have an id that it had not when the change was proposed.
-    owned = owned_by_machine(ports.index, note.id or note.path)
+    owned = provenance_of(ports.index, note.id or note.path)
     value = value_today(change, note, owned)
     if value is None:
         same = change.field == "context" and note.context != change.after
@@ -295,7 +295,7 @@ def _fitted(ports: VaultPorts, found: Waiting, note: Note) -> Waiting:
 
 
 def _fitted_link(ports: VaultPorts, found: Waiting, note: Note, change: LinkChange) -> Waiting:
-    owned = owned_by_machine(ports.index, note.id or note.path)
+    owned = provenance_of(ports.index, note.id or note.path)
     fitting = list(weighed(ports.index, note, owned, [change]))
     if not fitting:
         return replace(found, outdated="the link is gone, is yours, or says that already")
@@ -308,7 +308,7 @@ def _fitted_link(ports: VaultPorts, found: Waiting, note: Note, change: LinkChan
 
 
 def _title(ports: VaultPorts, key: str) -> str:
-    same = meant(ports.index.notes.find(key), key) if key else []
+    same = with_key(ports.index.notes.find(key), key) if key else []
     return same[0].title if len(same) == 1 else key
 
 

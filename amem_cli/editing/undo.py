@@ -11,7 +11,7 @@ from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import REMOVING, Event
-from amem_cli.journal.ownership import undone_events
+from amem_cli.journal.provenance import undone_events
 from amem_cli.language.dates import day_range, parse_moment
 
 REVERSIBLE = ("construct", "link", "evolve", "edit", "undo")

@@ -9,9 +9,9 @@ from typing import Any
 
 from amem_cli.errors import NotFoundError, SettingsError
 from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event
-from amem_cli.index.records import meant
+from amem_cli.index.records import with_key
 from amem_cli.journal.events import REMOVING, Event, LinkRecord, NoteWrite, Splice
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.journal.undo_rules import (
     IDENTITY,
     Obstacle,
@@ -141,7 +141,7 @@ class Reversal:
 
     def _path_of_target(self, target: str) -> str | None:
         if target not in self._found:
-            same = meant(self.ports.index.notes.find(target), target)
+            same = with_key(self.ports.index.notes.find(target), target)
             self._found[target] = same[0].path if len(same) == 1 else None
         return self._found[target]
 
@@ -202,7 +202,7 @@ class Reversal:
         if back.is_edited:
             self.kept.append(f"a link of {draft.path} stays as you edited it")
         if back.then:
-            draft.note_down(replace(record, links=back.then, links_before=back.now))
+            draft.record(replace(record, links=back.then, links_before=back.now))
 
     def _fields(
         self,
@@ -249,7 +249,7 @@ class Reversal:
                 gone = set(change.before) - set(change.after)
         if not gone:
             return ()
-        known = ownership(each for each in history if each.id < event.id).links.values()
+        known = provenance(each for each in history if each.id < event.id).links.values()
         return tuple(record for record in known if record.text in gone)
 
 
@@ -269,7 +269,7 @@ def _edited_since(what: str, path: str) -> SettingsError:
 
 def _own_items(history: Sequence[Event], name: str) -> frozenset[str]:
     """What of a list is the machine's own today."""
-    owned = ownership(history)
+    owned = provenance(history)
     if name == "links":
         return frozenset(link.text for link in owned.links.values() if link.by == "machine")
     return owned.keywords if name == "keywords" else owned.tags
@@ -282,10 +282,10 @@ def _values(note: Note) -> dict[str, Any]:
 
 def _path_of(ports: VaultPorts, event: Event) -> str:
     key = event.note or event.path
-    same = meant(ports.index.notes.find(key), key)
+    same = with_key(ports.index.notes.find(key), key)
     if not same and event.note and _id_was_taken_back(ports.index.events.read(event.note)):
         # A note that lost its id by an earlier undo is where it was.
-        found = meant(ports.index.notes.find(event.path), event.path)
+        found = with_key(ports.index.notes.find(event.path), event.path)
         same = [summary for summary in found if summary.id is None]
     if len(same) > 1:
         paths = ", ".join(summary.path for summary in same)

@@ -28,7 +28,7 @@ class IndexDamaged(IndexFault):
     """The index is damaged; it is set aside when it is next opened or used."""
 
 
-class IndexConnection:
+class Database:
     """One connection to the index file, shared by the threads of a process.
 
     If the file cannot be written, a temporary copy takes its place (`temporary`); an unusable file
@@ -226,7 +226,7 @@ class IndexConnection:
         rows = self.rows(sql, bindings)
         return rows[0][0] if rows else None
 
-    def portions(self, sql: str, *, size: int) -> Iterator[list[Any]]:
+    def portions(self, sql: str, bindings: Sequence[Any] = (), *, size: int) -> Iterator[list[Any]]:
         """The rows of a statement, `size` at a time; other statements may run in between.
 
         Raises:
@@ -235,15 +235,15 @@ class IndexConnection:
         rows: Iterator[Any] | None = None
         while True:
             with self._lock, self._translated():
-                rows = rows or self._db.execute(sql)
+                rows = rows or self._db.execute(sql, bindings)
                 portion = list(islice(rows, size))
             if not portion:
                 return
             yield portion
 
-    def stream(self, sql: str) -> Iterator[Any]:
+    def stream(self, sql: str, bindings: Sequence[Any] = ()) -> Iterator[Any]:
         """The same rows one at a time."""
-        for portion in self.portions(sql, size=_PORTION):
+        for portion in self.portions(sql, bindings, size=_PORTION):
             yield from portion
 
     def current_rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from amem_cli.index.connection import IndexConnection
+from amem_cli.index.connection import Database
 from amem_cli.index.events import IndexEvents, IndexLinkHistory, IndexQueue, IndexUsage
 from amem_cli.index.notes import IndexFiles, IndexNotes
 from amem_cli.index.text import IndexLinks, IndexNames, IndexText
@@ -29,7 +29,7 @@ class MemoryIndex:
         notify: Callable[[str], None] | None = None,
         refill: Callable[[], object] | None = None,
     ) -> None:
-        self.file = file = IndexConnection(path, notify=notify, refill=refill)
+        self.file = file = Database(path, notify=notify, refill=refill)
         self.notes = IndexNotes(file)
         self.vectors = IndexVectors(file)
         self.text = IndexText(file, self.vectors)

@@ -12,7 +12,7 @@ from amem_cli.index.records import KnownFile, NoteRecord, NoteSummary
 from amem_cli.notes.names import name_key
 
 if TYPE_CHECKING:
-    from amem_cli.index.connection import IndexConnection
+    from amem_cli.index.connection import Database
     from amem_cli.index.text import IndexLinks, IndexNames, IndexText
 
 _SUMMARY = (
@@ -34,7 +34,7 @@ class IndexFiles:
     """Takes notes in and out, with all that stands in them."""
 
     def __init__(
-        self, file: IndexConnection, names: IndexNames, links: IndexLinks, text: IndexText
+        self, file: Database, names: IndexNames, links: IndexLinks, text: IndexText
     ) -> None:
         self._file = file
         self._names = names
@@ -156,7 +156,7 @@ class IndexFiles:
 class IndexNotes:
     """Finds notes and tells what lists show of them."""
 
-    def __init__(self, file: IndexConnection) -> None:
+    def __init__(self, file: Database) -> None:
         self._file = file
 
     def summary(self, path: str) -> NoteSummary | None:
@@ -259,7 +259,7 @@ class IndexNotes:
         return [_summary(row) for row in self._file.rows(sql, (*bindings, limit))]
 
 
-def summaries_by_number(file: IndexConnection, numbers: Iterable[int]) -> dict[int, NoteSummary]:
+def summaries_by_number(file: Database, numbers: Iterable[int]) -> dict[int, NoteSummary]:
     """Notes by their numbers in the index."""
     sql = f"SELECT note, {_SUMMARY} FROM notes WHERE note IN (SELECT value FROM json_each(?))"  # noqa: S608
     return {row[0]: _summary(row[1:]) for row in file.rows(sql, (json.dumps(list(numbers)),))}

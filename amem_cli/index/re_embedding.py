@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EMBEDDED_AT_ONCE = 200
 
 
-class ServingEncoder:
+class EncoderChoice:
     """Chooses between the encoder of the settings and that of the vectors in the index.
 
     Args:

@@ -181,7 +181,7 @@ class ModelUse(NamedTuple):
     seconds: float
 
 
-def meant(found: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
+def with_key(found: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
     """Of notes found by a name, those that a record means: by its whole id or its path.
 
     A person may also name a note by its title or the beginning of its id; a record never does.

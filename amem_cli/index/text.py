@@ -10,7 +10,7 @@ from amem_cli.index.records import NoteLink, NoteRecord
 from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve
 
 if TYPE_CHECKING:
-    from amem_cli.index.connection import IndexConnection
+    from amem_cli.index.connection import Database
     from amem_cli.index.vectors import IndexVectors
 
 # Title, body, keywords, tags, context, date.
@@ -24,7 +24,7 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 class IndexNames:
     """File names, titles and aliases; see `amem_cli.notes.names.NoteNames`."""
 
-    def __init__(self, file: IndexConnection) -> None:
+    def __init__(self, file: Database) -> None:
         self._file = file
 
     def store(self, number: int, path: str, title: str, aliases: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ class IndexNames:
 class IndexLinks:
     """Links between notes; which note one means is decided when it is asked for."""
 
-    def __init__(self, file: IndexConnection, names: IndexNames) -> None:
+    def __init__(self, file: Database, names: IndexNames) -> None:
         self._file = file
         self._names = names
 
@@ -120,7 +120,7 @@ class IndexLinks:
 class IndexText:
     """Passages as they stand, and the words of notes by FTS5."""
 
-    def __init__(self, file: IndexConnection, vectors: IndexVectors) -> None:
+    def __init__(self, file: Database, vectors: IndexVectors) -> None:
         self._file = file
         self._vectors = vectors
 

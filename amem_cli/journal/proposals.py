@@ -11,7 +11,7 @@ from amem_cli.journal.link_decisions import LinkChange, link_change_from_record
 from amem_cli.notes.note import METADATA_FIELDS, Note
 
 if TYPE_CHECKING:
-    from amem_cli.journal.ownership import Ownership
+    from amem_cli.journal.provenance import Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
     return proposal
 
 
-def value_today(change: Change, note: Note, owned: Ownership) -> str | list[str] | None:
+def value_today(change: Change, note: Note, owned: Provenance) -> str | list[str] | None:
     """What accepting a proposal makes of the note as it is now.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.ownership import ownership, undone_events
+from amem_cli.journal.provenance import provenance, undone_events
 from amem_cli.markdown.links import parse_link
 from amem_cli.notes.note import LIST_FIELDS
 
@@ -154,7 +154,7 @@ def weights_before(
         links: texts of the links that stand in the note.
     """
     void = {*undone_events(history), *chosen}
-    present = ownership(history).links
+    present = provenance(history).links
     before = {link.target: link for link in event.links_before}
     found = Weights()
     for after in event.links:

@@ -14,7 +14,7 @@ from amem_cli.errors import (
     NoteInUse,
     WriteConflict,
 )
-from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, owned_by_machine
+from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, provenance_of
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.markdown.regions import conflict_line
 from amem_cli.memory.learn import decisions
@@ -131,7 +131,7 @@ class MemoryProcess:
         return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
     def _think(self, thinker: Thinker, content: FileContent, note: Note) -> Thought:
-        owned = owned_by_machine(self.ports.index, note.id or note.path)
+        owned = provenance_of(self.ports.index, note.id or note.path)
         thought = thinker.think(note, owned)
         if not self.settings.evolve:
             return thought

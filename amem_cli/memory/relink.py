@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.link_choice import link_suggestions
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
-from amem_cli.index.draft import owned_by_machine
-from amem_cli.index.records import NoteSummary, meant
+from amem_cli.index.draft import provenance_of
+from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkChange, judged_by_text, restated
-from amem_cli.journal.ownership import Ownership
+from amem_cli.journal.provenance import Provenance
 from amem_cli.markdown.links import plain_text
 from amem_cli.memory.existing_links import MOST_STANDING, StandingLink
 from amem_cli.memory.link import names_of
@@ -37,7 +37,7 @@ def with_links_rejudged(
     encoder: Encoder,
     note: Note,
     text_hash: str,
-    owned: Ownership,
+    owned: Provenance,
     thought: Thought,
     *,
     trusted: bool,
@@ -55,7 +55,7 @@ def with_links_rejudged(
         summary.path: (summary, record)
         for record in owned.links.values()
         if record.by == "machine" and record.target not in owned.kept
-        for summary in meant(index.notes.find(record.target), record.target)[:1]
+        for summary in with_key(index.notes.find(record.target), record.target)[:1]
         if summary.path != note.path
     }
     if not linked or not _is_changed(events, text_hash):
@@ -81,7 +81,7 @@ def with_links_rejudged(
 def standing_links(
     index: MemoryIndex,
     note: Note,
-    owned: Ownership,
+    owned: Provenance,
     candidates: Sequence[LinkCandidate],
     doubted: Collection[str],
 ) -> list[StandingLink]:
@@ -105,18 +105,18 @@ def standing_links(
         if other is None or other.private != note.private:
             continue
         if len(found) < MOST_STANDING:
-            theirs = _standing(index, path, owned_by_machine(index, other.key))
+            theirs = _standing(index, path, provenance_of(index, other.key))
             found += [each for each in theirs if {path, each.target} & set(doubted)]
     return [each for each in found if each.target in shown][:MOST_STANDING]
 
 
-def _standing(index: MemoryIndex, source: str, owned: Ownership) -> list[StandingLink]:
+def _standing(index: MemoryIndex, source: str, owned: Provenance) -> list[StandingLink]:
     present = {target for target, link in index.links.outgoing(source) if link.kind == "property"}
     return [
         StandingLink(source, summary.path, record)
         for record in owned.links.values()
         if record.by == "machine" and record.target not in owned.kept
-        for summary in meant(index.notes.find(record.target), record.target)[:1]
+        for summary in with_key(index.notes.find(record.target), record.target)[:1]
         if summary.path in present
     ]
 
@@ -137,7 +137,7 @@ def _analyzers(events: Sequence[Event]) -> set[str]:
     return {target for target, model in last.items() if model == ANALYZER}
 
 
-def _by_the_person(note: Note, owned: Ownership) -> Note:
+def _by_the_person(note: Note, owned: Provenance) -> Note:
     """The note without what the machine wrote of an earlier text."""
     own_context = bool(note.context) and note.context == owned.context
     return replace(

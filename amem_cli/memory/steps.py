@@ -16,7 +16,7 @@ from amem_cli.analyzer.link_choice import link_suggestions, superseded
 from amem_cli.analyzer.link_evidence import LinkCandidate, NearNote, near_notes, older
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
-from amem_cli.journal.ownership import Ownership
+from amem_cli.journal.provenance import Provenance
 from amem_cli.markdown.links import plain_text
 from amem_cli.memory.ask_model import Opening, Shown, ask_for_links, ask_for_metadata, ask_jointly
 from amem_cli.memory.describe import CONSTRUCTION_PROMPT
@@ -81,7 +81,7 @@ class Thinker:
     plausible: float = PLAUSIBLE
     decided: Decisions = field(default_factory=Decisions)
 
-    def think(self, note: Note, owned: Ownership) -> Thought:
+    def think(self, note: Note, owned: Provenance) -> Thought:
         """Metadata where it is missing, links to older notes, and changes of those.
 
         Raises:
@@ -176,7 +176,7 @@ class Thinker:
         vectors = self.encoder.encode([text, context, own])
         return bool(vectors[0] @ vectors[1] < vectors[0] @ vectors[2])
 
-    def _survey(self, note: Note, text: str, owned: Ownership) -> Survey:
+    def _survey(self, note: Note, text: str, owned: Provenance) -> Survey:
         vector = note_vector(self.encoder.encode, note)
         weighed = WEIGHED_FOR_EACH_SHOWN * self.candidates
         near = near_notes(self.index, note.path, text, vector, weighed)
@@ -239,7 +239,7 @@ class Thinker:
         standing = {each.target for each in shown.standing}
         return tuple(each for each in links if each.strength >= least or each.target in standing)
 
-    def _with_the_past(self, note: Note, vector: Vectors, owned: Ownership, shown: Shown) -> Shown:
+    def _with_the_past(self, note: Note, vector: Vectors, owned: Provenance, shown: Shown) -> Shown:
         """What is shown, with what was decided and linked before."""
 
         def may_be_shown(other: NoteSummary) -> bool:

@@ -224,8 +224,8 @@ class Watch:
     def _look(self, look: Look) -> None:
         started = self.monotonic()
         gone = self._gone(look)
-        spared = EveryPath() if look.within is None and not gone else _AllBut(gone)
-        report = synchronise(self.ports, within=look.within, spared=spared)
+        keep = EveryPath() if look.within is None and not gone else _AllBut(gone)
+        report = synchronise(self.ports, within=look.within, keep_missing=keep)
         now = self.monotonic()
         self._dirty.looked(look, set(report.missing), now)
         asked, self._asking = self._asking, self._asking & self._dirty.missing

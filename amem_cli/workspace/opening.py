@@ -19,7 +19,7 @@ from amem_cli.workspace.caller import Caller
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.re_embedding import ServingEncoder
+    from amem_cli.index.re_embedding import EncoderChoice
     from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.vault.folder import VaultFolder
@@ -219,13 +219,13 @@ class Opening:
             self.vault, journal, applied=applied, client=lambda: self.caller.client
         )
         clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
-        return VaultPorts(self.vault, index, changes, journal, clock, names, self._spared)
+        return VaultPorts(self.vault, index, changes, journal, clock, names, self._keep_missing)
 
     def _applied(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         self.has_changes = True
         self.collect(writes, events)
 
-    def _spared(self) -> Container[str]:
+    def _keep_missing(self) -> Container[str]:
         """Missing notes that stay known: all, while a watcher asks what became of them."""
         from amem_cli.vault.port import EveryPath
         from amem_cli.workspace.watch_lock import read_status
@@ -240,14 +240,14 @@ class Opening:
         return EveryPath()
 
     @cached_property
-    def serving(self) -> ServingEncoder:
+    def serving(self) -> EncoderChoice:
         """Chooses between the encoder of the settings and that of the vectors in the index."""
-        from amem_cli.index.re_embedding import ServingEncoder
+        from amem_cli.index.re_embedding import EncoderChoice
         from amem_cli.models.open import encoder_cache
 
         models = self.models
         name, cache = models.settings.encoder_model, encoder_cache(models.environment)
-        return ServingEncoder(
+        return EncoderChoice(
             self.index, lambda: models.encoder, name, cache=cache, notify=self.notify
         )
 

@@ -242,7 +242,7 @@ def test_only_what_is_looked_at_changes(tmp_path: Path) -> None:
     synchronise(ports)
     for path in ("a/one.md", "a/two.md", "ab.md", "b.md"):
         (tmp_path / path).unlink()
-    report = synchronise(ports, within={"a"}, spared={"a/two.md"})
+    report = synchronise(ports, within={"a"}, keep_missing={"a/two.md"})
     assert (report.removed, report.missing) == (("a/one.md",), ("a/two.md",))
     assert synchronise(ports, within={"ab.md"}).removed == ("ab.md",)
     assert synchronise(ports).removed == ("a/two.md", "b.md")

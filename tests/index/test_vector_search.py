@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from amem_cli.errors import EncoderError
+from amem_cli.index.bit_codes import count_by_table, sign_codes, sign_differences
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteRecord
-from amem_cli.index.vectors import count_by_table, sign_codes, sign_differences
 from amem_cli.notes.note import Note
 from tests.index_dump import canonical_dump
 
