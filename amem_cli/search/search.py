@@ -52,7 +52,7 @@ class Filters:
     def __bool__(self) -> bool:
         return bool(self.tags or self.since or self.until or self.path or self.hidden)
 
-    def admit(self, note: NoteOutline) -> bool:
+    def admit(self, note: NoteOutline | NoteSummary) -> bool:
         """True if the note meets all conditions."""
         if note.path in self.hidden:
             return False
@@ -70,7 +70,7 @@ class Filters:
 EVERY_NOTE = Filters()
 
 
-def day_of(note: NoteOutline) -> str:
+def day_of(note: NoteOutline | NoteSummary) -> str:
     """The day in a note's `created`; without one the local day of the last save."""
     if note.created:
         return note.created[:10]
