@@ -18,7 +18,7 @@ from amem_cli.ask.ask import ATTEMPTS
 from amem_cli.ask.prompt import OVERHEAD_TOKENS, CheckedAnswer, answer_request, check_answer
 from amem_cli.ask.sources import SourceNote, labelled
 from amem_cli.errors import ModelError
-from amem_cli.index.port import MemoryIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.models.ports import LanguageModel, ModelRequest
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line

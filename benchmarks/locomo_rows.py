@@ -20,7 +20,7 @@ from amem_cli.ask.ask import HITS, AskSettings, ask
 from amem_cli.ask.sources import SourceNote, find_sources
 from amem_cli.errors import ModelError
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.records import NoteOutline
+from amem_cli.index.records import NoteOutline, NoteSummary
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.search.search import Filters
 from amem_cli.workspace.workspace import Workspace
@@ -111,7 +111,7 @@ class OnlyThese(Filters):
     def __bool__(self) -> bool:
         return True
 
-    def admit(self, note: NoteOutline) -> bool:
+    def admit(self, note: NoteOutline | NoteSummary) -> bool:
         return note.path in self.paths
 
 

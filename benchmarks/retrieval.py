@@ -34,7 +34,7 @@ from amem_cli.index.full_text import search_terms
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import evolve_many
 from amem_cli.search import ranking
-from amem_cli.search.ranking import fused
+from amem_cli.search.scoring import fused
 from amem_cli.search.search import search
 from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace

@@ -29,8 +29,8 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteRecord
-from amem_cli.index.sqlite_index import SqliteIndex
 from amem_cli.notes.note import Note
 
 Floats = NDArray[np.float32]
@@ -99,7 +99,7 @@ def a_record(number: int) -> NoteRecord:
 
 
 def build_amem(folder: Path, vectors: Floats) -> None:
-    index = SqliteIndex(folder / "index.db")
+    index = MemoryIndex(folder / "index.db")
     for numbers, _ in portions(vectors):
         with index.changing():
             for number in numbers:
@@ -112,7 +112,7 @@ def build_amem(folder: Path, vectors: Floats) -> None:
 
 
 def open_amem(folder: Path) -> tuple[Search, Add]:
-    index = SqliteIndex(folder / "index.db")
+    index = MemoryIndex(folder / "index.db")
 
     def search(query: Floats) -> list[int]:
         return [int(path.removesuffix(".md")) for path in index.vectors.scores(query, WANTED)]

@@ -39,7 +39,7 @@ from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Encoder, Vectors
 
 VOCABULARY = 30_000

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.vault.template import adopt_vault
 
 LONGEST_WORK = 1800.0
@@ -110,7 +110,7 @@ def until(holds: Callable[[], bool]) -> float:
 
 
 def edit_and_find(
-    root: Path, index: SqliteIndex, edits: int, pause: float
+    root: Path, index: MemoryIndex, edits: int, pause: float
 ) -> dict[str, list[float]]:
     """Seconds from the end of a save to the edit being found, by the way of saving."""
     random_ = random.Random(1)
@@ -126,7 +126,7 @@ def edit_and_find(
     return found
 
 
-def w_found(index: SqliteIndex, word: str, path: str) -> bool:
+def w_found(index: MemoryIndex, word: str, path: str) -> bool:
     return list(index.text.keyword_scores([word], 2)) == [path]
 
 
@@ -198,7 +198,7 @@ def main() -> None:
             pass
         first = time.perf_counter() - started
         memory = psutil.Process(watcher.pid).memory_info().rss / 1e6
-        index = SqliteIndex(root / ".amem" / "index.db")
+        index = MemoryIndex(root / ".amem" / "index.db")
         print(f"{index.notes.count()} notes; load of the machine {os.getloadavg()[0]:.1f}")
         print(f"first start: watched after {first:.1f} s; {memory:.0f} MB resident then")
         try:

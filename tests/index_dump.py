@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from amem_cli.index.port import MemoryIndex
-from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.memory_index import MemoryIndex
 
 
 def canonical_dump(index: MemoryIndex) -> Mapping[str, list[tuple[object, ...]]]:
@@ -14,7 +13,7 @@ def canonical_dump(index: MemoryIndex) -> Mapping[str, list[tuple[object, ...]]]
     Two indexes of the same vault are equal here; usage and attempts are left out, and so are the
     bits of vectors, whose centre is of the time when they were made.
     """
-    assert isinstance(index, SqliteIndex)
+    assert isinstance(index, MemoryIndex)
     rows = index.file.rows
     dump: dict[str, list[tuple[object, ...]]] = {
         "encoder": [(index.vectors.encoder(),)],
@@ -44,7 +43,7 @@ def canonical_dump(index: MemoryIndex) -> Mapping[str, list[tuple[object, ...]]]
     return dump
 
 
-def _words(index: SqliteIndex) -> list[tuple[object, ...]]:
+def _words(index: MemoryIndex) -> list[tuple[object, ...]]:
     index.file.rows(
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.places USING fts5vocab(main, words, instance)"
     )

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.sqlite_index import SqliteIndex
-from amem_cli.journal.change_store import JournaledChanges
+from amem_cli.index.memory_index import MemoryIndex
+from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
 from amem_cli.vault.folder import VaultFolder
@@ -62,8 +62,8 @@ def open_vault(
     journal = JournalFolder(state / "journal", machine)
     return VaultPorts(
         vault=vault,
-        index=SqliteIndex(state / index),
-        changes=JournaledChanges(vault, journal),
+        index=MemoryIndex(state / index),
+        changes=ChangeStore(vault, journal),
         journal=journal,
         clock=SteppingClock(),
         names=names or PropertyNames(),

@@ -22,9 +22,9 @@ from amem_cli.analyzer.tags import (
     keyword_tag,
     suggest_tags,
 )
-from amem_cli.index.port import MemoryIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.language.words import TOKEN, fold, is_stopword, is_unspaced, sentences, stem, words
 from amem_cli.markdown.plain_text import prose
 from amem_cli.markdown.tags import tag_key
@@ -93,7 +93,7 @@ class AnalyzerValues:
         that note, which say nothing of another one."""
         if not any(map(_is_general, summary.tags)):
             return summary.tags
-        own = ownership(self.index.events.read(summary.key)).tags
+        own = provenance(self.index.events.read(summary.key)).tags
         return tuple(tag for tag in summary.tags if tag not in own or not _is_general(tag))
 
     @cached_property

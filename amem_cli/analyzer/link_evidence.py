@@ -15,13 +15,13 @@ from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.analyzer.tags import general_names
 from amem_cli.analyzer.terms import DocumentFrequency, Term, mentions_title, note_terms, searchable
 from amem_cli.index.full_text import search_terms
-from amem_cli.index.port import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.language.words import fold, stem, words
 from amem_cli.notes.note import Note
 from amem_cli.search.search import linked_paths
 
 if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Vectors
 
 _MAX_TERMS = 120

@@ -19,7 +19,7 @@ from amem_cli.ask.prompt import OVERHEAD_TOKENS, CheckedAnswer, answer_request, 
 from amem_cli.ask.sources import SourceNote, Sources, find_sources, labelled, understood
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.port import MemoryIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.language.words import words
 from amem_cli.markdown.links import plain_text
 from amem_cli.memory.ask_model import ask_once

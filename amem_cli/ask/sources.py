@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from amem_cli.index.port import MemoryIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.markdown.links import plain_text
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import SUPERSEDING
-from amem_cli.search.scoring import Question, corrected
+from amem_cli.search.scoring import QueryScorer, corrected
 from amem_cli.search.search import Filters, Hit, search
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def find_sources(
 
 def understood(index: MemoryIndex, question: str) -> list[str]:
     """The terms of a question, the first 64; if no note holds any, the known words nearest."""
-    terms = Question(index, question, 1, None).terms[:_MOST_TERMS]
+    terms = QueryScorer(index, question, 1, None).terms[:_MOST_TERMS]
     if any(index.text.document_frequency(term) for term in terms):
         return terms
     return corrected(index, terms)

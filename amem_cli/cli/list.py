@@ -91,13 +91,13 @@ def list_notes(
     if session.output.as_json:
         from amem_cli.terminal.documents import listed_document
 
-        rows = [listed_document(each.note, each.standing, each.usage) for each in notes]
+        rows = [listed_document(each.note, each.supersession, each.usage) for each in notes]
         session.output.json_line(rows, indent=2)
         return
     for each in notes:
         note = each.note
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
-        mark = "  (superseded)" if each.standing.superseded_by else ""
+        mark = "  (superseded)" if each.supersession.superseded_by else ""
         row = f"{note.id or '-':<16}  {day_of(note)}  {note.title}{mark}{tags}"
         session.output.plain(row.replace("\n", " "))
 

@@ -30,8 +30,7 @@ from amem_cli.terminal.output import Output
 from amem_cli.terminal.picker import Choice, can_pick, pick
 
 if TYPE_CHECKING:
-    from amem_cli.index.port import Progress
-    from amem_cli.index.records import NoteSummary
+    from amem_cli.index.records import NoteSummary, Progress
     from amem_cli.workspace.workspace import Workspace
 
 TOLD_AFTER_SECONDS = 10.0

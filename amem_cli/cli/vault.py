@@ -110,7 +110,7 @@ def _update(session: Session, workspace: Workspace) -> None:
     started = time.perf_counter()
     with session.output.progress("reading notes") as progress:
         # This is the answer to a watcher that asks about notes that are missing.
-        report = synchronise(workspace.ports, spared=(), progress=progress)
+        report = synchronise(workspace.ports, keep_missing=(), progress=progress)
     read_seconds = time.perf_counter() - started
     embedded = workspace.embed_missing(go_over=True)
     seconds = time.perf_counter() - started

@@ -51,7 +51,7 @@ from amem_cli.errors import Problem
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.file import delete_index
 from amem_cli.index.sync import synchronise
-from amem_cli.journal.change_store import JournaledChanges
+from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder, ReviewFolder
 from amem_cli.locations import STATE_FOLDER, user_config_folder, user_state_folder
 from amem_cli.notes.note import PropertyNames
@@ -178,7 +178,7 @@ class Checkup:
                 else VaultPorts(
                     vault=self._vault,
                     index=index,
-                    changes=JournaledChanges(self._vault, self._journal),
+                    changes=ChangeStore(self._vault, self._journal),
                     journal=self._journal,
                     clock=SystemClock(),
                     names=self._names,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from amem_cli.errors import AmemError, Problem
-from amem_cli.index.port import Progress
+from amem_cli.index.records import Progress
 
 Fix = Callable[[], str]
 

@@ -21,7 +21,7 @@ from amem_cli.errors import SettingsError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, LinkRecord
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.language.dates import new_id, parse_moment
 from amem_cli.markdown.links import is_attachment, parse_link
 from amem_cli.notes.codec import parse_note
@@ -249,7 +249,7 @@ def _machine_links(vault: VaultSnapshot, checked: CheckedNote) -> dict[str, Link
     """Records of the links that the machine made, by their text in the note's property."""
     if checked.note.refused is not None:
         return {}
-    links = ownership(vault.own_events(checked.note)).links.values()
+    links = provenance(vault.own_events(checked.note)).links.values()
     return {record.text: record for record in links if record.by == "machine"}
 
 
@@ -264,7 +264,7 @@ def _remove_link(open_ports: OpenPorts, path: str, text: str, target: str) -> st
     ports = open_ports()
     with ports.changes.locked():
         draft = NoteDraft(ports, ports.vault.read(path))
-        record = ownership(ports.index.events.read(draft.note.id or path)).links.get(target)
+        record = provenance(ports.index.events.read(draft.note.id or path)).links.get(target)
         parsed = parse_link(text)
         leads = parsed is not None and resolve(parsed.target, path, ports.index.names) is not None
         if record is None or record.by != "machine" or record.text != text or leads:

@@ -16,10 +16,11 @@ from pathlib import Path
 import apsw
 
 from amem_cli.errors import AmemError, HeaderRefused, IndexFault, Problem
-from amem_cli.index.draft import Journal, VaultPorts
+from amem_cli.index.draft import VaultPorts
+from amem_cli.index.events import Journal
 from amem_cli.index.file import Unusable, copy_index, open_index
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import LinkKind
-from amem_cli.index.sqlite_index import SqliteIndex
 from amem_cli.journal.events import Event
 from amem_cli.markdown.links import find_links, parse_link
 from amem_cli.markdown.regions import conflict_line
@@ -101,7 +102,7 @@ def folded(text: str) -> str:
 
 
 @contextlib.contextmanager
-def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
+def index_copy(path: Path) -> Iterator[MemoryIndex | None]:
     """A temporary copy of the index; None if there is no index.
 
     Raises:
@@ -120,7 +121,7 @@ def index_copy(path: Path) -> Iterator[SqliteIndex | None]:
         except OSError as error:
             raise IndexFault(f"cannot be copied: {error.strerror}") from None
         _check_usable(copy)
-        index = SqliteIndex(copy)
+        index = MemoryIndex(copy)
         try:
             yield index
         finally:

@@ -13,10 +13,10 @@ from amem_cli.doctor.finding import Finding, Fix, from_problem
 from amem_cli.doctor.reading import JOURNAL, OpenPorts, VaultSnapshot
 from amem_cli.errors import IndexFault, SettingsError
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.hand_edits import missing_of_own, release_edited
+from amem_cli.index.hand_edits import hand_edits, record_hand_edits
 from amem_cli.index.sync import check_index, refresh
 from amem_cli.journal.events import REMOVING, Event
-from amem_cli.journal.ownership import Ownership, ownership
+from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.journal.undo_rules import is_worded
 from amem_cli.markdown.links import parse_link
 from amem_cli.notes.codec import parse_note
@@ -157,7 +157,7 @@ def _missing_of_machine(vault: VaultSnapshot, note: Note) -> list[str]:
     events = vault.own_events(note)
     if not any(event.by == "machine" for event in events):
         return []
-    owned = ownership(events)
+    owned = provenance(events)
     missing = {
         "keywords": sorted(owned.keywords - set(note.keywords)),
         "tags": sorted(owned.tags - set(note.tags)),
@@ -167,7 +167,7 @@ def _missing_of_machine(vault: VaultSnapshot, note: Note) -> list[str]:
     return [f"{name} {', '.join(values)}" for name, values in missing.items() if values]
 
 
-def _lost_links(vault: VaultSnapshot, note: Note, owned: Ownership) -> list[str]:
+def _lost_links(vault: VaultSnapshot, note: Note, owned: Provenance) -> list[str]:
     # A link to which a person gave words is the person's, as in `index.hand_edits`.
     parsed = [parse_link(text) for text in note.links if not is_worded(text)]
     reached = {resolve(link.target, note.path, vault.table) for link in parsed if link}
@@ -184,10 +184,10 @@ def _record_edit(open_ports: OpenPorts, path: str) -> str:
     # Opening the vault updates the index, which may have recorded it already.
     ports = open_ports()
     with ports.changes.locked():
-        release_edited(ports, [path])
+        record_hand_edits(ports, [path])
         refresh(ports, [path])
     note = parse_note(path, ports.vault.read(path).raw, ports.names)
-    if missing_of_own(ports, note):
+    if hand_edits(ports, note):
         raise SettingsError("the note has changed meanwhile", hint="Run `amem doctor` again.")
     return f"Recorded your edit in the journal; {path} is unchanged."
 

@@ -18,7 +18,7 @@ from amem_cli.duplicates.merge_text import without_title
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word
 
 if TYPE_CHECKING:
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteSummary
     from amem_cli.models.ports import Vectors
     from amem_cli.notes.note import Note

@@ -23,11 +23,10 @@ from amem_cli.duplicates.merge_text import (
     without_title,
 )
 from amem_cli.errors import AmemError, SettingsError, UsageError
-from amem_cli.index.draft import NoteDraft, VaultPorts, is_shared, new_event
+from amem_cli.index.draft import NoteDraft, VaultPorts, id_is_shared, new_event
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, text_hash
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Event
+from amem_cli.journal.events import Event, NoteWrite
 from amem_cli.markdown.links import redirected
 from amem_cli.notes.codec import edit_header
 from amem_cli.notes.names import is_linkable, name_key
@@ -127,7 +126,7 @@ class _Merge:
             "merge",
             by="person",
             # A copy has the id of its original, whose history this is not.
-            note="" if is_shared(ports.index, other.key) else other.id or "",
+            note="" if id_is_shared(ports.index, other.key) else other.id or "",
             path=other.path,
             trigger=kept.key,
             sha=removed.content.sha,

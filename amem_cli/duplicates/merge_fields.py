@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from amem_cli.duplicates.merge_text import redirected_properties, text_of_body
 from amem_cli.errors import AmemError, SettingsError
-from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, owned_by_machine
+from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, provenance_of
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.ownership import Ownership
+from amem_cli.journal.provenance import Provenance
 from amem_cli.journal.undo_rules import is_worded
 from amem_cli.markdown.links import (
     destination,
@@ -157,7 +157,7 @@ class Redirection:
 
     def _machine_links(self, draft: NoteDraft, taken: Collection[str]) -> None:
         summary = self.ports.index.notes.summary(draft.path)
-        owned = owned_by_machine(self.ports.index, summary.key if summary else draft.path).links
+        owned = provenance_of(self.ports.index, summary.key if summary else draft.path).links
         record = owned.get(self.other.key) or owned.get(self.other.path)
         links = list(draft.note.links)
         if record is None or record.by != "machine" or record.text not in links:
@@ -207,8 +207,8 @@ def unite_fields(draft: NoteDraft, note: Note, redirection: Redirection) -> str:
         A person's context that found no place beside another person's; or empty.
     """
     index, kept = redirection.ports.index, draft.note
-    ours = owned_by_machine(index, redirection.kept.key)
-    theirs = owned_by_machine(index, redirection.other.key)
+    ours = provenance_of(index, redirection.kept.key)
+    theirs = provenance_of(index, redirection.other.key)
     by_person: dict[str, FieldValue] = {}
     by_machine: dict[str, list[str]] = {}
     released: list[Change] = []
@@ -236,7 +236,7 @@ def unite_fields(draft: NoteDraft, note: Note, redirection: Redirection) -> str:
         else:
             lost_context = note.context
     if released:
-        draft.note_down(replace(redirection.event("release", "machine"), changes=tuple(released)))
+        draft.record(replace(redirection.event("release", "machine"), changes=tuple(released)))
     links = _links(kept, note, ours, theirs, redirection)
     rest = [text for text in draft.note.links if text not in links.dropped_by_person]
     event = replace(redirection.event("edit", "person"), links=tuple(links.person_records))
@@ -247,7 +247,7 @@ def unite_fields(draft: NoteDraft, note: Note, redirection: Redirection) -> str:
             links=tuple(replace(record, by="person") for record in links.agreed),
             links_before=tuple(links.agreed),
         )
-        draft.note_down(event)
+        draft.record(event)
     values: dict[str, FieldValue] = {
         name: [*getattr(draft.note, name), *texts] for name, texts in by_machine.items() if texts
     }
@@ -281,7 +281,7 @@ class _Links:
 
 
 def _links(
-    kept: Note, other: Note, ours: Ownership, theirs: Ownership, redirection: Redirection
+    kept: Note, other: Note, ours: Provenance, theirs: Provenance, redirection: Redirection
 ) -> _Links:
     index = redirection.ports.index
     kept_path, other_path = redirection.kept.path, redirection.other.path
@@ -319,7 +319,7 @@ def _links(
     return links
 
 
-def _record(owned: Ownership, note: NoteSummary | None) -> LinkRecord | None:
+def _record(owned: Provenance, note: NoteSummary | None) -> LinkRecord | None:
     if note is None:
         return None
     return owned.links.get(note.key) or owned.links.get(note.path)

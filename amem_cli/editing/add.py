@@ -12,8 +12,7 @@ from datetime import datetime
 from amem_cli.errors import HeaderRefused, SettingsError, UsageError
 from amem_cli.index.draft import VaultPorts, new_event
 from amem_cli.index.sync import refresh
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Change
+from amem_cli.journal.events import Change, NoteWrite
 from amem_cli.language.dates import created_text, new_id, parse_moment
 from amem_cli.markdown.tags import normalise_tag
 from amem_cli.notes.codec import body_bytes, compose_note, edit_header, parse_note

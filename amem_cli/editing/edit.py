@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from amem_cli.editing.add import checked_tag, text_bytes
 from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import AmemError, HeaderRefused, UsageError, WriteConflict
-from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, owned_by_machine
+from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, provenance_of
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, synchronise, text_hash
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Event, LinkRecord
+from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.journal.undo_rules import is_worded
 from amem_cli.markdown.links import format_link
 from amem_cli.memory.plan import owned_link
@@ -159,7 +158,7 @@ def link(
     with _draft(ports, source.path) as draft:
         links = draft.note.links
         present = any(note_of_link(ports, each, source.path) == target.path for each in links)
-        owned = owned_by_machine(ports.index, source.key)
+        owned = provenance_of(ports.index, source.key)
         made = owned_link(ports.index, draft.note, owned, target.path) if present else None
         if present and made is None:
             return False
@@ -176,7 +175,7 @@ def link(
         if made is None:
             draft.change({"links": [*links, text]}, event)
         else:
-            draft.note_down(replace(event, links_before=(made,)))
+            draft.record(replace(event, links_before=(made,)))
     return True
 
 
@@ -248,7 +247,7 @@ def _without_machine_link(
     summary = ports.index.notes.summary(source)
     if summary is None:
         return None
-    records = owned_by_machine(ports.index, summary.key).links
+    records = provenance_of(ports.index, summary.key).links
     record = records.get(target.key) or records.get(target.path)
     if record is None or record.by != "machine":
         return None

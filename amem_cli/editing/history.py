@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from amem_cli.index.port import MemoryIndex
 from amem_cli.journal.events import Event
-from amem_cli.journal.ownership import undone_events
+from amem_cli.journal.provenance import undone_events
+
+if TYPE_CHECKING:
+    from amem_cli.index.memory_index import MemoryIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from amem_cli.errors import AmemError
-from amem_cli.index.draft import NoteDraft, VaultPorts, is_shared, new_event
-from amem_cli.index.records import NoteSummary, meant
+from amem_cli.index.draft import NoteDraft, VaultPorts, id_is_shared, new_event
+from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.undo_rules import is_worded
@@ -33,9 +33,9 @@ def update_renamed_links(ports: VaultPorts, targets: Collection[str] | None = No
     for (source, key), record in ports.index.link_history.records().items():
         if record.by != "machine" or (targets is not None and key not in targets):
             continue
-        same = meant(ports.index.notes.find(key), key)
-        # With one id on two notes, nobody can tell which of them the link meant.
-        if len(same) != 1 or is_shared(ports.index, key) or not is_linkable(same[0].path):
+        same = with_key(ports.index.notes.find(key), key)
+        # With one id on two notes, nobody can tell which of them the link with_key.
+        if len(same) != 1 or id_is_shared(ports.index, key) or not is_linkable(same[0].path):
             continue
         if same[0].path not in (source, note_of_link(ports, record.text, source)):
             renamed.setdefault(source, []).append((record, same[0]))

@@ -16,9 +16,9 @@ from amem_cli.index.draft import (
     VaultPorts,
     change_of,
     new_event,
-    owned_by_machine,
+    provenance_of,
 )
-from amem_cli.index.records import NoteSummary, meant
+from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.proposals import Proposal, value_today
@@ -221,7 +221,7 @@ def _carry_out(
         changes = [proposal.link_change]
         return bool(draft_link_changes(draft, ports.index, changes, partial(replace, event)))
     if value is None:
-        owned = owned_by_machine(ports.index, draft.note.id or draft.path, draft.events)
+        owned = provenance_of(ports.index, draft.note.id or draft.path, draft.events)
         value = value_today(proposal.change, draft.note, owned)
     return value is not None and draft.change({proposal.change.field: value}, event)
 
@@ -267,7 +267,7 @@ def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
     if note.refused is not None:
         return replace(item, blocked=f"its front matter: {note.refused.message}")
     # By now the note may have an id that it had not when the change was proposed.
-    owned = owned_by_machine(ports.index, note.id or note.path)
+    owned = provenance_of(ports.index, note.id or note.path)
     change, link_change = proposal.change, proposal.link_change
     if link_change is not None:
         updates = list(allowed_changes(ports.index, note, owned, [link_change]))
@@ -291,7 +291,7 @@ def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
 
 
 def _note_by_key(ports: VaultPorts, key: str) -> NoteSummary | None:
-    same = meant(ports.index.notes.find(key), key) if key else []
+    same = with_key(ports.index.notes.find(key), key) if key else []
     return same[0] if len(same) == 1 else None
 
 

@@ -14,11 +14,10 @@ from typing import Any
 from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event
-from amem_cli.index.records import meant
+from amem_cli.index.records import with_key
 from amem_cli.index.sync import refresh
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import REMOVING, Event, Splice
-from amem_cli.journal.ownership import ownership, undone_events
+from amem_cli.journal.events import REMOVING, Event, NoteWrite, Splice
+from amem_cli.journal.provenance import provenance, undone_events
 from amem_cli.journal.undo_rules import (
     IDENTITY,
     Obstacle,
@@ -296,7 +295,7 @@ class _Drafts:
         change = next((each for each in event.changes if each.field == "links"), None)
         if change is not None and (gone := set(change.before) - set(change.after)):
             # With the records the reasons of these links come back.
-            owned = ownership(each for each in history if each.id < event.id).links.values()
+            owned = provenance(each for each in history if each.id < event.id).links.values()
             record = replace(record, links=tuple(link for link in owned if link.text in gone))
         raw = None if blocked else _exactly_before(draft.raw, event.splice)
         if raw is None and not event.changes:
@@ -328,7 +327,7 @@ class _Drafts:
         targets: dict[str, str] = {}
         for record in (record for event in history for record in event.links):
             if record.target not in self._paths:
-                same = meant(self.ports.index.notes.find(record.target), record.target)
+                same = with_key(self.ports.index.notes.find(record.target), record.target)
                 self._paths[record.target] = same[0].path if len(same) == 1 else None
             path = self._paths[record.target]
             if path is not None:
@@ -375,7 +374,7 @@ class _Drafts:
         if back.is_edited:
             self.kept.append(f"a link of {draft.path} stays as you edited it")
         if back.then:
-            draft.note_down(replace(record, links=back.then, links_before=back.now))
+            draft.record(replace(record, links=back.then, links_before=back.now))
 
     def _fields(
         self,
@@ -399,7 +398,7 @@ class _Drafts:
                 # What the person deleted and typed again looks like the event's, and is theirs.
                 own = None
                 if obstacle is not None and event.by == "machine":
-                    owned = ownership(history)
+                    owned = provenance(history)
                     links_made = (each for each in owned.links.values() if each.by == "machine")
                     texts = frozenset(each.text for each in links_made)
                     own = {"keywords": owned.keywords, "tags": owned.tags, "links": texts}[name]
@@ -433,13 +432,13 @@ def _values(note: Note) -> dict[str, Any]:
 
 def _path_of(ports: VaultPorts, event: Event) -> str:
     key = event.note or event.path
-    same = meant(ports.index.notes.find(key), key)
+    same = with_key(ports.index.notes.find(key), key)
     if not same and event.note:
         changes = (each for one in ports.index.events.read(event.note) for each in one.changes)
         ids = [change.after for change in changes if change.field == "id"]
         if ids[-1:] == [""]:
             # An earlier undo took the note's id; it is where it was.
-            at_path = meant(ports.index.notes.find(event.path), event.path)
+            at_path = with_key(ports.index.notes.find(event.path), event.path)
             same = [summary for summary in at_path if summary.id is None]
     if len(same) > 1:
         paths = ", ".join(summary.path for summary in same)

@@ -14,8 +14,7 @@ from amem_cli.errors import HeaderRefused, Problem
 from amem_cli.exchange.export_folder import ExportFolder
 from amem_cli.exchange.names import SourceNames
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.port import Progress
-from amem_cli.index.records import NoteSummary
+from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.journal.events import LinkRecord
 from amem_cli.markdown.links import (
     WikiLink,

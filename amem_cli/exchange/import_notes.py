@@ -25,10 +25,9 @@ from amem_cli.exchange.plan import (
 from amem_cli.exchange.source import ImportSource, SourceNote, SourceRelation
 from amem_cli.exchange.source_markdown import known_relation
 from amem_cli.index.draft import FieldValue, VaultPorts, change_of, new_event
-from amem_cli.index.port import Progress
+from amem_cli.index.records import Progress
 from amem_cli.index.sync import refresh
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Event, LinkRecord
+from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.language.dates import created_text
 from amem_cli.markdown.links import WikiLink, format_link, parse_link, retarget_links
 from amem_cli.markdown.tags import merge_tags

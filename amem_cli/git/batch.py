@@ -14,8 +14,7 @@ from amem_cli.locations import STATE_FOLDER, machine_name
 
 if TYPE_CHECKING:
     from amem_cli.git.repository import CommitReport, Describe
-    from amem_cli.journal.changes import NoteWrite
-    from amem_cli.journal.events import Event
+    from amem_cli.journal.events import Event, NoteWrite
 
 SUBJECT_CHARACTERS = 72
 LINE_CHARACTERS = 240

@@ -11,7 +11,7 @@ from amem_cli.markdown.links import is_attachment
 from amem_cli.notes.names import NameTable, NoteNames, resolve
 
 if TYPE_CHECKING:
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import LinkKind, NoteLink, NoteSummary
     from amem_cli.journal.events import LinkRecord
 

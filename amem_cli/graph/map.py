@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
     from amem_cli.graph.graph import Graph
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Vectors
 
     Point = tuple[float, float]

@@ -1,4 +1,4 @@
-"""One connection to the index file, which is made anew if it is not the one it should be."""
+"""One connection to the index file; replaces a file that is damaged or not the expected one."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ _PERMISSIONS_HINT = "Check permissions and space of the vault's .amem folder."
 
 
 class IndexDamaged(IndexFault):
-    """The index's content makes no sense; it is set aside when it is next opened or used."""
+    """The index is damaged; it is set aside when it is next opened or used."""
 
 
-class IndexConnection:
-    """One connection to the index file, shared by the threads of one process.
+class Database:
+    """One connection to the index file, shared by the threads of a process.
 
-    If the file cannot be written, a temporary copy takes its place (`temporary`); a file that
-    cannot be used is set aside and made anew.
+    If the file cannot be written, a temporary copy takes its place (`temporary`); an unusable file
+    is set aside and a new one created.
 
     Args:
-        notify: gets one line about either.
-        refill: brings an index that was opened anew in the middle of the work in step with the
-            vault.
+        notify: receives one line about either.
+        refill: synchronises an index that had to be opened again during work.
 
     Raises:
-        IndexFault: there is no room for an index anywhere.
+        IndexFault: no index can be created anywhere.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class IndexConnection:
     ) -> None:
         self.path = path
         self.temporary = False
-        self._notify = notify
+        self._notify = notify or (lambda line: None)
         self._refill = refill
         self._refilling = False
         self._copies: tempfile.TemporaryDirectory[str] | None = None
@@ -76,7 +75,7 @@ class IndexConnection:
                     self._connect()
                 except (Unusable, *DAMAGE) as error:
                     if not isinstance(error, Missing):
-                        self._tell(f"the index was not usable and is made anew ({error})")
+                        self._notify(f"the index was unusable and is rebuilt ({error})")
                     self._make_anew()
 
     def _open_copy(self, reason: Exception) -> None:
@@ -85,22 +84,22 @@ class IndexConnection:
         self._copies = tempfile.TemporaryDirectory(prefix="amem-index-")
         self.temporary = True
         why = getattr(reason, "strerror", None) or str(reason)
-        self._tell(f"cannot write {self.path} ({why}); working on a temporary copy")
+        self._notify(f"cannot write {self.path} ({why}); working on a temporary copy")
         self.path = index_file.copy_index(self.path, Path(self._copies.name))
         self._open()
 
     def _connect(self) -> None:
         file, *_ = index_file.stats(self.path)
-        # A connection that was there before is closed with the last answer that is read from it; it
-        # cannot touch what is at the path any more.
+        # A former connection closes with the last result that is read from it; it cannot touch the
+        # file that is at the path now.
         self._db, self._reached = index_file.open_index(self.path)
-        # Until it was open, the last other process could delete the log and its shared memory.
+        # Before it was open, the last other process may have deleted the log and shared memory.
         self._stats = (file, *index_file.stats(self.path)[1:])
         self._damaged = False
         self._vectors_ready = False
 
     def _make_anew(self) -> None:
-        """Set aside what is there and go over to an empty index; use counters are taken along."""
+        """Set the file aside and switch to an empty index that has its use counters."""
         counters = index_file.use_counters(self.path)
         index_file.set_aside(self.path)
         index_file.create_index(self.path)
@@ -123,8 +122,8 @@ class IndexConnection:
                 if self._depth > 1:
                     yield
                     return
-                with self._understandable(), index_file.immediate(self._db):
-                    # Each transaction has a number, and says how far the file itself had come.
+                with self._translated(), index_file.immediate(self._db):
+                    # Each transaction has a number, and records how far the file itself had come.
                     self._db.pragma("application_id", self._db.pragma("application_id") + 1)
                     self.set_meta("base", str(self._reached))
                     yield
@@ -132,7 +131,7 @@ class IndexConnection:
                 self._depth -= 1
 
     def keep_current(self) -> None:
-        """Go over to the file that is at the path now, if it is no longer the one that was opened.
+        """Switch to the file that is at the path now, if it is not the one that was opened.
 
         Raises:
             IndexFault: it cannot be opened.
@@ -161,7 +160,7 @@ class IndexConnection:
         ):
             return False
         if _version(now[0]) != _version(former[0]):
-            # A checkpoint of some process, or somebody else's copy written over the file.
+            # A checkpoint of some process, or another copy written over the file.
             try:
                 reached = index_file.generation_on_disk(self._db)
                 possible = self._reached <= reached <= self._db.pragma("application_id")
@@ -175,55 +174,51 @@ class IndexConnection:
 
     def _reopen(self) -> None:
         with self._replacing():
-            self._tell("the index was replaced or damaged while in use; it is brought up to date")
+            self._notify("the index was replaced or damaged while in use; it is brought up to date")
             mine, now = self._stats, index_file.stats(self.path)
             if _same(mine[0], now[0]):
                 self._make_anew()
                 return
-            # Another file is there: side files of the old one would be taken for its own.
+            # Another file is there: SQLite would take the old one's side files for its own.
             if now[0] is None or _same(mine[1], now[1]):
                 index_file.delete_side_files(self.path)
         self._open()
 
     @contextlib.contextmanager
     def _replacing(self) -> Iterator[None]:
-        """Of several processes that find a bad index, one makes it anew."""
+        """Let one of several processes that find a bad index replace it."""
         from filelock import FileLock
 
-        # The lock would make folders that are missing, as if the vault was moved away.
+        # The lock would create the folder again if the vault has been moved away.
         if not self.path.parent.is_dir():
             raise _cannot_open(self.path, FileNotFoundError("its folder is gone"))
         with FileLock(str(self.path.with_name("index.lock")), timeout=60):
             yield
 
     def require_stored(self) -> None:
-        """Refuse to go on if only a temporary copy of the index can be changed.
-
-        Raises:
-            IndexFault: it is so.
-        """
+        """Raise IndexFault if this is only a temporary copy of the index."""
         if self.temporary:
             raise IndexFault("the index cannot be written", hint=_PERMISSIONS_HINT)
 
     def damage(self) -> list[str]:
-        """What SQLite finds wrong in the structure of the file; reads all of it."""
+        """Damage of the file's structure, which is read whole; empty if there is none."""
         try:
-            found = [str(message) for (message,) in self.rows("PRAGMA quick_check(10)")]
+            lines = [str(line) for (line,) in self.rows("PRAGMA quick_check(10)")]
         except IndexDamaged as error:
             return [error.message]
-        return [] if found == ["ok"] else found
+        return [] if lines == ["ok"] else lines
 
     def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Any]:
-        """Run one statement and give its rows; values are always bound, never formatted in.
+        """The rows of one statement; values are always bound, never formatted in.
 
         Raises:
             IndexFault: there is no space, or the file is damaged.
         """
-        with self._lock, self._understandable():
+        with self._lock, self._translated():
             try:
                 return list(self._db.execute(sql, bindings))
             except UnicodeEncodeError:
-                # Half of a surrogate pair, as JSON may bring it: nothing in the index has one.
+                # Half of a surrogate pair, as JSON may contain: nothing in the index has one.
                 return list(self._db.execute(sql, tuple(map(_encodable, bindings))))
 
     def value(self, sql: str, *bindings: Any) -> Any:
@@ -231,31 +226,28 @@ class IndexConnection:
         rows = self.rows(sql, bindings)
         return rows[0][0] if rows else None
 
-    def portions(self, sql: str, *, size: int) -> Iterator[list[Any]]:
-        """The rows of a statement that has many, `size` at a time; others may run in between.
+    def portions(self, sql: str, bindings: Sequence[Any] = (), *, size: int) -> Iterator[list[Any]]:
+        """The rows of a statement, `size` at a time; other statements may run in between.
 
         Raises:
             IndexFault: the file is damaged.
         """
         rows: Iterator[Any] | None = None
         while True:
-            with self._lock, self._understandable():
-                rows = rows or self._db.execute(sql)
+            with self._lock, self._translated():
+                rows = rows or self._db.execute(sql, bindings)
                 portion = list(islice(rows, size))
             if not portion:
                 return
             yield portion
 
-    def stream(self, sql: str) -> Iterator[Any]:
+    def stream(self, sql: str, bindings: Sequence[Any] = ()) -> Iterator[Any]:
         """The same rows one at a time."""
-        for portion in self.portions(sql, size=_PORTION):
+        for portion in self.portions(sql, bindings, size=_PORTION):
             yield from portion
 
     def current_rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows of a statement with which a synchronisation begins.
-
-        If the index was deleted, replaced or damaged, they come from the one made anew.
-        """
+        """The rows of the first statement of a synchronisation, from a new index if necessary."""
         self.keep_current()
         try:
             return self.rows(sql, values)
@@ -267,7 +259,7 @@ class IndexConnection:
 
     @contextlib.contextmanager
     def reading_vectors(self) -> Iterator[None]:
-        """Statements inside see one state of the index, and may call sqlite-vec's functions."""
+        """Statements inside see one state of the index and may call sqlite-vec's functions."""
         with self._lock:
             if not self._vectors_ready:
                 import sqlite_vec
@@ -276,32 +268,32 @@ class IndexConnection:
                 self._db.load_extension(sqlite_vec.loadable_path())
                 self._db.enable_load_extension(False)
                 self._vectors_ready = True
-            with self._understandable(), self._db:
+            with self._translated(), self._db:
                 yield
 
     @contextlib.contextmanager
-    def _understandable(self) -> Iterator[None]:
-        """Turn failures of SQLite into those that a user understands."""
+    def _translated(self) -> Iterator[None]:
+        """Turn SQLite's errors into errors for a user."""
         try:
             yield
         except apsw.Error as error:
-            fault = understood(error)
+            fault = _fault(error)
             if fault is None:
                 raise
             self._damaged = self._damaged or isinstance(fault, IndexDamaged)
             raise fault from error
 
     def meta(self, key: str) -> str | None:
-        """One value of the index's own record."""
+        """One value of the table `meta`."""
         value = self.value("SELECT value FROM meta WHERE key = ?", key)
         return None if value is None else str(value)
 
     def set_meta(self, key: str, value: str) -> None:
-        """Set one value of the index's own record."""
+        """Set one value of the table `meta`."""
         self.rows("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))
 
     def close(self) -> None:
-        """Close the file; one that was found damaged is made anew."""
+        """Close the file; replace it if it turned out to be damaged."""
         db = self._db
         if self._damaged and _same(self._stats[0], index_file.stats(self.path)[0]):
             with contextlib.suppress(OSError, apsw.Error, IndexFault), self._replacing():
@@ -309,26 +301,22 @@ class IndexConnection:
                 self._db.close()
         db.close()
         if not self._damaged and not index_file.in_use(self.path):
-            index_file.seal(self.path)
+            index_file.record_clean_close(self.path)
         if self._copies is not None:
             self._copies.cleanup()
 
-    def _tell(self, text: str) -> None:
-        if self._notify is not None:
-            self._notify(text)
 
-
-def understood(error: apsw.Error) -> IndexFault | None:
-    """The failure in a user's words; None for one that only a bug can cause."""
+def _fault(error: Exception) -> IndexFault | None:
+    """The error for a user; None if only a bug can cause it."""
     if isinstance(error, DAMAGE):
         return IndexDamaged(
             "the index is damaged",
-            hint="Run the command again: the index is made anew from your notes.",
+            hint="Run the command again: the index is rebuilt from your notes.",
         )
     if isinstance(error, apsw.FullError):
         return IndexFault(
-            "no space is left for the index; it is as it was before",
-            hint="Free some space; the next command goes on from there.",
+            "no space is left for the index; it is unchanged",
+            hint="Free some space; the next command continues from there.",
         )
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
         return IndexFault(
@@ -340,8 +328,8 @@ def understood(error: apsw.Error) -> IndexFault | None:
 
 
 def _cannot_open(path: Path, error: Exception) -> IndexFault:
-    known = understood(error) if isinstance(error, apsw.Error) else None
-    why = known.message if known else getattr(error, "strerror", None) or str(error)
+    fault = _fault(error)
+    why = fault.message if fault else getattr(error, "strerror", None) or str(error)
     return IndexFault(f"cannot open the index {path.name}: {why}", hint=_PERMISSIONS_HINT)
 
 
@@ -356,5 +344,5 @@ def _same(one: os.stat_result | None, other: os.stat_result | None) -> bool:
 
 
 def _version(status: os.stat_result | None) -> tuple[int, int, int]:
-    """Size and times of a file; one of them changes with every change of the file."""
+    """Size and times of a file; every change of the file changes one of them."""
     return (status.st_size, status.st_mtime_ns, status.st_ctime_ns) if status else (0, 0, 0)

@@ -1,50 +1,38 @@
-"""The open vault that every use case works on.
-
-Turns an intended change of a note's metadata into new bytes and a journal event.
-Tells what in a note is the machine's own.
-"""
+"""The open vault that use cases work on, and a note's change as new bytes and journal events."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import HeaderRefused, SettingsError, UsageError
-from amem_cli.index.port import MemoryIndex
-from amem_cli.journal.changes import NoteWrite, event_id
-from amem_cli.journal.events import Change, Event, splice_between
-from amem_cli.journal.ownership import Ownership, ownership
+from amem_cli.journal.events import Change, Event, NoteWrite, event_id, splice_between
+from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.language.dates import created_text, new_id
 from amem_cli.notes.codec import body_bytes, edit_header, parse_note
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note
 from amem_cli.vault.port import FileContent
+from amem_cli.vault.safe_write import sha256
 
 if TYPE_CHECKING:
-    from amem_cli.errors import Problem
-    from amem_cli.journal.changes import ChangeStore, Clock
-    from amem_cli.journal.events import JournalNews
+    from amem_cli.index.events import Journal
+    from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.journal.change_store import ChangeStore
+    from amem_cli.journal.events import Clock
     from amem_cli.notes.note import PropertyNames
     from amem_cli.vault.port import Vault
 
 
-class Journal(Protocol):
-    """The journal's files."""
-
-    def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
-        """Events beyond the known positions, by the file's name."""
-
-
 @dataclass(frozen=True, slots=True)
 class VaultPorts:
-    """What is needed to read and change a vault; models come separately.
+    """What reads and changes a vault, except models.
 
     Attributes:
-        names: how the vault calls the program's properties.
-        spared: asked where notes are missing: paths of those that are not to be forgotten, as while
-            somebody is asked about them.
+        names: the vault's names for the program's properties.
+        keep_missing: called if notes are missing: paths of those that the index keeps, as while the
+            watcher asks what became of them.
     """
 
     vault: Vault
@@ -53,7 +41,7 @@ class VaultPorts:
     journal: Journal
     clock: Clock
     names: PropertyNames
-    spared: Callable[[], Container[str]] = tuple
+    keep_missing: Callable[[], Container[str]] = tuple
 
 
 FieldValue = str | Sequence[str]
@@ -61,10 +49,10 @@ FieldValue = str | Sequence[str]
 
 @dataclass(slots=True)
 class NoteDraft:
-    """One note on its way to a new version: every step is an event, the file is written once.
+    """A note being changed: every step is an event, the file is written once.
 
     Attributes:
-        raw: the bytes as they will be.
+        raw: the new bytes.
     """
 
     ports: VaultPorts
@@ -80,12 +68,8 @@ class NoteDraft:
             )
         refused = self.note.refused
         if refused is not None:
-            # Where the header ends is not certain then, so nothing of the file may be replaced.
-            raise HeaderRefused(
-                f"{self.path}:{refused.line}: {refused.message}",
-                line=refused.line,
-                hint=refused.hint,
-            )
+            # It is not certain where the front matter ends, so no byte may be replaced.
+            raise self._refusal(refused.line, refused.message, refused.hint)
 
     @property
     def path(self) -> str:
@@ -94,20 +78,20 @@ class NoteDraft:
 
     @property
     def note(self) -> Note:
-        """The note as it will be read."""
+        """The note as the new bytes say."""
         return parse_note(self.path, self.raw, self.ports.names)
 
     def change(
         self, fields: Mapping[str, FieldValue], event: Event, *, taken: Collection[str] = ()
     ) -> bool:
-        """Set fields and record the event; False where nothing would change.
+        """Set fields and record the event; False if nothing would change.
 
-        A note that has no id gets one with its first change.
+        A note without an id gets one with its first change.
 
         Args:
-            fields: new values by field name (not yet mapped to property names).
-            event: kind, cause and explanation; note, path, changes and splice are filled in here.
-            taken: ids that other drafts of the same plan have just been given.
+            fields: new values by field name (not by property name).
+            event: kind, cause and explanation; note, path, changes and splice are set here.
+            taken: ids that other drafts of the same plan have just got.
 
         Raises:
             HeaderRefused: the front matter cannot be edited without risk.
@@ -123,18 +107,14 @@ class NoteDraft:
         ordered = {name: fields[name] for name in OWNED_FIELDS if name in fields}
         raw = self.edited(ordered)
         changes = tuple(change_of(before, name, value) for name, value in ordered.items())
-        splice = splice_between(self.raw, raw, _sha(self.raw), _sha(raw))
-        self.raw = raw
-        self.events.append(
-            replace(event, note=self.note.id or "", path=self.path, changes=changes, splice=splice)
-        )
+        self._step(raw, replace(event, changes=changes))
         return True
 
     def replace_body(self, body: bytes, event: Event) -> bool:
-        """Put another text below the front matter; False where it is the same.
+        """Replace the text below the front matter; False if it is the same.
 
         Raises:
-            UsageError: there is no front matter, and the text begins as some does.
+            UsageError: there is no front matter, and the text looks as if it began with one.
         """
         old = body_bytes(self.raw)
         if body == old:
@@ -144,23 +124,24 @@ class NoteDraft:
             raise UsageError(
                 "the text begins as front matter does", hint="Give the text without properties."
             )
-        splice = splice_between(self.raw, raw, _sha(self.raw), _sha(raw))
-        self.raw = raw
-        self.events.append(replace(event, note=self.note.id or "", path=self.path, splice=splice))
+        self._step(raw, event)
         return True
 
-    def note_down(self, event: Event) -> None:
-        """Record what changes no byte of the note, as the strength of a link."""
+    def record(self, event: Event) -> None:
+        """Record what changes no byte of the note, such as the strength of a link."""
         self.events.append(replace(event, note=self.note.id or "", path=self.path))
 
     def restore(self, raw: bytes, event: Event, changes: tuple[Change, ...]) -> None:
         """Put earlier bytes back."""
-        splice = splice_between(self.raw, raw, _sha(self.raw), _sha(raw))
-        note_id = self.note.id or ""
+        # The earlier bytes may lack the id, but the journal must name the note.
+        note = self.note.id or ""
+        self._step(raw, replace(event, changes=changes))
+        self.events[-1] = replace(self.events[-1], note=note)
+
+    def _step(self, raw: bytes, event: Event) -> None:
+        splice = splice_between(self.raw, raw, sha256(self.raw), sha256(raw))
         self.raw = raw
-        self.events.append(
-            replace(event, note=note_id, path=self.path, changes=changes, splice=splice)
-        )
+        self.record(replace(event, splice=splice))
 
     def edited(self, fields: Mapping[str, FieldValue]) -> bytes:
         """The bytes with these fields set.
@@ -172,20 +153,18 @@ class NoteDraft:
         try:
             return edit_header(self.raw, mapped, self.ports.names)
         except HeaderRefused as refused:
-            raise HeaderRefused(
-                f"{self.path}:{refused.line}: {refused.message}",
-                line=refused.line,
-                hint=refused.hint,
-            ) from None
+            raise self._refusal(refused.line, refused.message, refused.hint) from None
+
+    def _refusal(self, line: int, message: str, hint: str) -> HeaderRefused:
+        return HeaderRefused(f"{self.path}:{line}: {message}", line=line, hint=hint)
 
     def write(self) -> list[NoteWrite]:
-        """The one write that makes all steps true, if there were any."""
-        if self.raw == self.content.raw:
-            return []
-        return [NoteWrite(self.path, self.content.raw, self.raw)]
+        """The one write for all steps, if any changed the bytes."""
+        changed = self.raw != self.content.raw
+        return [NoteWrite(self.path, self.content.raw, self.raw)] if changed else []
 
     def _identity(self, taken: Collection[str]) -> dict[str, str]:
-        # A note that was there before the program is as old as its file says.
+        # A note that is older than its vault is as old as its file.
         moment = datetime.fromtimestamp(self.content.state.mtime_ns / 1e9, tz=timezone.utc)
         local = moment.astimezone(self.ports.clock.now().tzinfo).replace(tzinfo=None)
         index = self.ports.index
@@ -203,7 +182,7 @@ def new_event(ports: VaultPorts, kind: str, **values: Any) -> Event:
 
 
 def change_of(note: Note, name: str, value: FieldValue) -> Change:
-    """A field of a note as it is, and as it would be."""
+    """The change from a note's field to a new value."""
     return Change(name, _value(note, name), _plain(value))
 
 
@@ -218,24 +197,22 @@ def _plain(value: FieldValue) -> str | list[str]:
     return value if isinstance(value, str) else list(value)
 
 
-def _sha(raw: bytes) -> str:
-    return hashlib.sha256(raw).hexdigest()
+def provenance_of(index: MemoryIndex, key: str, later: Iterable[Event] = ()) -> Provenance:
+    """What the machine wrote in a note, according to the journal.
 
-
-def owned_by_machine(index: MemoryIndex, key: str, later: Iterable[Event] = ()) -> Ownership:
-    """What the journal calls the machine's own in a note.
-
-    Where two notes have one id, as a copy has, nobody can tell which of them an event was about:
-    then nothing is the machine's.
+    If two notes share an id, as copies do, nobody can tell which of them an event was about: then
+    nothing counts as the machine's.
 
     Args:
-        key: the note's id, or its path where it has none.
-        later: events of the same note that are not in the journal yet.
+        key: the note's id, or its path if it has none.
+        later: events of the note that are not in the journal yet.
     """
-    owned = ownership([*index.events.read(key), *later])
-    return Ownership(declined=owned.declined, kept=owned.kept) if is_shared(index, key) else owned
+    owned = provenance([*index.events.read(key), *later])
+    return (
+        Provenance(declined=owned.declined, kept=owned.kept) if id_is_shared(index, key) else owned
+    )
 
 
-def is_shared(index: MemoryIndex, key: str) -> bool:
-    """Whether more than one note carries this id."""
+def id_is_shared(index: MemoryIndex, key: str) -> bool:
+    """Whether more than one note has this id."""
     return sum(summary.id == key for summary in index.notes.find(key)) > 1

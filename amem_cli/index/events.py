@@ -1,18 +1,20 @@
-"""The journal in the index, what follows from it for links and pending work, and use counters."""
+"""The journal in the index: events, decisions on links, the queue; and use counters."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Any, Protocol
 
-from amem_cli.index.records import DecidedLink, ModelUse, PendingNote, Superseded
+from amem_cli.index.records import DecidedLink, ModelUse, PendingNote, SupersedingLink
 from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
-    from amem_cli.index.connection import IndexConnection
+    from amem_cli.errors import Problem
+    from amem_cli.index.connection import Database
     from amem_cli.index.text import IndexLinks
-    from amem_cli.journal.events import Event, LinkRecord
+    from amem_cli.journal.events import Event, JournalNews, LinkRecord
 
 _PROCESSED = (
     "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"
@@ -23,7 +25,7 @@ _PENDING_ORDER = (
 )
 _NEWER = "JOIN notes n ON n.id = v.source OR (n.id IS NULL AND n.path = v.source)"
 _PATH = "coalesce((SELECT path FROM notes WHERE id = {0} OR path = {0} LIMIT 1), {1})"
-# A note whose first change was taken back has lost its id; one with an id there is another note.
+# A note whose first change was undone has lost its id; one with an id at its path is another note.
 _LOST_ITS_ID = (
     "NOT EXISTS(SELECT 1 FROM notes n"
     " WHERE n.id = d.source OR (n.path = d.path AND n.id IS NOT NULL))"
@@ -32,15 +34,32 @@ _SOURCE = _PATH.format("d.source", f"iif({_LOST_ITS_ID}, d.path, d.source)")
 _TARGET = _PATH.format("d.target", "d.target")
 
 
+class Journal(Protocol):
+    """The journal's files."""
+
+    def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
+        """Events beyond the known positions, by file name; reports what is unreadable."""
+
+
 class IndexEvents:
     """Mirrors the journal."""
 
-    def __init__(self, file: IndexConnection, link_history: IndexLinkHistory) -> None:
+    def __init__(self, file: Database, link_history: IndexLinkHistory) -> None:
         self._file = file
         self._link_history = link_history
 
+    def mirror(self, journal: Journal, problems: list[Problem]) -> None:
+        """Store what the journal's files say that is not known yet."""
+        news = journal.read_new(self.journal_positions(), problems)
+        if news.files or news.restarted:
+            with self._file.changing():
+                if news.restarted:
+                    self.clear()
+                for file in news.files:
+                    self.store(file.name, file.position, file.events)
+
     def store(self, journal: str, position: str, events: Sequence[Event]) -> None:
-        """Mirror journal events; `position` says up to where the journal file is known."""
+        """Store events; `position` says up to where the journal file is known."""
         by_note: dict[str, list[Event]] = {}
         for event in events:
             self._store_event(event)
@@ -50,7 +69,7 @@ class IndexEvents:
         self._file.rows("INSERT OR REPLACE INTO journals VALUES(?, ?)", (journal, position))
 
     def clear(self) -> None:
-        """Forget the whole journal, as before it is mirrored anew."""
+        """Forget the whole journal."""
         for table in ("events", "processed", "superseded", "decisions", "journals"):
             self._file.rows(f"DELETE FROM {table}")  # noqa: S608
 
@@ -125,26 +144,26 @@ class IndexEvents:
         )
         processed = [(text_hash, "") for text_hash in event.known]
         if event.kind == "process":
-            # By the path too: a note whose change was taken back has no id any more.
+            # By the path too: a note whose first change was undone has no id any more.
             processed += [(event.text_hash, key) for key in (event.note, event.path) if key]
         for row in processed:
             self._file.rows("INSERT OR IGNORE INTO processed VALUES(?, ?)", row)
 
 
 class IndexLinkHistory:
-    """What the journal says of links: why they were made, and what people decided.
+    """What the journal says of links: why they were made, and what a person decided.
 
-    The links that supersede and the decisions have tables of their own, so that nothing has to
-    read the whole journal for them. Most vaults have few of them or none.
+    Superseding links and decisions have tables of their own, so that nothing reads the whole
+    journal for them. Most vaults have few or none.
     """
 
-    def __init__(self, file: IndexConnection, links: IndexLinks) -> None:
+    def __init__(self, file: Database, links: IndexLinks) -> None:
         self._file = file
         self._links = links
 
     def records(self, path: str | None = None) -> Mapping[tuple[str, str], LinkRecord]:
         """Why links were made, by (source path, target id or path), of one note or all."""
-        from amem_cli.journal.ownership import ownership
+        from amem_cli.journal.provenance import provenance
 
         sql = (
             "SELECT DISTINCT n.path, e.note FROM events e JOIN notes n"
@@ -156,23 +175,20 @@ class IndexLinkHistory:
         return {
             (source, link.target): link
             for source, key in self._file.rows(sql, () if path is None else (path,))
-            for link in ownership(self._events_of(key)).links.values()
+            for link in provenance(self._events_of(key)).links.values()
         }
 
     def first_made(self) -> Mapping[tuple[str, str], str]:
-        """When a link was first made by amem or by a command, by the ids or paths of its notes."""
+        """When amem or a command first made a link, ISO 8601, by source and target (id or path)."""
         sql = (
             "SELECT e.note, l.value ->> '$.target', min(e.record ->> '$.time') FROM events e,"
             " json_each(e.record, '$.links') l GROUP BY 1, 2"
         )
         return {(note, target): time for note, target, time in self._file.rows(sql)}
 
-    def superseded(self, paths: Sequence[str] | None = None) -> list[Superseded]:
-        """Links by which notes are superseded or contradicted, if they still stand.
-
-        Args:
-            paths: of the notes that may be; None for all.
-        """
+    def superseded(self, paths: Sequence[str] | None = None) -> list[SupersedingLink]:
+        """Links by which notes at `paths` (None: all) are superseded or contradicted, if the links
+        still exist."""
         if paths is None:
             sql = (
                 "SELECT o.path, n.path, v.relation FROM superseded v"  # noqa: S608
@@ -186,11 +202,10 @@ class IndexLinkHistory:
                 " WHERE o.path IN (SELECT value FROM json_each(?)) ORDER BY 1, 2"
             )
             rows = self._file.rows(sql, (json.dumps(list(paths)),))
-        return [each for each in (Superseded(*row) for row in rows) if self._is_written(each)]
+        return [each for each in (SupersedingLink(*row) for row in rows) if self._is_written(each)]
 
     def decided(self, limit: int) -> list[DecidedLink]:
-        """Links that a person kept or removed, those that were made last first, with the paths of
-        the notes as they are now."""
+        """The last `limit` links that a person kept or removed, the newest first."""
         from amem_cli.journal.link_decisions import LinkDecision
 
         sql = (
@@ -205,7 +220,7 @@ class IndexLinkHistory:
         ]
 
     def unlinked(self, path: str) -> set[str]:
-        """Paths of the notes whose link with a note a person removed, whichever had it."""
+        """Paths of the notes whose link to or from a note a person removed."""
         same = "SELECT id FROM notes WHERE path = ?1 AND id IS NOT NULL UNION SELECT ?1"
         sql = (
             f"SELECT {_TARGET} FROM decisions d WHERE kept = 0"  # noqa: S608
@@ -215,7 +230,7 @@ class IndexLinkHistory:
         return {other for (other,) in self._file.rows(sql, (path,))}
 
     def update(self, note: str, news: Sequence[Event]) -> None:
-        """Bring the tables in step with events of a note (id or path) that are stored already."""
+        """Update the tables after events of a note (id or path) were stored."""
         if any(self._may_supersede(event) for event in news):
             self._store_superseded(note)
         if self._may_decide(note, news):
@@ -225,7 +240,7 @@ class IndexLinkHistory:
         sql = "SELECT record FROM events WHERE note = ? ORDER BY event"
         return _events(self._file, sql, note)
 
-    def _is_written(self, link: Superseded) -> bool:
+    def _is_written(self, link: SupersedingLink) -> bool:
         """Whether the link is still in the front matter: a person may have deleted it."""
         return any(
             target == link.older and written.kind == "property"
@@ -241,10 +256,10 @@ class IndexLinkHistory:
         return event.kind == "undo" or bool(self._file.rows(sql, (event.note or event.path,)))
 
     def _store_superseded(self, note: str) -> None:
-        from amem_cli.journal.ownership import ownership
+        from amem_cli.journal.provenance import provenance
 
         self._file.rows("DELETE FROM superseded WHERE source = ?", (note,))
-        for link in ownership(self._events_of(note)).links.values():
+        for link in provenance(self._events_of(note)).links.values():
             if link.relation in SUPERSEDING:
                 values = (note, link.target, link.relation)
                 self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?)", values)
@@ -254,7 +269,7 @@ class IndexLinkHistory:
             return True
         if not any(map(_concerns_links, news)):
             return False
-        # Most notes are processed once and have seen no person since.
+        # Most notes are processed once and then not edited by a person.
         sql = (
             "SELECT count(*) > 1 OR EXISTS(SELECT 1 FROM decisions WHERE source = ?1)"
             " OR EXISTS(SELECT 1 FROM events WHERE note = ?1"
@@ -264,10 +279,10 @@ class IndexLinkHistory:
         return bool(self._file.value(sql, note))
 
     def _has_moved(self, note: str, news: Iterable[Event]) -> bool:
-        """Whether the note was last known at another path than events tell."""
+        """Whether the events name another path than the stored decisions."""
         sql = "SELECT DISTINCT path FROM decisions WHERE source = ?"
-        known = {path for (path,) in self._file.rows(sql, (note,))}
-        return bool(known) and any(event.path not in known for event in news)
+        paths = {path for (path,) in self._file.rows(sql, (note,))}
+        return bool(paths) and any(event.path not in paths for event in news)
 
     def _store_decisions(self, note: str) -> None:
         from amem_cli.journal.link_decisions import link_decisions
@@ -276,31 +291,19 @@ class IndexLinkHistory:
         # The note may have lost its id; its last path says which it is.
         path = events[-1].path or note
         self._file.rows("DELETE FROM decisions WHERE source = ?", (note,))
-        for each in link_decisions(events):
-            self._file.rows(
-                "INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    note,
-                    path,
-                    each.target,
-                    each.judge,
-                    each.strength,
-                    each.kept,
-                    each.relation,
-                    each.reason,
-                    each.event,
-                ),
-            )
+        for decision in link_decisions(events):
+            values = (note, path, *astuple(decision))
+            self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
 
 class IndexQueue:
-    """Which notes the memory process has to see, by the journal and by failed attempts."""
+    """Which notes wait for the memory process."""
 
-    def __init__(self, file: IndexConnection) -> None:
+    def __init__(self, file: Database) -> None:
         self._file = file
 
     def pending(self) -> list[PendingNote]:
-        """Notes that the memory process has not finished with: tried least first, then oldest."""
+        """Notes whose text is not processed yet: least attempts first, then oldest."""
         sql = (
             "SELECT n.path, coalesce(a.count, 0), coalesce(a.error, ''), n.sha FROM notes n"  # noqa: S608
             f" LEFT JOIN attempts a USING(path) WHERE n.refused = '' AND NOT {_PROCESSED}"
@@ -309,8 +312,7 @@ class IndexQueue:
         return [PendingNote(*row) for row in self._file.rows(sql)]
 
     def unprocessed(self) -> list[str]:
-        """Paths of all notes that no memory process has seen, those of an adopted vault too: tried
-        least first, then oldest."""
+        """Paths of all unprocessed notes, in the same order; also notes older than the vault."""
         sql = (
             "SELECT n.path FROM notes n LEFT JOIN attempts a USING(path)"  # noqa: S608
             f" WHERE n.refused = '' AND NOT {_PROCESSED} {_PENDING_ORDER}"
@@ -318,7 +320,7 @@ class IndexQueue:
         return [path for (path,) in self._file.rows(sql)]
 
     def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
-        """Whether a note, by its id or path, went through the memory process with this text."""
+        """Whether this text of a note (id or path) was processed."""
         sql = (
             "SELECT 1 FROM processed WHERE text_hash = ? AND note IN (SELECT value FROM"
             " json_each(?)) LIMIT 1"
@@ -326,7 +328,7 @@ class IndexQueue:
         return bool(self._file.rows(sql, (text_hash, json.dumps(list(keys)))))
 
     def count_failure(self, path: str, error: str) -> None:
-        """Count a failed attempt; notes that were tried less come before this one."""
+        """Count a failed attempt; notes with fewer attempts then come first."""
         self._file.rows(
             "INSERT INTO attempts VALUES(?1, 1, ?2)"
             " ON CONFLICT(path) DO UPDATE SET count = count + 1, error = ?2",
@@ -335,13 +337,13 @@ class IndexQueue:
 
 
 class IndexUsage:
-    """How often notes were found or read; only the index knows it."""
+    """How often notes were found or read; stored only in the index."""
 
-    def __init__(self, file: IndexConnection) -> None:
+    def __init__(self, file: Database) -> None:
         self._file = file
 
     def count(self, keys: Sequence[str], moment: str) -> None:
-        """Remember that notes were found or read."""
+        """Count notes (ids or paths) that were found or read at a moment, ISO 8601."""
         for key in keys:
             self._file.rows(
                 "INSERT INTO usage VALUES(?1, 1, ?2)"
@@ -365,7 +367,7 @@ def _concerns_links(event: Event) -> bool:
     return bool(about_links) or event.kind in ("process", "undo", "reject")
 
 
-def _events(file: IndexConnection, sql: str, *bindings: Any) -> list[Event]:
+def _events(file: Database, sql: str, *bindings: Any) -> list[Event]:
     from amem_cli.journal.events import from_record
 
     return [from_record(json.loads(record)) for (record,) in file.rows(sql, bindings)]

@@ -1,4 +1,4 @@
-"""The index as a file on disk: its tables, whether it can serve, and setting bad ones aside."""
+"""The index as a file: its tables, whether it is usable, and how an unusable one is set aside."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import apsw
 from amem_cli.errors import IndexFault
 
 SCHEMA_VERSION = 9
-# The bits of a passage's vector stand at `passage % CODES_PER_BLOCK` in the row of `codes` whose
-# block is `passage // CODES_PER_BLOCK`: one row for many is read fast, and written fast as well.
+# A passage's bits are at `passage % CODES_PER_BLOCK` in the row of `codes` whose block
+# is `passage // CODES_PER_BLOCK`: one row for many passages is fast to read and to write.
 CODES_PER_BLOCK = 256
 _BUSY_MILLISECONDS = 10_000
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
-# What a full disk, missing rights or a read-only file system look like while a file is opened.
+# How a full disk, missing permissions or a read-only file system show when a file is opened.
 UNWRITABLE = (
     apsw.CantOpenError,
     apsw.FullError,
@@ -86,11 +86,11 @@ CREATE TABLE usage(note TEXT PRIMARY KEY, count INTEGER NOT NULL, last TEXT NOT 
   WITHOUT ROWID;
 """
 
-Stats = tuple["os.stat_result | None", ...]
+Stats = tuple[os.stat_result | None, ...]
 
 
 class Unusable(Exception):
-    """What is at the index's path cannot serve as one."""
+    """The file at the index's path is not a usable index."""
 
 
 class Missing(Unusable):
@@ -104,20 +104,21 @@ def open_index(path: Path) -> tuple[apsw.Connection, int]:
         The connection, and the generation that the file itself has reached.
 
     Raises:
-        Unusable, apsw.CorruptError, apsw.NotADBError: it cannot serve; nothing of it was changed.
+        Unusable, apsw.CorruptError, apsw.NotADBError: it is no usable index; it was not changed.
         OSError, apsw.Error: it cannot be written.
     """
     if not is_regular(path):
         raise Unusable("its place is taken by something that is no file")
     if not path.exists():
         raise Missing("it is not there")
-    trusted = in_use(path) or _is_sealed(path)
+    trusted = in_use(path) or _was_closed_cleanly(path)
     db = _connect(path)
     try:
         if db.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
             raise Missing("it is empty")
         if db.pragma("user_version") != SCHEMA_VERSION or db.pragma("journal_mode") != "wal":
             raise Unusable("it is not amem's, or of another version")
+        # A vault may come from somebody else: a trigger would run with the next write.
         if db.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
             raise Unusable("it holds what amem never writes")
         try:
@@ -125,7 +126,7 @@ def open_index(path: Path) -> tuple[apsw.Connection, int]:
         except (apsw.SQLError, ValueError):
             raise Unusable("it is not amem's") from None
         reached = generation_on_disk(db)
-        # Changes that wait beside the file must continue this one, not one that was there before.
+        # The log beside the file must continue this file, not one that was there before.
         if not base <= reached <= db.pragma("application_id"):
             raise Unusable("it was replaced by an older copy while in use")
         if not trusted and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
@@ -137,7 +138,7 @@ def open_index(path: Path) -> tuple[apsw.Connection, int]:
 
 
 def create_index(path: Path) -> None:
-    """Make an empty index where there is none; one process at a time."""
+    """Create an empty index; one process at a time."""
     with contextlib.closing(_connect(path)) as db:
         db.pragma("journal_mode", "wal")
         with immediate(db):
@@ -149,10 +150,10 @@ def create_index(path: Path) -> None:
 
 
 def generation_on_disk(db: apsw.Connection) -> int:
-    """The number of the last transaction that the file itself has, without its log; 0 for none.
+    """The number of the last transaction in the file itself, without its log; 0 for none.
 
-    Read through SQLite: closing a file that was opened beside it drops its locks. The number is in
-    the header's field for an application's id, which is whole also during a checkpoint.
+    It is in the header's field for the application id, which is consistent during a checkpoint too.
+    Read through SQLite: to close the file, opened a second time, would drop SQLite's locks on it.
     """
     _, header = db.read("main", 0, 0, 100)
     return int.from_bytes(header[68:72], "big")
@@ -172,10 +173,10 @@ def immediate(db: apsw.Connection) -> Iterator[None]:
 
 
 def use_counters(path: Path) -> list[Any]:
-    """Rows of the table `usage` of an index that cannot serve, if they can be read."""
+    """Rows of the table `usage` of an unusable index; empty if they cannot be read."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     sql = "SELECT note, count, last FROM usage WHERE typeof(count) = 'integer'"
-    # Nothing else knows them; but an index whose counters are lost as well is no failure.
+    # Only the index has the counters, but to lose them is no failure.
     with contextlib.suppress(apsw.Error, OSError):
         if is_regular(path) and path.exists():
             uri = f"{path.absolute().as_uri()}?immutable=1"
@@ -191,18 +192,19 @@ def in_use(path: Path) -> bool:
 
 
 def stats(path: Path) -> Stats:
-    """What the system says of the index file, its log and its shared memory."""
-    found: list[os.stat_result | None] = []
-    for part in _parts(path):
-        try:
-            found.append(os.stat(part))  # noqa: PTH116 - a Path for every transaction is slow
-        except OSError:
-            found.append(None)
-    return tuple(found)
+    """Status of the index file, its log and its shared memory; None for a missing one."""
+    return tuple(_status(part) for part in _parts(path))
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)  # noqa: PTH116 - the method of Path is slow, for every transaction
+    except OSError:
+        return None
 
 
 def is_regular(path: Path) -> bool:
-    """True if each part of the index is free or a file, no link, folder or pipe."""
+    """True if each part of the index is missing or a file, not a link, folder or pipe."""
     for part in _parts(path):
         with contextlib.suppress(FileNotFoundError):
             if not stat.S_ISREG(part.lstat().st_mode):
@@ -210,17 +212,17 @@ def is_regular(path: Path) -> bool:
     return True
 
 
-def seal(path: Path) -> None:
-    """Remember how the index file is now; without this it is checked when it is next opened."""
-    if not _is_sealed(path):
+def record_clean_close(path: Path) -> None:
+    """Remember the state of the index file; otherwise its structure is checked at the next open."""
+    if not _was_closed_cleanly(path):
         with contextlib.suppress(OSError):
             _seal(path).write_text(_fingerprint(path), encoding="ascii")
 
 
 def set_aside(path: Path) -> None:
-    """Move an index that cannot be used out of the way, and delete the one moved before.
+    """Rename an unusable index, and delete the one renamed before.
 
-    It holds nothing but copies; the last one is kept to find out what happened to it.
+    It holds only copies; the last one is kept to find out what happened to it.
 
     Raises:
         OSError: the folder cannot be written.
@@ -234,8 +236,8 @@ def set_aside(path: Path) -> None:
 
 
 def delete_side_files(path: Path) -> None:
-    """Delete what is left beside an index file that is gone."""
-    for part in list(_parts(path))[1:]:
+    """Delete the log and the shared memory of an index file that is gone."""
+    for part in _parts(path)[1:]:
         part.unlink(missing_ok=True)
 
 
@@ -257,7 +259,7 @@ def delete_index(path: Path) -> None:
 
 
 def copy_index(path: Path, folder: Path) -> Path:
-    """Copy an index as far as it can be read into another folder, with its seal.
+    """Copy an index, as far as it can be read, into another folder.
 
     Raises:
         OSError: the other folder has no room.
@@ -265,12 +267,12 @@ def copy_index(path: Path, folder: Path) -> Path:
     import shutil
 
     copy = folder / path.name
-    trusted = not in_use(path) and _is_sealed(path)
-    for part in list(_parts(path))[:2] if is_regular(path) else ():
+    trusted = not in_use(path) and _was_closed_cleanly(path)
+    for part in _parts(path)[:2] if is_regular(path) else ():
         if os.access(part, os.R_OK):
             shutil.copyfile(part, folder / part.name)
     if trusted:
-        seal(copy)
+        record_clean_close(copy)
     return copy
 
 
@@ -302,17 +304,16 @@ def _delete_set_aside(path: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-def _parts(path: Path) -> Iterator[Path]:
-    for suffix in ("", "-wal", "-shm"):
-        yield path.with_name(path.name + suffix)
+def _parts(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
 
 
 def _seal(path: Path) -> Path:
     return path.with_name(f"{path.name}.seal")
 
 
-def _is_sealed(path: Path) -> bool:
-    """True for an index that is as the last process left it that closed it."""
+def _was_closed_cleanly(path: Path) -> bool:
+    """True if the index is as the process that closed it last left it."""
     try:
         return _seal(path).read_text(encoding="ascii") == _fingerprint(path)
     except (OSError, ValueError):

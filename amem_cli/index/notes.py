@@ -1,18 +1,18 @@
-"""Notes in the index: the files as they were last read, and what lists show of them."""
+"""Notes in the index: stores them, finds them, and returns what lists show of them."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import Problem
-from amem_cli.index.records import KnownFile, NoteRecord, NoteSummary
+from amem_cli.index.records import KnownFile, NoteOutline, NoteRecord, NoteSummary
 from amem_cli.notes.names import name_key
 
 if TYPE_CHECKING:
-    from amem_cli.index.connection import IndexConnection
+    from amem_cli.index.connection import Database
     from amem_cli.index.text import IndexLinks, IndexNames, IndexText
 
 _SUMMARY = (
@@ -23,18 +23,11 @@ _MAX_MATCHES = 50
 _ZONE = re.compile(r"(?:[Zz]|[+-]\d\d:?(?:\d\d)?)$")
 
 
-class _Outline(NamedTuple):
-    path: str
-    created: str
-    modified: str
-    tags: Sequence[str]
-
-
 class IndexFiles:
-    """Takes notes in and out, with all that stands in them."""
+    """Stores and removes notes with their names, links, passages and words."""
 
     def __init__(
-        self, file: IndexConnection, names: IndexNames, links: IndexLinks, text: IndexText
+        self, file: Database, names: IndexNames, links: IndexLinks, text: IndexText
     ) -> None:
         self._file = file
         self._names = names
@@ -42,7 +35,7 @@ class IndexFiles:
         self._text = text
 
     def states(self, within: Collection[str] | None = None) -> Mapping[str, KnownFile]:
-        """Files that the index knows, by path: all, or those at these paths and below them."""
+        """Indexed files by path: all, or those at these paths and below them."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, inode, scanned_ns, sha, id FROM notes"
         if within is None:
             rows: Iterable[tuple[Any, ...]] = self._file.current_rows(sql)
@@ -58,7 +51,7 @@ class IndexFiles:
         number = self._number(note.path)
         if number is not None:
             self._keep_usage(number, note.id or note.path)
-            # What failed with another text says nothing of this one.
+            # Failed attempts with another text do not count for this one.
             self._file.rows(
                 "DELETE FROM attempts WHERE path = ?1 AND NOT EXISTS("
                 "SELECT 1 FROM notes WHERE note = ?2 AND text_hash = ?3)",
@@ -115,7 +108,7 @@ class IndexFiles:
         self._file.rows("DELETE FROM attempts WHERE path = ?", (path,))
 
     def update_state(self, path: str, file: KnownFile) -> None:
-        """The file's times changed, or its size as a save was seen half done; not its content."""
+        """Only the file's state changed; its size too if it was read during a save."""
         self._file.rows(
             "UPDATE notes SET mtime_ns = ?1, ctime_ns = ?2, inode = ?3, scanned_ns = ?4, size = ?5,"
             " modified = strftime('%Y-%m-%dT%H:%M:%S+00:00', ?1 / 1000000000, 'unixepoch')"
@@ -124,7 +117,7 @@ class IndexFiles:
         )
 
     def problems(self) -> list[Problem]:
-        """What is wrong in notes, by path."""
+        """Problems in notes, by path."""
         sql = (
             "SELECT n.path, p.line, p.message, p.hint FROM problems p JOIN notes n USING(note)"
             " ORDER BY n.path, p.line"
@@ -136,7 +129,7 @@ class IndexFiles:
         return number
 
     def _keep_usage(self, number: int, key: str) -> None:
-        """A note that gets an id is counted by it from then on."""
+        """A note that gets an id is counted by its id from then on."""
         sql = "SELECT coalesce(id, path) FROM notes WHERE note = ?"
         for (former,) in self._file.rows(sql, (number,)):
             if former != key:
@@ -154,9 +147,9 @@ class IndexFiles:
 
 
 class IndexNotes:
-    """Finds notes and tells what lists show of them."""
+    """Finds notes and returns what lists show of them."""
 
-    def __init__(self, file: IndexConnection) -> None:
+    def __init__(self, file: Database) -> None:
         self._file = file
 
     def summary(self, path: str) -> NoteSummary | None:
@@ -173,13 +166,13 @@ class IndexNotes:
         condition = "AND NOT private" if public else ""
         return self._select(f"WHERE path > ? {condition}", (path,), limit)
 
-    def outlines(self) -> Iterator[_Outline]:
-        """All notes in short."""
+    def outlines(self) -> Iterator[NoteOutline]:
+        """All notes, in brief."""
         rows = self._file.rows("SELECT path, created, modified, tags FROM notes")
         # Many notes have the same tags.
         tags = {text: json.loads(text) for text in {row[3] for row in rows}}
         for path, created, modified, text in rows:
-            yield _Outline(path, created, modified, tags[text])
+            yield NoteOutline(path, created, modified, tags[text])
 
     def find(self, name: str) -> list[NoteSummary]:
         """Notes by id, path, file name, title, alias, or a prefix of the id."""
@@ -193,7 +186,7 @@ class IndexNotes:
             by_name = self._select(condition, (key, alias))
             if by_name:
                 return by_name
-        # A title with a slash is no link target, but a name that a person may type.
+        # A title with a slash cannot be a link target, but a person may type it.
         by_title = self._select("WHERE title = ? COLLATE NOCASE", (name,))
         if by_title:
             return by_title
@@ -203,7 +196,7 @@ class IndexNotes:
         return []
 
     def id_taken(self, note_id: str) -> bool:
-        """True for an id that a note has or ever had, by the journal."""
+        """True if a note has or, by the journal, ever had this id."""
         sql = (
             "SELECT EXISTS(SELECT 1 FROM notes WHERE id = ?1)"
             " OR EXISTS(SELECT 1 FROM events WHERE note = ?1)"
@@ -259,7 +252,7 @@ class IndexNotes:
         return [_summary(row) for row in self._file.rows(sql, (*bindings, limit))]
 
 
-def summaries_by_number(file: IndexConnection, numbers: Iterable[int]) -> dict[int, NoteSummary]:
+def summaries_by_number(file: Database, numbers: Iterable[int]) -> dict[int, NoteSummary]:
     """Notes by their numbers in the index."""
     sql = f"SELECT note, {_SUMMARY} FROM notes WHERE note IN (SELECT value FROM json_each(?))"  # noqa: S608
     return {row[0]: _summary(row[1:]) for row in file.rows(sql, (json.dumps(list(numbers)),))}

@@ -1,4 +1,4 @@
-"""Which encoder answers while the notes are embedded anew by another one."""
+"""Which encoder searches use while the notes are embedded again with another one."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 from amem_cli.errors import AmemError, EncoderError, SettingsError
 
 if TYPE_CHECKING:
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Encoder
 
-# So many passages are embedded anew before an answer, in seconds; more are left to `amem index`.
+# Up to so many passages are embedded before a search, in seconds; more are left to `amem index`.
 EMBEDDED_AT_ONCE = 200
 
 
-class ServingEncoder:
+class EncoderChoice:
     """Chooses between the encoder of the settings and that of the vectors in the index.
 
     Args:
         chosen: opens the encoder of the settings.
         name: what the settings call it.
-        cache: folder of the encoders that were prepared.
-        notify: told once where the other one answers.
+        cache: folder of prepared encoders.
+        notify: receives one line if the former encoder is used.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class ServingEncoder:
     def current(self) -> Encoder:
         """The encoder to search and to add with.
 
-        That of the vectors in the index, while many passages have none of the chosen one and the
-        other can still be run on this machine; also where the chosen one cannot be had.
+        The former one, if it still runs on this machine, while many passages have no vector of the
+        chosen one; also if the chosen one is not available.
 
         Raises:
-            EncoderError, SettingsError: neither can be had.
+            EncoderError, SettingsError: neither is available.
         """
         known = self._index.vectors.encoder()
         try:
@@ -60,7 +60,7 @@ class ServingEncoder:
             waiting = self._index.vectors.count_to_embed(chosen.model_id)
             few = waiting <= EMBEDDED_AT_ONCE
             if few or self._index.vectors.count_to_embed(known) > EMBEDDED_AT_ONCE:
-                # Whether it can be had is known only when it is loaded.
+                # Only loading it shows whether it is available.
                 _ = chosen.dimension
                 return chosen
         except (EncoderError, SettingsError) as error:
@@ -72,10 +72,10 @@ class ServingEncoder:
         return former
 
     def preferred(self) -> Encoder:
-        """The encoder of the settings, and that of the vectors only where it cannot be had.
+        """The encoder of the settings; the former one only if that is not available.
 
         Raises:
-            EncoderError, SettingsError: neither can be had.
+            EncoderError, SettingsError: neither is available.
         """
         known = self._index.vectors.encoder()
         try:
@@ -94,7 +94,7 @@ class ServingEncoder:
         return former
 
     def _made_with(self, known: str | None) -> Encoder | None:
-        """The encoder that made the vectors in the index, where it can still be run."""
+        """The encoder that made the vectors in the index, if it still runs."""
         from amem_cli.models.prepared import prepared_encoder
 
         if known and (self._former is None or self._former.model_id != known):

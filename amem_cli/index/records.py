@@ -1,27 +1,26 @@
-"""What the index stores and tells of notes, links and passages.
-
-Which notes a record means.
-"""
+"""What the index stores and returns of notes, links and passages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from amem_cli.journal.link_decisions import LinkDecision
     from amem_cli.notes.note import Note
 
 LinkKind = Literal["wikilink", "property"]
+# Receives how many of how many are done.
+Progress = Callable[[int, int], None]
 
 
 class KnownFile(NamedTuple):
-    """What the index remembers of a file; a tuple for the reason that `FileState` gives.
+    """The state of a file when it was indexed; a tuple for speed, like `FileState`.
 
     Attributes:
-        scanned_ns: clock time before the file was read; a file whose times are not older than
-            this may have changed unseen within the clock's granularity.
+        scanned_ns: time before the file was read; if the file's times are not older, it may have
+            changed unseen within the clock's granularity.
         sha: SHA-256 of its bytes, hexadecimal.
     """
 
@@ -36,7 +35,7 @@ class KnownFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NoteLink:
-    """A link as it stands in a note.
+    """A link as written in a note.
 
     Attributes:
         target: the text before `#` and `|`.
@@ -87,32 +86,21 @@ class NoteSummary:
 
     @property
     def key(self) -> str:
-        """The id, or the path of a note without one: how the journal names it."""
+        """The id, or the path of a note without one, as in the journal."""
         return self.id or self.path
 
 
-class NoteOutline(Protocol):
-    """What filters look at; read for all notes in a small part of the time of summaries."""
+class NoteOutline(NamedTuple):
+    """What filters need; read for all notes in a small part of the time of summaries."""
 
-    @property
-    def path(self) -> str:
-        """Vault-relative path."""
-
-    @property
-    def created(self) -> str:
-        """ISO 8601, or empty."""
-
-    @property
-    def modified(self) -> str:
-        """ISO 8601."""
-
-    @property
-    def tags(self) -> Sequence[str]:
-        """Tags without `#`."""
+    path: str
+    created: str
+    modified: str
+    tags: Sequence[str]
 
 
-class Superseded(NamedTuple):
-    """A link of one note that says something of another note's standing.
+class SupersedingLink(NamedTuple):
+    """A link by which one note supersedes or contradicts another.
 
     Attributes:
         older: path of the note that is superseded or contradicted.
@@ -149,7 +137,7 @@ class PassageJob:
 
 @dataclass(frozen=True, slots=True)
 class PendingNote:
-    """A note whose text the memory process has not finished with.
+    """A note whose text waits for the memory process.
 
     Attributes:
         attempts: how often this text was tried and failed.
@@ -179,9 +167,9 @@ class ModelUse(NamedTuple):
     seconds: float
 
 
-def meant(found: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
-    """Of notes found by a name, those that a record means: by its whole id or its path.
+def with_key(notes: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
+    """The notes with this id or path.
 
-    A person may also name a note by its title or the beginning of its id; a record never does.
+    A person may also name a note by its title or the beginning of its id; the journal never does.
     """
-    return [summary for summary in found if key in (summary.id, summary.path)]
+    return [summary for summary in notes if key in (summary.id, summary.path)]

@@ -1,7 +1,4 @@
-"""Brings the index in step with the folder and the journal.
-
-Compares the index with the vault without writing to either.
-"""
+"""Synchronises the index with the folder and the journal, embeds passages, and checks the index."""
 
 from __future__ import annotations
 
@@ -13,18 +10,17 @@ from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, Problem
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.port import Progress
-from amem_cli.index.records import KnownFile, NoteLink, NoteRecord
+from amem_cli.index.records import KnownFile, NoteLink, NoteRecord, Progress
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder
     from amem_cli.notes.note import PropertyNames
     from amem_cli.vault.port import FileContent, FileState
 
-# What reads a note's text is loaded with the first note that changed; most commands meet none.
+# What reads a note's text is imported with the first changed note; most commands find none.
 
-# A file system may count times in steps of up to two seconds (FAT); a file changed within one
-# step of when it was read cannot be told by its times, as in git's "racy" entries.
+# A file system may count times in steps of two seconds (FAT). A change within one step of the
+# reading does not show in a file's times, as with git's "racy" entries.
 RACY_NS = 2_000_000_000
 BATCH = 512
 _FIRST_PORTION = 128
@@ -34,11 +30,12 @@ _PORTION_SECONDS = 4.0
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a synchronisation found, by path.
+    """The differences that a synchronisation found, by path.
 
     Attributes:
-        out_of_reach: notes in folders that cannot be read; they stay as they were known.
-        missing: spared notes that are not there; they stay as they were known.
+        moved: former and new paths.
+        out_of_reach: notes in folders that cannot be read; the index keeps them.
+        missing: notes that are gone but that the index was asked to keep.
     """
 
     added: tuple[str, ...] = ()
@@ -54,27 +51,29 @@ def synchronise(
     ports: VaultPorts,
     *,
     within: Collection[str] | None = None,
-    spared: Container[str] | None = None,
+    keep_missing: Container[str] | None = None,
     progress: Progress | None = None,
 ) -> SyncReport:
-    """Read what changed since the last time; files whose times are unchanged are not opened.
+    """Read what changed since the last time; files with unchanged times are not opened.
 
     Args:
         within: only look at these paths and below them.
-        spared: paths of notes that are not forgotten where they are missing: they may come back in
-            a moment. They are recognised under another path all the same. None for those that the
-            vault's ports name.
+        keep_missing: paths of notes that stay in the index if they are missing, because they may
+            come back in a moment; they are still recognised under another path. None for
+            `ports.keep_missing`.
 
     Raises:
         IndexFault: the index cannot be written.
     """
     problems = list(ports.changes.recover())
-    _mirror_journal(ports, problems)
+    ports.index.events.mirror(ports.journal, problems)
     known = ports.index.files.states(within)
     seen = ports.vault.scan(problems) if within is None else ports.vault.look(within, problems)
     present = {state.path: state for state in seen}
     vanished = _Vanished(known, (path for path in known if path not in present))
-    stale = sorted(path for path, state in present.items() if not _trusted(state, known.get(path)))
+    stale = sorted(
+        path for path, state in present.items() if not _is_unchanged(state, known.get(path))
+    )
     added: list[str] = []
     changed: list[str] = []
     moved: list[tuple[str, str]] = []
@@ -100,70 +99,63 @@ def synchronise(
                 ports.index.files.store(record)
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
-    kept = _out_of_reach(ports, vanished.paths)
-    if spared is None:
-        spared = ports.spared() if vanished.paths else ()
-    missing = {path for path in vanished.paths if path in spared}
-    removed = tuple(sorted(vanished.paths - kept - missing))
+    unreadable = _out_of_reach(ports, vanished.paths)
+    if keep_missing is None:
+        keep_missing = ports.keep_missing() if vanished.paths else ()
+    missing = {path for path in vanished.paths if path in keep_missing}
+    removed = tuple(sorted(vanished.paths - unreadable - missing))
     if removed:
         with ports.index.changing():
             for path in removed:
                 ports.index.files.forget(path)
-    _release(ports, [*changed, *(new for _, new in moved)], problems)
+    _record_hand_edits(ports, [*changed, *(new for _, new in moved)], problems)
     return SyncReport(
         added=tuple(added),
         changed=tuple(changed),
         removed=removed,
         moved=tuple(moved),
-        out_of_reach=tuple(sorted(kept)),
-        missing=tuple(sorted(missing - kept)),
+        out_of_reach=tuple(sorted(unreadable)),
+        missing=tuple(sorted(missing - unreadable)),
         problems=tuple(problems),
     )
 
 
 def _left(ports: VaultPorts, record: NoteRecord, known: Mapping[str, KnownFile]) -> str | None:
-    """Where a note was before, of which only the new place was looked at."""
-    if not record.note.id:
+    """The former path of a note, if only its new path was looked at."""
+    note_id = record.note.id
+    if not note_id:
         return None
-    same = [
-        each.path for each in ports.index.notes.find(record.note.id) if each.id == record.note.id
-    ]
+    same = [note.path for note in ports.index.notes.find(note_id) if note.id == note_id]
     gone = [path for path in same if path not in known and not ports.vault.exists(path)]
     return gone[0] if len(same) == len(gone) == 1 else None
 
 
 def _out_of_reach(ports: VaultPorts, paths: Iterable[str]) -> set[str]:
-    """Of notes that were not found, those in folders that cannot be read: they may be there."""
-    readable: dict[str, bool] = {}
-    kept = set()
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        if folder not in readable:
-            readable[folder] = ports.vault.is_readable(folder)
-        if not readable[folder]:
-            kept.add(path)
-    return kept
+    """Of missing notes those in folders that cannot be read: they may still be there."""
+    folder_of = {path: path.rpartition("/")[0] for path in paths}
+    unreadable = {each for each in {*folder_of.values()} if not ports.vault.is_readable(each)}
+    return {path for path, folder in folder_of.items() if folder in unreadable}
 
 
-def _release(ports: VaultPorts, paths: Sequence[str], problems: list[Problem]) -> None:
-    """Let the journal know what a person changed of the machine's own."""
+def _record_hand_edits(ports: VaultPorts, paths: Sequence[str], problems: list[Problem]) -> None:
+    """Record in the journal which of the machine's values a person changed."""
     if not paths or not ports.index.events.journal_positions():
         return
-    from amem_cli.index.hand_edits import release_edited
+    from amem_cli.index.hand_edits import record_hand_edits
 
     try:
-        released = release_edited(ports, paths)
+        recorded = record_hand_edits(ports, paths)
     except AmemError as error:
         problems.append(Problem(".amem/journal", 0, error.message, error.hint))
         return
-    if released:
-        _mirror_journal(ports, problems)
+    if recorded:
+        ports.index.events.mirror(ports.journal, problems)
 
 
 def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
-    """Read named notes again, as after the program itself wrote them."""
+    """Read the notes at these paths again, for instance after the program wrote them."""
     problems: list[Problem] = []
-    _mirror_journal(ports, problems)
+    ports.index.events.mirror(ports.journal, problems)
     with ports.index.changing():
         for path in paths:
             if not ports.vault.exists(path):
@@ -174,12 +166,12 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
 
 
 def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | None = None) -> int:
-    """Give every passage a vector of this encoder, and let searches use them when all have one.
+    """Give every passage a vector of this encoder; searches use them when all passages have one.
 
-    What is done is stored every few seconds, so that an interrupted run goes on where it was.
+    Vectors are stored every few seconds, so that the next run continues an interrupted one.
 
     Returns:
-        How many passages were embedded.
+        The number of passages embedded.
 
     Raises:
         EncoderError: the encoder cannot be loaded or run.
@@ -195,19 +187,19 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
             done += embedded
             if progress is not None:
                 progress(done, max(done, total))
-        # Notes may have come meanwhile; those who search by the former vectors wait for no one.
+        # Notes may have been added meanwhile; searches by the former vectors go on.
         if index.vectors.switch_encoder() or done == before:
             return done
 
 
 def _embedded(ports: VaultPorts, encoder: Encoder) -> Iterator[int]:
-    """Embed what has no vector, in portions of a few seconds; how many passages each had."""
+    """Embed passages without a vector, in portions of a few seconds; yields the sizes."""
     from amem_cli.notes.passages import embedded_text
 
     portion, last = _FIRST_PORTION, 0
     while jobs := ports.index.vectors.passages_to_embed(portion, last):
         started = time.monotonic()
-        # The encoder itself puts texts of like length together.
+        # The encoder itself batches texts of similar length.
         vectors = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
         ports.index.vectors.store([job.passage for job in jobs], vectors)
         last = jobs[-1].passage
@@ -218,7 +210,7 @@ def _embedded(ports: VaultPorts, encoder: Encoder) -> Iterator[int]:
 
 
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
-    """All that the index stores of a note, from its bytes alone."""
+    """What the index stores of a note, from its bytes alone."""
     from amem_cli.markdown.links import find_hashtags
     from amem_cli.markdown.tags import merge_tags
     from amem_cli.notes.codec import parse_note
@@ -246,9 +238,9 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
 
 
 def text_hash(raw: bytes) -> str:
-    """Hash of what the memory process depends on: the text without its front matter.
+    """Hash of the text without its front matter, on which the memory process depends.
 
-    The machine's own writing never changes it, so no change of the machine's causes work.
+    The machine writes only front matter, so its changes never cause work.
     """
     import hashlib
 
@@ -270,19 +262,7 @@ def _links(body: str, properties: Sequence[str]) -> tuple[NoteLink, ...]:
     return tuple(link for link in links if link.target)
 
 
-def _mirror_journal(ports: VaultPorts, problems: list[Problem]) -> None:
-    found: list[Problem] = []
-    news = ports.journal.read_new(ports.index.events.journal_positions(), found)
-    problems.extend(found)
-    if news.files or news.restarted:
-        with ports.index.changing():
-            if news.restarted:
-                ports.index.events.clear()
-            for file in news.files:
-                ports.index.events.store(file.name, file.position, file.events)
-
-
-def _trusted(state: FileState, known: KnownFile | None) -> bool:
+def _is_unchanged(state: FileState, known: KnownFile | None) -> bool:
     if known is None:
         return False
     _, size, modified, changed, inode = state
@@ -313,20 +293,19 @@ def _read_records(
 
 
 class _Vanished:
-    """Notes that are no longer where they were, to be recognised under another path."""
+    """Missing notes, to be recognised under another path by their id or their bytes."""
 
     def __init__(self, known: Mapping[str, KnownFile], paths: Iterable[str]) -> None:
         self.paths = set(paths)
-        self._found: dict[str, list[str]] = {}
+        self._by_identity: dict[str, list[str]] = {}
         for path in self.paths:
-            for mark in (known[path].id or "", known[path].sha):
-                if mark:
-                    self._found.setdefault(mark, []).append(path)
+            for identity in filter(None, (known[path].id, known[path].sha)):
+                self._by_identity.setdefault(identity, []).append(path)
 
     def take(self, record: NoteRecord) -> str | None:
-        """The one vanished note with this id, or these bytes where it has no id."""
-        mark = record.note.id or record.file.sha
-        same = [path for path in self._found.get(mark, ()) if path in self.paths]
+        """Remove and return the one missing note with this id, or these bytes if it has none."""
+        identity = record.note.id or record.file.sha
+        same = [path for path in self._by_identity.get(identity, ()) if path in self.paths]
         if len(same) != 1:
             return None
         self.paths.discard(same[0])

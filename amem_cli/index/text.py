@@ -1,4 +1,4 @@
-"""What stands in notes, in the index: their names, links, passages and words."""
+"""The content of notes in the index: their names, links, passages and words."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from amem_cli.index.records import NoteLink, NoteRecord
 from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve
 
 if TYPE_CHECKING:
-    from amem_cli.index.connection import IndexConnection
+    from amem_cli.index.connection import Database
     from amem_cli.index.vectors import IndexVectors
 
 # Title, body, keywords, tags, context, date.
 _COLUMN_WEIGHTS = "2.0, 1.0, 2.0, 1.0, 1.0, 1.0"
 _MAX_TERMS = 64
-# Words of the vocabulary that are looked at for one misspelt word.
+# Words of the vocabulary that are compared with one misspelt word.
 _MAX_SPELLINGS = 20_000
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
@@ -24,7 +24,7 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 class IndexNames:
     """File names, titles and aliases; see `amem_cli.notes.names.NoteNames`."""
 
-    def __init__(self, file: IndexConnection) -> None:
+    def __init__(self, file: Database) -> None:
         self._file = file
 
     def store(self, number: int, path: str, title: str, aliases: Sequence[str]) -> None:
@@ -53,9 +53,9 @@ class IndexNames:
 
 
 class IndexLinks:
-    """Links between notes; which note one means is decided when it is asked for."""
+    """Links between notes; their targets are resolved when they are read."""
 
-    def __init__(self, file: IndexConnection, names: IndexNames) -> None:
+    def __init__(self, file: Database, names: IndexNames) -> None:
         self._file = file
         self._names = names
 
@@ -69,7 +69,7 @@ class IndexLinks:
             )
 
     def written(self, path: str) -> list[NoteLink]:
-        """Links that stand in a note."""
+        """All links in a note, in order."""
         sql = (
             "SELECT target, kind, relative FROM links JOIN notes USING(note) WHERE path = ?"
             " ORDER BY position"
@@ -80,7 +80,7 @@ class IndexLinks:
         ]
 
     def outgoing(self, path: str) -> list[tuple[str, NoteLink]]:
-        """Links of a note that resolve, with the paths of the notes that they mean."""
+        """Links of a note that resolve, with the paths of their targets."""
         sql = (
             "SELECT DISTINCT l.key, n.path FROM notes s JOIN links l ON l.note = s.note"
             " JOIN names USING(key) JOIN notes n ON n.note = names.note"
@@ -118,9 +118,9 @@ class IndexLinks:
 
 
 class IndexText:
-    """Passages as they stand, and the words of notes by FTS5."""
+    """Passages, and the words of notes in FTS5."""
 
-    def __init__(self, file: IndexConnection, vectors: IndexVectors) -> None:
+    def __init__(self, file: Database, vectors: IndexVectors) -> None:
         self._file = file
         self._vectors = vectors
 
@@ -141,7 +141,7 @@ class IndexText:
         return [text for (text,) in self._file.rows(sql, (path,))]
 
     def passage_counts(self, paths: Sequence[str]) -> dict[str, int]:
-        """In how many passages notes are cut, by path."""
+        """Number of passages by path."""
         sql = (
             "SELECT n.path, count(*) FROM notes n JOIN passages p USING(note)"  # noqa: S608
             f" WHERE n.path {_AMONG} GROUP BY n.note"

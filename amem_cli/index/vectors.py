@@ -1,22 +1,14 @@
-"""Vectors of passages in the index: of which model they are, who has none yet, and which are near.
+"""Vectors of passages in the index: of which model they are, which are missing, which are near.
 
-`vectors` holds those of one model, which alone searches see. `other_vectors` holds those of the
-model that the index is to use next, or after that of the one before: when all passages have one,
-the two tables change places.
-
-Vectors as the signs of their numbers, which lead fast to those that are near one. The bits
-follow from the vectors and the `centre`, which is the mean at the time when the bits were first
-made; they only choose what is compared, scores always come from whole vectors.
+Searches see only the table `vectors`, of one model. `other_vectors` holds those of the model that
+the index is to use next; when all passages have one, the two tables change places.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from amem_cli.errors import EncoderError
 from amem_cli.index.file import CODES_PER_BLOCK
@@ -24,18 +16,18 @@ from amem_cli.index.notes import summaries_by_number
 from amem_cli.index.records import PassageJob
 
 if TYPE_CHECKING:
-    from amem_cli.index.connection import IndexConnection
+    from amem_cli.index.connection import Database
     from amem_cli.models.ports import Vectors
 
-# Passages of one note that get vectors: about 140,000 characters; the rest is found by its words.
+# Passages of one note that get vectors: about 140,000 characters; the rest is found by words.
 _MAX_EMBEDDED = 200
-# Below this many passages comparing with each vector is as fast as going by the bits.
+# With fewer passages, to compare all vectors is as fast as to go by the bits.
 _CODES_FROM = 4096
-# How many passages the bits lead to, which are then compared exactly: this many for each note
-# wanted, and at least as many as follow; docs/performance.md shows what they find.
+# How many passages the bits choose for the exact comparison: this many for each note asked for,
+# and at least the number below; docs/performance.md has the recall.
 _CANDIDATES_EACH = 24
 _MIN_CANDIDATES = 800
-# Shorter vectors have fewer bits, which say less; more are compared then.
+# Shorter vectors have fewer bits, so more of them are compared.
 _USUAL_DIMENSION = 384
 
 _WAITING = "embedded = 0"
@@ -62,9 +54,9 @@ WHERE p.embedded = 1
 class IndexVectors:
     """Stores vectors and finds those near one."""
 
-    def __init__(self, file: IndexConnection) -> None:
+    def __init__(self, file: Database) -> None:
         self._file = file
-        # What was to be embedded, by passage, so that a vector never goes to another text.
+        # Keys of the texts to embed, so that a vector is never stored for another text.
         self._embed_keys: dict[int, bytes] = {}
         self._model_id: str | None = None
 
@@ -119,16 +111,15 @@ class IndexVectors:
         """Add vectors; shape (len(passages), dimension); none if the index was made anew.
 
         Raises:
-            EncoderError: a vector is of another shape, or not finite: it would come first in every
-                search; or another process embeds by a third model meanwhile.
+            EncoderError: a vector has another shape or is not finite, or another process embeds
+                with a third model.
         """
         with self._file.changing():
             other = self.encoder() != self._model_id
             if other and not self._is_prepared():
                 return
             self._refuse_odd(vectors, "other_dimension" if other else "dimension")
-            # A passage may have been re-cut or removed while its vector was computed, and its
-            # number may stand for another text by now.
+            # Meanwhile the passage may have been removed, and its number given to another text.
             sql = "SELECT 1 FROM passages WHERE passage = ? AND embed_key = ?"
             current = [
                 place
@@ -215,33 +206,28 @@ class IndexVectors:
 
     def of_note(self, path: str) -> Vectors | None:
         """Mean of a note's passage vectors, unit length, shape (dimension,)."""
-        sql = f"{_VECTORS_OF_NOTES} AND n.path = ? ORDER BY position"
-        blobs = [blob for _, blob in self._file.rows(sql, (path,))]
-        if not blobs:
-            return None
-        import numpy as np
-
-        mean = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), -1).mean(axis=0)
-        length = float(np.linalg.norm(mean))
-        return (mean / length).astype(np.float32) if length > 0 else None
+        return self._means(f"{_VECTORS_OF_NOTES} AND n.path = ? ORDER BY position", path).get(path)
 
     def of_all_notes(self) -> dict[str, Vectors]:
         """The same for every note that has a vector, by path."""
+        return self._means(_VECTORS_OF_NOTES)
+
+    def _means(self, sql: str, *bindings: str) -> dict[str, Vectors]:
         import numpy as np
 
         sums: dict[str, Vectors] = {}
-        for path, blob in self._file.stream(_VECTORS_OF_NOTES):
+        for path, blob in self._file.stream(sql, bindings):
             vector = np.frombuffer(blob, dtype="<f4")
             sums[path] = sums[path] + vector if path in sums else vector
         lengths = {path: float(np.linalg.norm(total)) for path, total in sums.items()}
         return {path: total / lengths[path] for path, total in sums.items() if lengths[path] > 0}
 
     def _is_prepared(self) -> bool:
-        """True if the model in use is the next one; False in an index that was made anew.
+        """True if the model in use is the next one; False in a new index.
 
         Raises:
-            EncoderError: another process took its place. Two that take it from one another would
-                never end.
+            EncoderError: another process prepares a third model. Two processes that replaced each
+                other's model would never end.
         """
         if self.encoder() is None:
             return False
@@ -263,13 +249,13 @@ class IndexVectors:
         return bool(self._file.rows(sql, (_MAX_EMBEDDED,)))
 
     def _refuse_odd(self, vectors: Vectors, key: str = "dimension") -> None:
-        """Let no vector pass that would disturb every search.
+        """Refuse vectors that would disturb every search.
 
         Args:
-            key: under which the index has the dimension that it has to have.
+            key: of the expected dimension in the index.
 
         Raises:
-            EncoderError: one has another dimension, or is not finite.
+            EncoderError: the dimension is another one, or a number is not finite.
         """
         import numpy as np
 
@@ -284,6 +270,7 @@ class IndexVectors:
             )
 
     def _make_visible(self, passages: Sequence[int], vectors: Vectors) -> None:
+        from amem_cli.index.bit_codes import BitCodes
 
         codes = BitCodes.stored(self._file)
         if codes is not None:
@@ -299,11 +286,12 @@ class IndexVectors:
         for table in ("passages", "vectors"):
             if self._file.value(f"SELECT count(*) FROM {table}") < _CODES_FROM:  # noqa: S608
                 return
+        from amem_cli.index.bit_codes import BitCodes
 
         BitCodes.of_all(self._file)
 
     def _exchange_tables(self) -> None:
-        """Let the other model's vectors change places with those that searches see, unread."""
+        """Exchange the other model's vectors with those that searches see, by renaming tables."""
         for old, new in (
             ("vectors", "former_vectors"),
             ("other_vectors", "vectors"),
@@ -319,6 +307,7 @@ class IndexVectors:
 
     def _nearest_notes(self, vector: Vectors, limit: int) -> dict[str, float]:
         """Best cosine by path of at least `limit` notes, if there are as many."""
+        from amem_cli.index.bit_codes import BitCodes
 
         codes = BitCodes.stored(self._file)
         # Long notes fill several places with their passages; ask for more than notes wanted.
@@ -347,150 +336,3 @@ class IndexVectors:
 
 def _blob(vector: Vectors) -> bytes:
     return vector.astype("<f4").tobytes()
-
-
-_WORD_BITS = 64
-# Small enough for the memory of one portion to serve for the next.
-_BLOCKS_AT_ONCE = 12
-
-Codes = NDArray[np.uint64]
-
-
-class BitCodes:
-    """The bits of the vectors that searches see.
-
-    Args:
-        centre: mean of unit vectors, shape (dimension,).
-    """
-
-    def __init__(self, file: IndexConnection, centre: Vectors) -> None:
-        self._file = file
-        self._centre = centre
-
-    @classmethod
-    def of_all(cls, file: IndexConnection) -> BitCodes:
-        """Make the bits of all vectors in the index."""
-        total, count = 0.0, 0
-        for _, vectors in _all_vectors(file):
-            total = total + unit_length(vectors).sum(axis=0, dtype="f8")
-            count += len(vectors)
-        centre = np.asarray(total / count, dtype="<f4")
-        file.rows("INSERT INTO centre VALUES(?)", (centre.tobytes(),))
-        codes = cls(file, centre)
-        for passages, vectors in _all_vectors(file):
-            codes.store(passages, vectors)
-        return codes
-
-    @classmethod
-    def stored(cls, file: IndexConnection) -> BitCodes | None:
-        """The bits in the index; None if it has none yet."""
-        mean = file.value("SELECT mean FROM centre")
-        return None if mean is None else cls(file, np.frombuffer(mean, dtype="<f4"))
-
-    def store(self, passages: Sequence[int], vectors: Vectors) -> None:
-        """Store the bits of passages; shape (len(passages), dimension)."""
-        codes = sign_codes(vectors, self._centre)
-        numbers = np.asarray(passages, dtype=np.int64)
-        for block in np.unique(numbers // CODES_PER_BLOCK).tolist():
-            mine = numbers // CODES_PER_BLOCK == block
-            places = numbers[mine] % CODES_PER_BLOCK
-            held = np.zeros(CODES_PER_BLOCK, dtype=bool)
-            bits = np.zeros((codes.shape[1], CODES_PER_BLOCK), dtype="<u8")
-            for row in self._file.rows("SELECT held, bits FROM codes WHERE block = ?", (block,)):
-                held = np.frombuffer(row[0], dtype=bool).copy()
-                bits = np.frombuffer(row[1], dtype="<u8").reshape(bits.shape).copy()
-            held[places] = True
-            bits[:, places] = codes[mine].T
-            sql = "INSERT OR REPLACE INTO codes VALUES(?, ?, ?)"
-            self._file.rows(sql, (block, held.tobytes(), bits.tobytes()))
-
-    def nearest(self, vector: Vectors, wanted: int) -> list[int]:
-        """Passages whose codes differ least from a vector's, ascending, at most `wanted`."""
-        code = sign_codes(vector[np.newaxis], self._centre)[0]
-        nowhere = len(code) * _WORD_BITS + 1
-        numbers: list[int] = []
-        portions = [np.empty(0, dtype=np.uint16)]
-        sql = "SELECT block, held, bits FROM codes ORDER BY block"
-        for rows in self._file.portions(sql, size=_BLOCKS_AT_ONCE):
-            blocks, held, bits = zip(*rows, strict=True)
-            codes = np.frombuffer(b"".join(bits), dtype="<u8").reshape(
-                -1, len(code), CODES_PER_BLOCK
-            )
-            differences = sign_differences(codes, code).reshape(-1)
-            differences[~np.frombuffer(b"".join(held), dtype=bool)] = nowhere
-            portions.append(differences)
-            numbers.extend(blocks)
-        differences = np.concatenate(portions)
-        reached = np.bincount(differences, minlength=nowhere)[:nowhere].cumsum()
-        limit = min(int(np.searchsorted(reached, wanted)), nowhere - 1)
-        near = np.flatnonzero(differences <= limit)
-        if len(near) > wanted:
-            near = near[np.argsort(differences[near], kind="stable")[:wanted]]
-        firsts = np.array(numbers, dtype=np.int64) * CODES_PER_BLOCK
-        passages: list[int] = np.sort(
-            firsts[near // CODES_PER_BLOCK] + near % CODES_PER_BLOCK
-        ).tolist()
-        return passages
-
-
-def _all_vectors(file: IndexConnection) -> Iterator[tuple[list[int], Vectors]]:
-    """All vectors in portions, a block's worth of passages in each."""
-    sql = "SELECT passage, embedding FROM vectors WHERE passage >= ? ORDER BY passage LIMIT ?"
-    start = 0
-    while rows := file.rows(sql, (start, CODES_PER_BLOCK)):
-        flat = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4")
-        yield [row[0] for row in rows], flat.reshape(len(rows), -1)
-        start = rows[-1][0] + 1
-
-
-def unit_length(vectors: Vectors) -> Vectors:
-    """Vectors of length one, shape (count, dimension); a zero vector stays as it is."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: Vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-    return scaled
-
-
-def sign_codes(vectors: Vectors, centre: Vectors) -> Codes:
-    """On which side of the centre each number is.
-
-    Models put all texts into one corner of their space; seen from its centre half the signs are
-    positive, and they tell texts apart.
-
-    Args:
-        vectors: shape (count, dimension); centre: mean of unit vectors, shape (dimension,).
-
-    Returns:
-        Shape (count, words).
-    """
-    bits = np.packbits(unit_length(vectors) > centre, axis=1)
-    words = -(-centre.shape[0] // _WORD_BITS)
-    padded = np.zeros((len(vectors), words * _WORD_BITS // 8), dtype=np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    return padded.view("<u8")
-
-
-def sign_differences(blocks: Codes, code: Codes) -> NDArray[np.uint16]:
-    """In how many signs codes differ from one.
-
-    Args:
-        blocks: shape (blocks, words, codes of a block); code: shape (words,).
-
-    Returns:
-        Shape (blocks, codes of a block).
-    """
-    words = blocks ^ code[:, np.newaxis]
-    # Looked up by name: NumPy 1 has no such function.
-    count: Any = getattr(np, "bitwise_count", None)
-    if count is None:
-        return count_by_table(words)
-    total: NDArray[np.uint16] = count(words).sum(axis=1, dtype=np.uint16)
-    return total
-
-
-def count_by_table(words: Codes) -> NDArray[np.uint16]:
-    """Bits that are set, summed over axis 1 of shape (blocks, words, codes); for NumPy 1."""
-    halves = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
-    table = np.unpackbits(halves, axis=1).sum(axis=1, dtype=np.uint8)
-    quarters = table[words.view(np.uint16)].reshape(*words.shape, -1)
-    total: NDArray[np.uint16] = quarters.sum(axis=(1, 3), dtype=np.uint16)
-    return total

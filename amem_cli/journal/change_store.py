@@ -1,4 +1,8 @@
-"""Makes changes of several notes whole: an intent is kept on disk until all is written."""
+"""The only way into a vault for a change: all of its notes and events are written, or none.
+
+An intent with all bytes stays on disk until everything is written, so that the next command can
+finish or revert what a killed process began.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,15 @@ from amem_cli.vault.safe_write import create_file, sha256, sync_folder
 if TYPE_CHECKING:
     from filelock import FileLock
 
-    from amem_cli.journal.changes import NoteWrite
-    from amem_cli.journal.events import Event
+    from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.journal.files import JournalFolder
     from amem_cli.journal.proposals import Proposal
     from amem_cli.vault.folder import VaultFolder
 
-if TYPE_CHECKING:
     Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
 LOCK_SECONDS = 60.0
-# The field of an event that names the program it was asked for by.
+# The field of an event that names the program that asked for the change.
 CLIENT = "client"
 MAX_INTENT_BYTES = 256 * 1024 * 1024
 MAX_PATH_LENGTH = 2000
@@ -35,7 +37,7 @@ MAX_PATH_LENGTH = 2000
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """All that one change is made of."""
+    """The parts of one change."""
 
     writes: tuple[NoteWrite, ...]
     events: tuple[Event, ...]
@@ -43,12 +45,12 @@ class _Step:
     decided: tuple[str, ...]
 
 
-class JournaledChanges:
+class ChangeStore:
     """The change store of one vault.
 
     Args:
-        applied: told of every change that was made whole, also of one that a killed process began.
-        client: the program that the journal names with each event; empty names none.
+        applied: receives every completed change, also one that a killed process began.
+        client: name of the program that the journal records with each event; empty for none.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class JournaledChanges:
             self._lock = FileLock(str(self._vault.state_folder / "write.lock"))
         lock = self._lock
         try:
-            # A lock would make the folder anew where the vault was moved away.
+            # The lock would create the folder again if the vault has been moved away.
             self._vault.state_folder.stat()
             lock.acquire(timeout=LOCK_SECONDS)
         except Timeout:
@@ -107,7 +109,7 @@ class JournaledChanges:
             seconds: how long to wait for another process.
 
         Yields:
-            False where another process still holds it, or the folder cannot be written.
+            False if another process still holds it, or if the folder cannot be written.
         """
         from filelock import FileLock, Timeout
 
@@ -133,7 +135,11 @@ class JournaledChanges:
         proposed: Sequence[Proposal] = (),
         decided: Sequence[str] = (),
     ) -> None:
-        """Write notes, record events and keep or drop proposals, as a whole or not at all.
+        """Write notes, record events, keep or drop proposals: all of it or nothing, even if killed.
+
+        Args:
+            proposed: changes that wait for a person from now on.
+            decided: ids of proposals that no longer wait.
 
         Raises:
             WriteConflict: a note changed since it was read; nothing was written.
@@ -177,17 +183,17 @@ class JournaledChanges:
             self._applied(writes, events)
 
     def recover(self) -> list[Problem]:
-        """Finish or take back what a killed process left half done.
+        """Finish or revert what a killed process left half done.
 
-        A change is finished where every note is as it was before or after it; where somebody has
-        edited one of them since, the rest is taken back.
+        A change is finished if every note is as it was before or after the change. If somebody has
+        edited one of them since, the others are reverted.
         """
         if not any(own_files(self._intents, "*.json")):
             return []
         try:
             return self._settle_all()
         except SettingsError as error:
-            # Reading goes on in a vault that cannot be written to.
+            # A vault that cannot be written can still be read.
             return [Problem(".amem/intents", 0, error.message, error.hint)]
 
     def _settle_all(self) -> list[Problem]:
@@ -206,7 +212,7 @@ class JournaledChanges:
         return problems
 
     def _settle(self, step: _Step, intent: Path) -> list[Problem]:
-        """Finish a change or take it back; its intent stays where neither can be done yet."""
+        """Finish a change or revert it; its intent stays if neither is possible yet."""
         states = self._states(step)
         if all(state != "other" for _, state in states):
             try:
@@ -220,11 +226,11 @@ class JournaledChanges:
                 self._drop(intent)
                 return []
             except (AmemError, FileExistsError) as error:
-                # Without events it is the way back of another change.
+                # A change without events reverts another one.
                 is_way_back = bool(step.writes) and not step.events
                 if isinstance(error, NoteInUse) or (is_way_back and type(error) is SettingsError):
-                    told = f"a change is unfinished: {error.message}"
-                    return [Problem(".amem/intents", 0, told, error.hint)]
+                    message = f"a change is unfinished: {error.message}"
+                    return [Problem(".amem/intents", 0, message, error.hint)]
                 states = self._states(step)
         left = self._take_back([write for write, state in states if state == "after"])
         self._review.drop([proposal.id for proposal in step.proposed])
@@ -267,10 +273,10 @@ class JournaledChanges:
         self._vault.write(write.path, write.after, expected=expected)
 
     def _take_back(self, done: Sequence[NoteWrite]) -> list[NoteWrite]:
-        """Put notes back as they were; where somebody edited one meanwhile, their version stays.
+        """Restore notes, except those that somebody edited meanwhile.
 
         Returns:
-            What could not be put back: another program holds the note, or it cannot be written.
+            What could not be restored: another program holds the note, or it cannot be written.
         """
         left = []
         for write in reversed(done):
@@ -286,7 +292,7 @@ class JournaledChanges:
         return left
 
     def _is_kept_for_later(self, left: Sequence[NoteWrite]) -> bool:
-        """Keep the way back of a change as a change of its own, without events."""
+        """Store the reversal of a change as a change of its own, without events."""
         writes = tuple(replace(each, before=each.after, after=each.before) for each in left)
         try:
             self._keep_intent(_Step(writes, (), (), ()))
@@ -325,7 +331,7 @@ class JournaledChanges:
 
 
 def _note_path(path: object) -> str:
-    """A path that may be a note's; an intent of a vault that somebody shared may hold any."""
+    """Check that a path may be a note's; an intent in a shared vault may contain anything."""
     if not isinstance(path, str) or not path.endswith(".md") or len(path) > MAX_PATH_LENGTH:
         raise ValueError("it changes something that is no note")
     path.encode("utf-8")
@@ -345,8 +351,7 @@ def _unpacked(text: str | None) -> bytes | None:
 
 
 def _read_intent(path: Path) -> _Step:
-    from amem_cli.journal.changes import NoteWrite
-    from amem_cli.journal.events import from_record
+    from amem_cli.journal.events import NoteWrite, from_record
     from amem_cli.journal.proposals import proposal_from_record
 
     record: dict[str, Any] = json.loads(read_own_file(path, MAX_INTENT_BYTES))

@@ -1,13 +1,11 @@
-"""What the machine did and why: journal events.
-
-What the journal's files say that the index does not know yet.
-"""
+"""Journal events: what was changed in a note, by whom and why, as objects and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from amem_cli.notes.note import LIST_FIELDS
 
@@ -29,7 +27,7 @@ class LinkRecord:
     """Why a link was made.
 
     Attributes:
-        target: id of the target note, or its path where it has none.
+        target: id of the target note, or its path if it has none.
         text: the wikilink as written in the note.
         strength: 0..1.
         by: `machine` or `person`.
@@ -46,7 +44,7 @@ class LinkRecord:
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """The bytes that an event replaced, so that exactly they can be put back.
+    """The bytes that an event replaced, so that exactly these can be restored.
 
     Attributes:
         offset: byte offset in both versions.
@@ -71,23 +69,23 @@ class Event:
         kind: `baseline` (the notes a vault had when it was made), `add`, `process` (the memory
             process ended for a text), `construct`, `link`, `evolve`, `edit` (a person's change by
             a command), `remove`, `merge` (a note went into another, the `trigger`), `undo`,
-            `reject` (a person turned a proposal down), or `release` (a person changed what the
-            machine had written; it is the person's from then on).
+            `reject` (a person rejected a proposal), or `release` (a person changed a value of the
+            machine's; it is the person's from then on).
         by: `machine`, or `person` for a change made through a command.
-        note: id of the note; empty where the event is about no single note.
+        note: id of the note; empty if the event is not about one note.
         trigger: id or path of the note whose addition or change caused the event.
         cause: id of the event that caused this one.
         sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
         known: text hashes that need no process (`baseline`).
         links: records of links as the event left them.
-        links_before: records, as they were before, of links that the event weighed anew or removed
-            because they are no longer borne out; of a rejected proposal the link in question.
+        links_before: former records of links that the event changed, or removed for lack of
+            evidence; the link of a rejected proposal.
         seconds: wall time of the model calls behind the event.
-        review: `accepted` or `edited` where a person decided on a proposal.
+        review: `accepted` or `edited` if a person decided on a proposal.
         proposed: what a rejected proposal would have changed.
-        scope: of an `undo` that took back a link among much else, so that nobody decided on that
-            one: `since` (all since a moment) or `merge`.
+        scope: of an `undo` of much at once, which decides nothing about a single link: `since`
+            (everything since a moment) or `merge`.
     """
 
     id: str
@@ -168,7 +166,7 @@ def from_record(record: Mapping[str, Any]) -> Event:
 
 
 def _refuse_unstorable(value: Any, depth: int) -> None:
-    """What a journal line may hold: shallow, valid Unicode, numbers that a database can count."""
+    """Allow only what SQLite can store: shallow nesting, valid Unicode, numbers below 2**53."""
     if depth > _MOST_NESTING:
         raise ValueError("it is nested too deeply")
     if isinstance(value, str):
@@ -190,7 +188,7 @@ def change_from_record(item: Mapping[str, Any]) -> Change:
     """Read one change.
 
     Raises:
-        ValueError, TypeError: it is none.
+        ValueError, TypeError: it is invalid.
     """
     change = Change(**_known_fields(Change, item))
     if not isinstance(change.field, str):
@@ -228,13 +226,14 @@ def _splice(item: Mapping[str, Any]) -> Splice:
     return splice
 
 
+_YEAR_2200 = 7_258_118_400_000_000
 _MOST_NESTING = 12
 _MOST_COUNTED = 2**53
 _LINK_TEXTS = ("target", "path", "text", "relation", "reason", "by")
 
 
 def splice_between(before: bytes, after: bytes, sha_before: str, sha_after: str) -> Splice | None:
-    """The one replacement that turns `before` into `after`; None where it is not UTF-8.
+    """The one replacement that turns `before` into `after`; None if it is not UTF-8.
 
     A file's text is cut at the common prefix and suffix, moved to character boundaries.
     """
@@ -270,12 +269,60 @@ def _common_prefix(left: bytes, right: bytes) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class JournalFile:
-    """What a journal file holds beyond what was known of it.
+class NoteWrite:
+    """New bytes for one note.
 
     Attributes:
-        name: the file's name.
-        position: says up to where the file is known once the events are stored.
+        before: the bytes that `after` was made from; None creates the note.
+        after: None moves the note to the trash.
+    """
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+
+class Clock(Protocol):
+    """Time and randomness."""
+
+    def now(self) -> datetime:
+        """Local time with its offset."""
+
+    def time_ns(self) -> int:
+        """Nanoseconds since the epoch, as file times are counted."""
+
+    def moment(self, after: int) -> int:
+        """Microseconds since the epoch for the id of a new event.
+
+        Later than `after` and than every moment given before, even if the clock was set back.
+        """
+
+    def token(self) -> str:
+        """Six random hexadecimal digits."""
+
+
+def event_id(clock: Clock, newest: str = "") -> str:
+    """A new event id; ids sort by time.
+
+    Args:
+        newest: the last known id of any machine, whose clock may be ahead.
+    """
+    try:
+        moment = int(newest[:15], 16)
+    except ValueError:
+        moment = 0
+    # An id from a far future is not this program's, and would leave no room for later ones.
+    if len(newest) != 21 or not 0 < moment < _YEAR_2200:
+        moment = 0
+    return f"{clock.moment(moment):015x}{clock.token()}"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFile:
+    """The new events of a journal file.
+
+    Attributes:
+        position: up to where the file is known once the events are stored.
     """
 
     name: str
@@ -285,11 +332,11 @@ class JournalFile:
 
 @dataclass(frozen=True, slots=True)
 class JournalNews:
-    """What the journal's files say that is not known yet.
+    """New events of all journal files.
 
     Attributes:
-        restarted: a part that was known has changed or is gone, as git does when it goes back;
-            what was known is to be forgotten, the files are given whole.
+        restarted: a known part has changed or is gone, for instance because git checked out an
+            older version. The former events are void, the files are given whole.
     """
 
     files: tuple[JournalFile, ...] = ()

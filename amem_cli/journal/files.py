@@ -1,7 +1,4 @@
-"""The journal on disk: append-only JSON lines, one file per machine and month.
-
-Proposals that wait for a person, one file each, in the vault's own folder.
-"""
+"""The journal on disk, append-only JSON lines by machine and month; and waiting proposals."""
 
 from __future__ import annotations
 
@@ -28,17 +25,17 @@ if TYPE_CHECKING:
     from amem_cli.journal.proposals import Proposal
 
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
-# Two versions of a note of 2 MiB, each character of which JSON writes as six.
+# Two versions of a note of 2 MiB, with six bytes in JSON for each character.
 MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class _Followed:
-    """A file that nobody but this process has written to since it was read to its end.
+    """A file to which only this process has written since it was read to its end.
 
     Attributes:
-        state: what the system says of the file as it is known.
-        digest: SHA-256 of all of it, to go on with.
+        state: the file's known size, times and inode.
+        digest: running SHA-256 of the whole file.
         read_to: how far it was read, the digest up to there, and the number of lines.
     """
 
@@ -48,9 +45,9 @@ class _Followed:
 
 
 class JournalFolder:
-    """Reads every machine's journal, appends to this machine's own.
+    """Reads the journals of all machines, appends to this machine's.
 
-    Of its own additions it reads back these alone, not the whole file each time.
+    After its own additions it reads only those, not the whole file.
 
     Args:
         folder: the vault's `.amem/journal`.
@@ -109,21 +106,21 @@ class JournalFolder:
                 self._followed.pop(name, None)
 
     def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
-        """Events beyond the known positions."""
+        """Events beyond the known positions, by file name; adds unreadable parts to `problems`."""
         try:
             paths = list(own_files(self._folder, "*.jsonl"))
         except OSError as error:
             problems.append(Problem(".amem/journal", 0, f"cannot be read: {error.strerror}"))
             return JournalNews()
-        told: list[Problem] = []
+        unreadable: list[Problem] = []
         try:
             if not positions.keys() <= {path.name for path in paths}:
                 raise _KnownPartChanged
-            news = JournalNews(self._all_news(paths, positions, told))
+            news = JournalNews(self._all_news(paths, positions, unreadable))
         except _KnownPartChanged:
-            told = []
-            news = JournalNews(self._all_news(paths, {}, told), restarted=True)
-        problems.extend(told)
+            unreadable = []
+            news = JournalNews(self._all_news(paths, {}, unreadable), restarted=True)
+        problems.extend(unreadable)
         return news
 
     def _all_news(
@@ -169,7 +166,7 @@ class JournalFolder:
         return JournalFile(path.name, f"{now}|{end}|{whole.hexdigest()}", tuple(events))
 
     def _own_news(self, path: Path, followed: _Followed, problems: list[Problem]) -> JournalFile:
-        """What this process itself has added."""
+        """What this process has added."""
         offset, _, before = followed.read_to
         with path.open("rb") as stream:
             stream.seek(offset)
@@ -183,7 +180,7 @@ class JournalFolder:
     def _read(
         self, name: str, data: bytes, before: int, problems: list[Problem]
     ) -> tuple[list[Event], int]:
-        """The events of whole lines that follow so many others; and the number of all lines."""
+        """The events in lines that follow `before` others, and the total number of lines."""
         from amem_cli.journal.events import from_record
 
         events = []
@@ -204,7 +201,7 @@ class JournalFolder:
 
 
 class _KnownPartChanged(Exception):
-    """A file is not a continuation of what was known of it."""
+    """A file no longer begins with its known part."""
 
 
 def _position(text: str) -> tuple[str, int, str]:
@@ -223,7 +220,7 @@ def _size(state: str) -> int:
 
 
 def _write_durably(stream: FileIO, data: bytes, size: int) -> None:
-    """Add all of it to a file of that size, or none: events without their change would count."""
+    """Append all data or none: half of a change's events would count as all of them."""
     try:
         rest = data
         while rest:
@@ -236,7 +233,7 @@ def _write_durably(stream: FileIO, data: bytes, size: int) -> None:
 
 
 def _line_break_after(size: int, path: Path) -> bytes:
-    """A line break where a killed write left the last line without one."""
+    """A line break if a killed write left the last line without one."""
     if size == 0:
         return b""
     with path.open("rb") as stream:
@@ -258,7 +255,7 @@ class ReviewFolder:
         self._folder = folder
 
     def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
-        """All proposals, oldest first; what cannot be read is told in `problems`."""
+        """All proposals, oldest first; adds unreadable ones to `problems`."""
         found = []
         for path in own_files(self._folder, "*.json"):
             try:
@@ -273,7 +270,7 @@ class ReviewFolder:
         return found
 
     def keep(self, proposals: Sequence[Proposal]) -> None:
-        """Store proposals; those that are there already stay.
+        """Store proposals; existing ones are not replaced.
 
         Raises:
             SettingsError: they cannot be written.
@@ -294,10 +291,7 @@ class ReviewFolder:
             ) from error
 
     def drop(self, ids: Sequence[str]) -> None:
-        """Delete proposals that are decided.
-
-        One that cannot be deleted is no error: the journal knows of the decision.
-        """
+        """Delete decided proposals; a failure is ignored, for the journal has the decision."""
         if self._folder.is_symlink():
             return
         for name in ids:

@@ -11,7 +11,7 @@ from amem_cli.journal.link_decisions import LinkUpdate, link_update_from_record
 from amem_cli.notes.note import METADATA_FIELDS, Note
 
 if TYPE_CHECKING:
-    from amem_cli.journal.ownership import Ownership
+    from amem_cli.journal.provenance import Provenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,14 @@ class Proposal:
     Attributes:
         id: unique, sorts by time; letters and digits only.
         time: ISO 8601 with offset.
-        note: id of the note; empty where it has none.
-        path: where the note was.
-        trigger: id or path of the note because of which it is proposed.
+        note: id of the note; empty if it has none.
+        path: of the note when the change was proposed.
+        trigger: id or path of the note that caused the proposal.
         cause: id of the `process` event.
-        change: the field as it was, and as it would be.
-        text_hash: of the note's text; tells a note without id that was renamed since.
-        link_change: what would become of one of the machine's links; `change` then holds the text
-            of that link alone.
+        change: the field before and after.
+        text_hash: of the note's text; identifies a note without id after a rename.
+        link_change: the change of one of the machine's links; `change` then holds only that
+            link's text.
     """
 
     id: str
@@ -59,16 +59,16 @@ def proposal_record(proposal: Proposal) -> dict[str, Any]:
 
 
 def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
-    """Read a proposal; it may come from a vault that somebody else filled.
+    """Read a proposal, which may come from somebody else's vault.
 
     Raises:
-        ValueError: it is none, or holds what no check of the program would let pass.
+        ValueError: it is invalid.
     """
     try:
         values = {item.name: record.get(item.name, "") for item in fields(Proposal)}
         values["change"] = change_from_record(record["change"])
-        said = record.get("link_change")
-        values["link_change"] = None if said is None else link_update_from_record(said)
+        item = record.get("link_change")
+        values["link_change"] = None if item is None else link_update_from_record(item)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a proposal: {error}") from None
     texts = {name: value for name, value in values.items() if not name.endswith("change")}
@@ -83,14 +83,14 @@ def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
     return proposal
 
 
-def value_today(change: Change, note: Note, owned: Ownership) -> str | list[str] | None:
-    """What accepting a proposal makes of the note as it is now.
+def value_today(change: Change, note: Note, owned: Provenance) -> str | list[str] | None:
+    """The field's value if the proposal is accepted for the note as it is now.
 
     Args:
-        owned: what in the note is the machine's own; nothing else is replaced or dropped.
+        owned: the machine's values in the note; no others are replaced or dropped.
 
     Returns:
-        None where the proposal no longer fits: a person wrote the context, or nothing is new.
+        None if the proposal no longer applies: a person wrote the context, or nothing is new.
     """
     if change.field == "context":
         context = str(change.after)
@@ -107,9 +107,9 @@ def value_today(change: Change, note: Note, owned: Ownership) -> str | list[str]
 
 
 def without_rejected(change: Change, events: Iterable[Event]) -> Change | None:
-    """A change without what a person turned down before; None where nothing is left of it.
+    """A change without what a person rejected before; None if nothing is left.
 
-    Of a list only what is added and dropped counts; what else is in it may have changed since.
+    Of a list only added and dropped items count; its other items may have changed since.
     """
     past = [
         each

@@ -1,4 +1,4 @@
-"""Decides whether a recorded change can be taken back without harming what came after it."""
+"""Decides whether a recorded change can be undone without harming what came after it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.ownership import ownership, undone_events
+from amem_cli.journal.provenance import provenance, undone_events
 from amem_cli.markdown.links import parse_link
 from amem_cli.notes.note import LIST_FIELDS
 
@@ -17,11 +17,10 @@ Key = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why one field of an event cannot simply be put back.
+    """Why one field of an event cannot simply be restored.
 
     Attributes:
-        field: a field's name.
-        event: id of the later event that built on it; empty where a person edited it.
+        event: id of the later event that builds on it; empty if a person edited the field.
     """
 
     field: str
@@ -29,7 +28,7 @@ class Obstacle:
 
 
 def is_worded(text: str) -> bool:
-    """Whether a link says more than its target, as the program's own never do."""
+    """Whether a link has a display text or a heading; the program's own links never do."""
     link = parse_link(text)
     return link is not None and bool(link.display or link.fragment)
 
@@ -42,17 +41,17 @@ def obstacles(
     present: Mapping[str, Any],
     key: Key,
 ) -> list[Obstacle]:
-    """What stands in the way of taking back `event`, field by field.
+    """What prevents undoing `event`, field by field.
 
-    A field was edited by hand unless the recorded changes lead from the event to what stands there:
-    either all of them, to `before`, or only those that still count, to `present`.
+    A field was edited by hand unless the recorded changes lead from the event to its value now:
+    either all changes, to `before`, or only those that still count, to `present`.
 
     Args:
-        history: all events of the same note, oldest first.
-        chosen: ids of the events that are taken back together.
-        before: the note's values by field as they are in its file.
-        present: the same with those of `chosen` taken back that are newer than `event`.
-        key: what a link's text stands for, so that a renamed target is no edit.
+        history: all events of the note, oldest first.
+        chosen: ids of the events that are undone together.
+        before: the note's values by field, from its file.
+        present: the same after undoing those of `chosen` that are newer than `event`.
+        key: maps a link's text to its target, so that a renamed target is no edit.
     """
     undone = undone_events(history)
     skipped = {*undone, *undone.values(), *chosen} - {event.id}
@@ -93,7 +92,7 @@ def _obstacle(
 
 
 def _comparable(value: Any, same: Key) -> Any:
-    """A list without its order: whoever sorts a list has not changed what is in it."""
+    """A list becomes a set: to sort a list is no edit of it."""
     return frozenset(same(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
@@ -106,10 +105,10 @@ def _touched(change: Change, same: Key) -> frozenset[str]:
 def without(
     change: Change, present: Sequence[str], key: Key, *, own: Collection[str] | None = None
 ) -> list[str]:
-    """A list as it is now without what the change did to it.
+    """A list as it is now, with the change undone.
 
     Args:
-        own: the only items that may go; None lets all go that the change added.
+        own: the only items that may be removed; None for all that the change added.
     """
     same = key if change.field == "links" else str
     before = {same(item) for item in change.before}
@@ -117,7 +116,7 @@ def without(
     added = after - before
     if own is not None:
         added &= {same(item) for item in own}
-    # Beside the machine's very text, another one that means the same is somebody else's.
+    # If the machine's exact text is there, another one with the same meaning is a person's.
     texts = change.after if own is None else own
     exact = {item for item in texts if item in present and same(item) in added}
     other = added - {same(item) for item in exact}
@@ -129,11 +128,11 @@ def without(
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What taking back an event makes of the records of links that it weighed anew.
+    """Records of links before and after an event that changed only their strength or relation.
 
     Attributes:
-        now, then: records as they are and as they were, of the links that nothing stands against.
-        built_on: a later event of the machine's that changed one of the links again.
+        now, then: current and former records of the links that can be restored.
+        built_on: a later event by the machine that changed one of the links again.
         is_edited: a person changed or removed one of the links since.
     """
 
@@ -149,12 +148,12 @@ def weights_before(
     """What the journal said of links before an event that changed no byte.
 
     Args:
-        history: all events of the same note, oldest first, with those that are being recorded.
-        chosen: ids of the events that are taken back together.
-        links: texts of the links that stand in the note.
+        history: all events of the note, oldest first, with those that are being recorded.
+        chosen: ids of the events that are undone together.
+        links: texts of the links in the note.
     """
     void = {*undone_events(history), *chosen}
-    present = ownership(history).links
+    present = provenance(history).links
     before = {link.target: link for link in event.links_before}
     found = Weights()
     for after in event.links:
@@ -179,11 +178,10 @@ def weights_before(
 
 
 def _says_the_same(one: LinkRecord, other: LinkRecord) -> bool:
-    """Whether two records of a link agree, wherever its note is now."""
-    said = (one.relation, one.strength, one.reason, one.by)
-    return said == (other.relation, other.strength, other.reason, other.by)
+    """Whether two records of a link agree, except on its path and text."""
+    return replace(one, path=other.path, text=other.text, target=other.target) == other
 
 
 def reversed_change(change: Change) -> Change:
-    """The change that leads back."""
+    """The opposite change."""
     return Change(change.field, change.after, change.before)

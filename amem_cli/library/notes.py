@@ -20,7 +20,7 @@ from amem_cli.notes.names import shortest_target
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteSummary
     from amem_cli.notes.note import Note
     from amem_cli.workspace.workspace import Workspace

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.editing.add import NewNote, text_bytes
 from amem_cli.editing.edit import FieldEdits, set_category, update, with_category
 from amem_cli.errors import AmemError, NotFoundError
-from amem_cli.journal.ownership import Ownership
+from amem_cli.journal.provenance import Provenance
 from amem_cli.language.dates import parse_moment
 from amem_cli.language.safe_text import redacted
 from amem_cli.library.notes import (
@@ -429,4 +429,4 @@ def analysis_of(workspace: Workspace, content: str) -> Metadata:
     settings = replace(process.settings, evolve=False)
     steps = MemorySteps(workspace.index, process.encoder, process.model, settings)
     note = parse_note("", text_bytes(content), workspace.ports.names)
-    return steps.analyse(note, Ownership()).description.metadata
+    return steps.analyse(note, Provenance()).description.metadata

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.read import LinkView, NoteView
     from amem_cli.search.search import Hit
-    from amem_cli.search.supersession import Standing
+    from amem_cli.search.supersession import Supersession
     from amem_cli.workspace.workspace import Workspace
 
 # A message of that many bytes is still read, so that the refusal names the call.
@@ -59,9 +59,9 @@ def named(note: NoteSummary) -> dict[str, Any]:
     return {"id": note.id, "path": note.path, "title": cut(note.title)}
 
 
-def outline(note: NoteSummary, standing: Standing) -> dict[str, Any]:
+def outline(note: NoteSummary, supersession: Supersession) -> dict[str, Any]:
     """A note in short, and which others say that it no longer holds."""
-    document = _bounded(listed_document(note, standing))
+    document = _bounded(listed_document(note, supersession))
     # How often the user saw a note is not told.
     return {name: document[name] for name in document if name not in _USAGE}
 
@@ -91,7 +91,7 @@ def note(view: NoteView, offset: int, limit: int, revision: str) -> dict[str, An
     end = offset + len(shown)
     links = [link(each) for each in view.links]
     return {
-        **outline(view.summary, view.standing),
+        **outline(view.summary, view.supersession),
         "aliases": list(view.summary.aliases[:SHOWN_WORDS]),
         "content": shown,
         "offset": offset,

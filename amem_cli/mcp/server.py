@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import INVALID_PARAMS
 
 from amem_cli.errors import AmemError, UsageError
-from amem_cli.index.port import Progress
+from amem_cli.index.records import Progress
 from amem_cli.mcp import prompts as resources
 from amem_cli.mcp.documents import WAITING_CALLS
 from amem_cli.mcp.prompts import PROMPTS

@@ -137,7 +137,7 @@ def _list(workspace: Workspace, given: Mapping[str, Any]) -> Document:
         "total": len(notes),
         "offset": start,
         "next_offset": end if end < len(notes) else None,
-        "notes": [documents.outline(each.note, each.standing) for each in notes[start:end]],
+        "notes": [documents.outline(each.note, each.supersession) for each in notes[start:end]],
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from amem_cli.errors import AmemError, BudgetSpent, NotFoundError
-from amem_cli.index.port import Progress
+from amem_cli.index.records import Progress
 from amem_cli.memory.outcome import Outcome
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
 

@@ -18,15 +18,14 @@ from amem_cli.index.draft import (
     VaultPorts,
     change_of,
     new_event,
-    owned_by_machine,
+    provenance_of,
 )
-from amem_cli.index.port import MemoryIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import text_hash
-from amem_cli.journal.changes import event_id
-from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.journal.events import Change, Event, LinkRecord, event_id
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate, changed_record
-from amem_cli.journal.ownership import Ownership
 from amem_cli.journal.proposals import Proposal, without_rejected
+from amem_cli.journal.provenance import Provenance
 from amem_cli.journal.undo_rules import is_worded
 from amem_cli.markdown.links import format_link, parse_link
 from amem_cli.memory.outcome import (
@@ -47,7 +46,7 @@ MakeEvent = Callable[..., Event]
 
 
 def allowed_changes(
-    index: MemoryIndex, note: Note, owned: Ownership, changes: Sequence[LinkUpdate]
+    index: MemoryIndex, note: Note, owned: Provenance, changes: Sequence[LinkUpdate]
 ) -> Iterator[tuple[LinkUpdate, LinkRecord, LinkRecord | None]]:
     """The changes of a note's links that may be made, with the records before and after.
 
@@ -68,7 +67,7 @@ def allowed_changes(
             yield change, record, after
 
 
-def owned_link(index: MemoryIndex, note: Note, owned: Ownership, target: str) -> LinkRecord | None:
+def owned_link(index: MemoryIndex, note: Note, owned: Provenance, target: str) -> LinkRecord | None:
     """The record of the machine's link from a note to another, as it is in the note now.
 
     Args:
@@ -103,14 +102,14 @@ def draft_link_changes(
         event: makes an event of a reason and further fields.
     """
     note = draft.note
-    owned = owned_by_machine(index, note.id or note.path, draft.events)
+    owned = provenance_of(index, note.id or note.path, draft.events)
     made = []
     for change, before, after in allowed_changes(index, note, owned, changes):
         if after is None:
             links = [text for text in draft.note.links if text != before.text]
             draft.change({"links": links}, event(reason=change.reason, links_before=(before,)))
         else:
-            draft.note_down(event(reason=change.reason, links=(after,), links_before=(before,)))
+            draft.record(event(reason=change.reason, links=(after,), links_before=(before,)))
         summary = index.notes.summary(change.target)
         title = change.target if summary is None else summary.title
         made.append(ChangedLink(note.path, change.target, title, before, after, change.reason))
@@ -282,7 +281,7 @@ class ProcessPlan:
             free = replace(step, use=ModelUse())
             return draft_link_changes(draft, index, updates, partial(self._event, kind, free))
         note = draft.note
-        owned = owned_by_machine(index, note.id or note.path, draft.events)
+        owned = provenance_of(index, note.id or note.path, draft.events)
         for update, before, _ in allowed_changes(index, note, owned, updates):
             waiting = [each.link_change for each in self._waiting(note)]
             if update.target not in {each.target for each in waiting if each is not None}:
@@ -310,7 +309,7 @@ class ProcessPlan:
             content = self._ports.vault.read(change.path)
             draft = NoteDraft(self._ports, content)
             note = draft.note
-            owned = owned_by_machine(self._ports.index, note.id or note.path)
+            owned = provenance_of(self._ports.index, note.id or note.path)
             fields = self._not_rejected(note, evolved_fields(note, change, owned))
             if self._settings.review:
                 self._propose(note, change, fields)
@@ -367,7 +366,7 @@ def _costs(use: ModelUse) -> dict[str, Any]:
     return {**asdict(use), "seconds": round(use.seconds, 3)}
 
 
-def evolved_fields(note: Note, change: Evolution, owned: Ownership) -> dict[str, FieldValue]:
+def evolved_fields(note: Note, change: Evolution, owned: Provenance) -> dict[str, FieldValue]:
     """The part of a change that is allowed: adding to lists, and replacing the machine's own."""
     fields: dict[str, FieldValue] = {}
     if change.context and owned.may_replace_context(note.context):

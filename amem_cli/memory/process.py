@@ -15,7 +15,7 @@ from amem_cli.errors import (
     NoteInUse,
     WriteConflict,
 )
-from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, owned_by_machine
+from amem_cli.index.draft import FieldValue, NoteDraft, VaultPorts, new_event, provenance_of
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.markdown.regions import conflict_line
 from amem_cli.memory.learn import learned_thresholds
@@ -122,7 +122,7 @@ class MemoryProcess:
 
     def _analyse(self, note: Note, text_hash: str) -> NoteAnalysis:
         index, settings = self.ports.index, self.settings
-        owned = owned_by_machine(index, note.id or note.path)
+        owned = provenance_of(index, note.id or note.path)
         learned = learned_thresholds(index, learn=settings.learn)
         steps = MemorySteps(index, self.encoder, self.model, settings, learned)
         analysis = steps.analyse(note, owned)

@@ -13,12 +13,12 @@ from dataclasses import replace
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.link_choice import link_suggestions
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
-from amem_cli.index.draft import owned_by_machine
-from amem_cli.index.port import MemoryIndex
-from amem_cli.index.records import NoteSummary, meant
+from amem_cli.index.draft import provenance_of
+from amem_cli.index.memory_index import MemoryIndex
+from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_by_text
-from amem_cli.journal.ownership import Ownership
+from amem_cli.journal.provenance import Provenance
 from amem_cli.markdown.links import plain_text
 from amem_cli.memory.evolve import MOST_EXISTING, ExistingLink
 from amem_cli.memory.link import MOST_SHOWN
@@ -35,7 +35,7 @@ def with_links_updated(
     encoder: Encoder,
     note: Note,
     text_hash: str,
-    owned: Ownership,
+    owned: Provenance,
     analysis: NoteAnalysis,
     *,
     trusted: bool,
@@ -77,19 +77,19 @@ def with_links_updated(
 
 
 def _machine_links(
-    index: MemoryIndex, owned: Ownership
+    index: MemoryIndex, owned: Provenance
 ) -> Iterator[tuple[NoteSummary, LinkRecord]]:
     """The machine's links of a note that may change, each with the note that it leads to."""
     for record in owned.links.values():
         if record.by == "machine" and record.target not in owned.kept:
-            for summary in meant(index.notes.find(record.target), record.target)[:1]:
+            for summary in with_key(index.notes.find(record.target), record.target)[:1]:
                 yield summary, record
 
 
 def existing_links(
     index: MemoryIndex,
     note: Note,
-    owned: Ownership,
+    owned: Provenance,
     candidates: Sequence[LinkCandidate],
     doubted: Collection[str],
 ) -> list[ExistingLink]:
@@ -115,12 +115,12 @@ def existing_links(
         # Nothing of a private note spreads, nor the reason why it changes a link of another.
         if other is None or other.private != note.private or len(links) >= MOST_EXISTING:
             continue
-        theirs = _existing(index, path, owned_by_machine(index, other.key))
+        theirs = _existing(index, path, provenance_of(index, other.key))
         links += [link for link in theirs if {path, link.target} & set(doubted)]
     return [link for link in links if link.target in shown][:MOST_EXISTING]
 
 
-def _existing(index: MemoryIndex, source: str, owned: Ownership) -> list[ExistingLink]:
+def _existing(index: MemoryIndex, source: str, owned: Provenance) -> list[ExistingLink]:
     present = {target for target, link in index.links.outgoing(source) if link.kind == "property"}
     return [
         ExistingLink(source, summary.path, record)
@@ -129,7 +129,7 @@ def _existing(index: MemoryIndex, source: str, owned: Ownership) -> list[Existin
     ]
 
 
-def _without_machine_text(note: Note, owned: Ownership) -> Note:
+def _without_machine_text(note: Note, owned: Provenance) -> Note:
     """The note without what the machine wrote of an earlier text."""
     return replace(
         note,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
 from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
 from amem_cli.analyzer.link_evidence import LinkCandidate, near_notes
-from amem_cli.index.port import MemoryIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
-from amem_cli.journal.ownership import Ownership
+from amem_cli.journal.provenance import Provenance
 from amem_cli.markdown.links import plain_text
 from amem_cli.memory.ask_model import ModelReply, ask_once
 from amem_cli.memory.describe import (
@@ -92,7 +92,7 @@ class MemorySteps:
     settings: ProcessSettings
     learned: LearnedThresholds = field(default_factory=LearnedThresholds)
 
-    def analyse(self, note: Note, owned: Ownership) -> NoteAnalysis:
+    def analyse(self, note: Note, owned: Provenance) -> NoteAnalysis:
         """Find metadata for the empty fields, links to older notes, and changes of those.
 
         Args:
@@ -174,7 +174,7 @@ class MemorySteps:
         step = Step(model.name, prompt, reply.use)
         return Description(metadata, step, reason, (*reply.remarks, *replaced))
 
-    def _candidate_links(self, note: Note, text: str, owned: Ownership) -> CandidateLinks:
+    def _candidate_links(self, note: Note, text: str, owned: Provenance) -> CandidateLinks:
         vector = note_vector(self.encoder.encode, note)
         weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
         unlinked = self.index.link_history.unlinked(note.path)
@@ -218,7 +218,7 @@ class MemorySteps:
         vector: Vectors,
         older: Sequence[LinkCandidate],
         suggested: Sequence[MemoryLink],
-        owned: Ownership,
+        owned: Provenance,
     ) -> LinkQuestion | None:
         """The plausible candidates, with what was decided and linked before."""
         if not self.settings.trusted or self._model_for(note) is None:

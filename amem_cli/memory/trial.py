@@ -16,7 +16,7 @@ from typing import Any, Literal
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.data import table
 from amem_cli.errors import ModelClosed, ModelError
-from amem_cli.index.port import Progress
+from amem_cli.index.records import Progress
 from amem_cli.language.words import fold, words
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.describe import (

@@ -1,8 +1,4 @@
-"""Finds the note that the user named.
-
-Reads one note with its links in both directions.
-Lists notes by what is known of them.
-"""
+"""Finds a note by its name, shows it with its links in both directions, and lists notes."""
 
 from __future__ import annotations
 
@@ -14,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.errors import NotFoundError
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import NameTable, resolve
-from amem_cli.search.supersession import Standing, standings
+from amem_cli.search.supersession import Supersession, supersessions
 
 if TYPE_CHECKING:
     from amem_cli.index.draft import VaultPorts
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import LinkRecord
     from amem_cli.notes.note import Note
@@ -29,22 +25,22 @@ def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSu
     """A note by id, path, file name, title, alias, or a unique prefix of its id.
 
     Args:
-        private: private notes have names, too.
+        private: also find private notes.
 
     Raises:
         NotFoundError: no note, or more than one, has this name.
     """
-    wanted = name.strip().removeprefix("[[").removesuffix("]]").replace("\\", "/")
-    named = index.notes.find(wanted.removeprefix("./"))
-    found = [each for each in named if private or not each.private]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        paths = ", ".join(summary.path for summary in found[:4])
-        raise NotFoundError(f"{name!r} names {len(found)} notes", hint=f"Say which: {paths}.")
+    plain = name.strip().removeprefix("[[").removesuffix("]]").replace("\\", "/")
+    named = index.notes.find(plain.removeprefix("./"))
+    notes = [note for note in named if private or not note.private]
+    if len(notes) == 1:
+        return notes[0]
+    if notes:
+        paths = ", ".join(note.path for note in notes[:4])
+        raise NotFoundError(f"{name!r} names {len(notes)} notes", hint=f"Say which: {paths}.")
     shown = (summary for summary in index.notes.summaries() if private or not summary.private)
     titles = {summary.title.casefold(): summary.title for summary in shown}
-    close = get_close_matches(wanted.casefold(), titles, n=3, cutoff=0.5)
+    close = get_close_matches(plain.casefold(), titles, n=3, cutoff=0.5)
     hint = "; ".join(f"“{titles[title]}”" for title in close)
     raise NotFoundError(
         f"no note {name!r}", hint=f"Did you mean {hint}?" if hint else "`amem list` shows all."
@@ -53,12 +49,12 @@ def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSu
 
 @dataclass(frozen=True, slots=True)
 class LinkView:
-    """A link from or to the note that is read.
+    """A link from or to a note.
 
     Attributes:
         outgoing: False for a link of the other note to this one.
         kind: `wikilink` or `property`.
-        record: the explanation, where the link was made by the machine or by a command.
+        record: the explanation, if the machine or a command made the link.
     """
 
     id: str | None
@@ -86,11 +82,11 @@ class LinkView:
 
 @dataclass(frozen=True, slots=True)
 class NoteView:
-    """A note as it is read.
+    """A note with its links.
 
     Attributes:
         raw: the file's bytes.
-        standing: which notes supersede or contradict it.
+        supersession: which notes supersede or contradict it.
         usage: how often amem showed or found it, and when last.
     """
 
@@ -98,7 +94,7 @@ class NoteView:
     note: Note
     raw: bytes
     links: tuple[LinkView, ...]
-    standing: Standing
+    supersession: Supersession
     usage: tuple[int, str] = (0, "")
 
 
@@ -111,8 +107,8 @@ def read_note(ports: VaultPorts, name: str) -> NoteView:
     summary = note_named(ports.index, name)
     raw = ports.vault.read(summary.path).raw
     note = parse_note(summary.path, raw, ports.names)
-    standing = standings(ports.index, [summary.path]).get(summary.path, Standing())
-    return NoteView(summary, note, raw, tuple(_links(ports, summary)), standing)
+    supersession = supersessions(ports.index, [summary.path]).get(summary.path, Supersession())
+    return NoteView(summary, note, raw, tuple(_links(ports, summary)), supersession)
 
 
 def _links(ports: VaultPorts, note: NoteSummary) -> list[LinkView]:
@@ -154,13 +150,13 @@ SORTS: dict[str, tuple[Callable[[NoteSummary, Usage], str], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a note must be to be listed; every condition that is set has to hold.
+    """Conditions for a list; all that are set must hold.
 
     Attributes:
         orphans: without links in either direction.
         pending: waiting for the memory process.
-        never_read: neither found nor read by amem as long as its counters go back.
-        untouched_since: neither edited by a person nor read since this day, ISO 8601; empty: any.
+        never_read: never found or read with amem, as far back as its counters go.
+        untouched_since: not edited by a person or read since this day, ISO 8601; empty: any.
     """
 
     orphans: bool = False
@@ -213,17 +209,16 @@ def _linked_paths(index: MemoryIndex) -> set[str]:
 
 def _is_untouched(index: MemoryIndex, note: NoteSummary, usage: Usage, day: str) -> bool:
     """Whether a note was last created, read and edited by a person before a day."""
-    known = (_day(note.created), _day(usage.get(note.key, (0, ""))[1]))
-    if max(known) >= day:
+    if max(_day(note.created), _day(usage.get(note.key, (0, ""))[1])) >= day:
         return False
     # The journal is asked only about files that changed since.
     return _day(note.modified) < day or _last_edit(index, note) < day
 
 
 def _last_edit(index: MemoryIndex, note: NoteSummary) -> str:
-    """The day a person last edited a note, as far as it is known; empty where it is not.
+    """The day a person last edited a note; empty if unknown.
 
-    The time of a file that is as the machine left it says nothing of a person.
+    If the machine wrote the file last, its time says nothing about a person.
     """
     events = index.events.read(note.key)
     left = next(
@@ -235,5 +230,5 @@ def _last_edit(index: MemoryIndex, note: NoteSummary) -> str:
 
 
 def _day(moment: str) -> str:
-    """The day of a moment; empty for what is none."""
+    """The day of a moment; empty if it is not one."""
     return moment[:10] if moment[:4].isdigit() else ""

@@ -1,46 +1,75 @@
-"""Scores the notes of the index for one query, by words, by meaning or by both."""
+"""Scores notes for one query: by words, by meaning, by what notes lend each other, by a reranker.
+
+`QueryScorer` asks the index, the functions below it combine the answers. The shares were chosen by
+experiment: docs/retrieval.md says on which data, and what each is worth.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from amem_cli.index.full_text import loosened, search_terms
 from amem_cli.language.dates import seconds_between
-from amem_cli.search.ranking import (
-    LONG_QUESTION,
-    PROPERTY_LINK_SHARE,
-    TEXT_LINK_SHARE,
-    TIME_REACH,
-    TIME_SPAN_SECONDS,
-    asks,
-    covered,
-    excess,
-    fused,
-    lent_by_links,
-    lent_in_time,
-    less_chance,
-    ranked,
-    with_gains,
-)
 
 if TYPE_CHECKING:
-    from amem_cli.index.port import MemoryIndex
-    from amem_cli.index.records import NoteLink
-    from amem_cli.models.ports import Vectors
+    from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.models.ports import Reranker, Vectors
 
+# Share of the cosine in the fused score; a convex fusion of normalised scores loses less than
+# rank fusion if one of the two legs knows nothing (Bruch et al. 2023, arXiv 2210.11934).
+COSINE_SHARE = 0.55
+# BM25 forgives a missing word if another one is frequent, but a note with every word of the query
+# is more likely meant. That holds for up to six terms; a query of twelve is a text to find similar
+# notes for, and no note repeats all of it.
+COVERAGE_POWER = 0.75
+SHORT_QUERY = 6
+LONG_QUERY = 12
+# Half each: the reranker knows only the text, the search also the links and the time.
+RERANKER_SHARE = 0.5
+# Each pair of query and text costs a run of the model; notes further down seldom hold the answer.
+RERANKED = 30
+# The best of many passages is near the query by chance: the expected maximum of n cosines, with
+# the spread that passages of one note have, grows about as the logarithm of n.
+PASSAGE_CHANCE = 0.04
+# Only the best candidates lend, and only what they have above the last one of them. Otherwise every
+# note with neighbours would gain, most of all with an encoder that finds all texts alike (a script
+# that it never learned).
+LENDERS = 20
+# Of its excess a note lends this share to the one written next, and to the one before.
+TIME_SHARE = 0.4
+# What the second, third and fourth note away get, as a share of what the nearer one got.
+TIME_DECAY = 0.8
+TIME_REACH = 4
+# Notes of one folder written within this span belong to one occasion: a conversation, a meeting, a
+# lecture. A person's notes of different days lend each other nothing.
+TIME_SPAN_SECONDS = 3600
+# A note that ends with a question has the words of the query, but the next note has the answer: it
+# gets this much on top, and ends up a little above the question.
+ANSWER_SHARE = 0.7
+# A turn of a conversation depends on those around it, a note of several paragraphs does not: at
+# twice this length, in characters, a note gives and gets a quarter.
+LEANING_LENGTH = 250
+_ENDS_ASKING = re.compile(r"[?？؟][\s\"'”’»)\]*_]{0,8}\Z")
+# A link in the text is a person's; it says what similarity does not. One in the front matter may
+# come from the machine, which used similarity already.
+LINK_SHARES = {"wikilink": 0.5, "property": 0.3}
+# A note that links to more notes than this says less about each of them.
+SELECTIVE_LINKS = 8
 MAX_CORRECTED = 8
 
 
-class Question:
-    """A query put to the index.
+class QueryScorer:
+    """Scores the notes of an index for one query.
 
     Args:
-        wide: how many candidates each leg names.
-        allowed: paths that may be found; None for all.
+        wide: number of candidates from each leg.
+        allowed: paths that may be returned; None for all.
 
     Attributes:
-        terms: the words to look for, as they were understood.
+        terms: the words to look for, corrected if the query was misspelt.
     """
 
     def __init__(self, index: MemoryIndex, query: str, wide: int, allowed: set[str] | None) -> None:
@@ -51,8 +80,8 @@ class Question:
         self._among = None if allowed is None else sorted(allowed)
 
     def by_words(self) -> dict[str, float]:
-        """Scores by words alone; a misspelt word is read as a known one where nothing matches."""
-        words = self._said() or self._said(corrected(self._index, self.terms))
+        """Scores by words alone; if nothing matches, misspelt words are corrected."""
+        words = self._bm25() or self._bm25(corrected(self._index, self.terms))
         return fused({}, self._covered(words))
 
     def by_meaning(self, vector: Vectors) -> dict[str, float]:
@@ -64,14 +93,22 @@ class Question:
         """Words and meaning, with what notes of one occasion and linked notes lend each other.
 
         Args:
-            readable: share of the question that the encoder can read.
+            readable: share of the query that the encoder can read.
         """
         cosines = self._cosines(vector, self._wide, self._among)
-        # A word that no note has is not read as another one here: the encoder may know its meaning.
-        words = self._said() or self._said(loosened(self.terms))
-        # A leg that did not list a candidate of the other still has a score for it.
-        self._complete(vector, cosines, words, {*cosines, *words})
-        scores = fused(cosines, self._covered(words), readable)
+        # Unknown words are not corrected here: the encoder may know their meaning.
+        words = self._bm25() or self._bm25(loosened(self.terms))
+
+        def fused_scores(candidates: Set[str]) -> dict[str, float]:
+            # A candidate that one leg did not list still has a score there.
+            if unscored := sorted(candidates - set(cosines)):
+                cosines.update(self._cosines(vector, len(unscored), unscored))
+            if unscored := sorted(candidates - set(words)):
+                text = self._index.text
+                words.update(text.keyword_scores(self.terms, len(unscored), unscored))
+            return fused(cosines, self._covered(words), readable)
+
+        scores = fused_scores({*cosines, *words})
         surplus = excess(scores)
         times = {path: self._written_next(path) for path in surplus}
         links = {path: self._links(path) for path in surplus}
@@ -79,14 +116,39 @@ class Question:
         near = {other for others in times.values() for other, _ in others}
         lengths = self._index.text.lengths([*surplus, *near]) if near else {}
         lent = [lent_in_time(surplus, times, lengths, asking), lent_by_links(surplus, links)]
-        newcomers = {path for gain in lent for path in gain} - set(scores)
-        if newcomers:
-            self._complete(vector, cosines, words, newcomers)
-            scores = fused(cosines, self._covered(words), readable)
+        if newcomers := {path for gain in lent for path in gain} - set(scores):
+            scores = fused_scores(newcomers)
         return with_gains(scores, *lent)
 
-    def _said(self, terms: list[str] | None = None) -> dict[str, float]:
-        """Scores of the terms, or of others, which take their place where they are found."""
+    def reranked(
+        self, reranker: Reranker, query: str, vector: Vectors, scores: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Scores mixed with the reranker's, best first; the same scores if it gives none.
+
+        It reads the title of each of the best notes and the passage nearest to the query. All other
+        notes stay below those.
+        """
+        best = list(scores)[:RERANKED]
+        texts = []
+        for path in best:
+            note, passages = self._index.notes.summary(path), self._index.text.passages(path)
+            if len(passages) > 1:
+                near = self._index.vectors.nearest_passages(path, vector)
+                passages = [passages[near[0]]] if near else passages
+            texts.append("\n".join((note.title if note else "", *passages[:1])))
+        given = reranker.scores(query, texts)
+        if given is None:
+            return dict(scores)
+        rated = dict(zip(best, given, strict=True))
+        return ranked(
+            {
+                path: (1 - RERANKER_SHARE) * score + RERANKER_SHARE * rated.get(path, 0.0)
+                for path, score in scores.items()
+            }
+        )
+
+    def _bm25(self, terms: list[str] | None = None) -> dict[str, float]:
+        """Scores of the terms, or of others, which replace them if they match."""
         if terms == self.terms:
             return {}
         words = self._index.text.keyword_scores(terms or self.terms, self._wide, self._among)
@@ -100,22 +162,8 @@ class Question:
         best = self._index.vectors.scores(vector, limit, among)
         return less_chance(best, self._index.text.passage_counts(list(best)))
 
-    def _complete(
-        self,
-        vector: Vectors,
-        cosines: dict[str, float],
-        words: dict[str, float],
-        paths: set[str],
-    ) -> None:
-        unheard = sorted(paths - set(cosines))
-        unsaid = sorted(paths - set(words))
-        if unheard:
-            cosines.update(self._cosines(vector, len(unheard), unheard))
-        if unsaid:
-            words.update(self._index.text.keyword_scores(self.terms, len(unsaid), unsaid))
-
     def _covered(self, words: dict[str, float]) -> dict[str, float]:
-        if not 2 <= len(self.terms) < LONG_QUESTION or not words:
+        if not 2 <= len(self.terms) < LONG_QUERY or not words:
             return words
         matches = self._index.text.term_matches(self.terms, list(words))
         return covered(words, matches, self._index.notes.count())
@@ -129,7 +177,7 @@ class Question:
             (other, direction * distance)
             for direction, side in ((-1, before), (1, after))
             for distance, (other, created) in enumerate(side, 1)
-            if self._may_be_found(other)
+            if self._is_allowed(other)
             and seconds_between(note.created, created) <= TIME_SPAN_SECONDS
         ]
 
@@ -140,22 +188,18 @@ class Question:
     def _links(self, path: str) -> dict[str, float]:
         shares: dict[str, float] = {}
         for other, link in (*self._index.links.outgoing(path), *self._index.links.incoming(path)):
-            shares[other] = max(shares.get(other, 0.0), _share(link))
-        shares.pop(path, None)
-        return {other: share for other, share in shares.items() if self._may_be_found(other)}
+            if other != path and self._is_allowed(other):
+                shares[other] = max(shares.get(other, 0.0), LINK_SHARES[link.kind])
+        return shares
 
-    def _may_be_found(self, path: str) -> bool:
+    def _is_allowed(self, path: str) -> bool:
         return self._allowed is None or path in self._allowed
 
 
-def _share(link: NoteLink) -> float:
-    return TEXT_LINK_SHARE if link.kind == "wikilink" else PROPERTY_LINK_SHARE
-
-
 def corrected(index: MemoryIndex, terms: list[str]) -> list[str]:
-    """The terms, with those that no note holds replaced by what they may have been meant to be.
+    """The terms, with those that no note holds replaced by what was probably meant.
 
-    The words of a phrase, the words that begin so, or the known word nearest in spelling.
+    That is the words of a phrase, words that begin so, or the known word nearest in spelling.
     """
     from amem_cli.language.spelling import mistakes_allowed, nearest_spelling
 
@@ -167,12 +211,142 @@ def corrected(index: MemoryIndex, terms: list[str]) -> list[str]:
             if index.text.document_frequency(f"{term}*"):
                 words.append(f"{term}*")
                 continue
-            # The first letter is seldom wrong, but it may have changed places with the second.
-            known = [
+            # The first letter is seldom wrong, but may have changed places with the second.
+            spellings = [
                 spelling
                 for letter in dict.fromkeys(term[:2])
                 for spelling in index.text.spellings(letter, len(term) - 5, len(term) + allowed)
             ]
-            meant = nearest_spelling(term, known)
+            meant = nearest_spelling(term, spellings)
         words.append(meant or term)
     return words
+
+
+def ranked(scores: Mapping[str, float]) -> dict[str, float]:
+    """Best first; ties by key, so that a result never depends on chance."""
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
+
+
+def fused(
+    cosines: Mapping[str, float], words: Mapping[str, float], readable: float = 1.0
+) -> dict[str, float]:
+    """Convex fusion over the union of both legs, best first.
+
+    Args:
+        cosines, words: both should know every candidate; a missing score counts as zero.
+        readable: share of the query that the encoder can read, 0..1. Of a script that it never
+            learned it sees little more than the punctuation, and the words count for more.
+    """
+    near, matching = _normalised(cosines), _normalised(words)
+    share = COSINE_SHARE * math.sqrt(readable) if matching and near else float(bool(near))
+    return ranked(
+        {
+            key: share * near.get(key, 0.0) + (1 - share) * matching.get(key, 0.0)
+            for key in {*near, *matching}
+        }
+    )
+
+
+def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores divided by the best one; negative scores become zero."""
+    best = max(scores.values(), default=0.0)
+    return {key: max(0.0, score) / best if best > 0 else 0.0 for key, score in scores.items()}
+
+
+def less_chance(cosines: Mapping[str, float], passages: Mapping[str, int]) -> dict[str, float]:
+    """Cosines of notes' best passages, less what the best of so many has by chance, best first."""
+    return ranked(
+        {
+            key: cosine - PASSAGE_CHANCE * math.log(max(1, passages.get(key, 1)))
+            for key, cosine in cosines.items()
+        }
+    )
+
+
+def covered(
+    words: Mapping[str, float], matches: Sequence[tuple[int, Set[str]]], total: int
+) -> dict[str, float]:
+    """Scores of words, less for a note that holds only some of the terms.
+
+    Args:
+        words: BM25 by note.
+        matches: for each term in how many notes it occurs, and which of the scored notes hold it.
+        total: number of notes.
+    """
+    weights = [math.log(1 + total / (count + 0.5)) if count else 0.0 for count, _ in matches]
+    whole = sum(weights)
+    if whole <= 0:
+        return dict(words)
+    fading = (LONG_QUERY - len(matches)) / (LONG_QUERY - SHORT_QUERY)
+    power = COVERAGE_POWER * min(1.0, max(0.0, fading))
+    scores = {}
+    for key, score in words.items():
+        held = sum(w for w, (_, keys) in zip(weights, matches, strict=True) if key in keys)
+        scores[key] = score * (held / whole) ** power
+    return scores
+
+
+def excess(scores: Mapping[str, float]) -> dict[str, float]:
+    """By how much the `LENDERS` best notes exceed the last of them."""
+    best = list(ranked(scores).items())[:LENDERS]
+    floor = best[-1][1] if best else 0.0
+    return {key: score - floor for key, score in best if score > floor}
+
+
+def asks(text: str) -> bool:
+    """True for a text that ends with a question."""
+    return _ENDS_ASKING.search(text[-9:]) is not None
+
+
+def lent_in_time(
+    surplus: Mapping[str, float],
+    neighbours: Mapping[str, Iterable[tuple[str, int]]],
+    lengths: Mapping[str, int],
+    asking: Set[str] = frozenset(),
+) -> dict[str, float]:
+    """What notes get from those written next to them, summed.
+
+    Args:
+        surplus: what each note has to lend.
+        neighbours: for a note the others with their distance in notes: 1 for the next one, -1 for
+            the one before.
+        lengths: characters of the notes; a note without one counts as short.
+        asking: notes that end with a question.
+    """
+    gains: dict[str, float] = {}
+    for source, amount in surplus.items():
+        for key, distance in neighbours.get(source, ()):
+            share = TIME_SHARE * TIME_DECAY ** (abs(distance) - 1)
+            if distance == 1 and source in asking:
+                share += ANSWER_SHARE
+            longer = max(lengths.get(source, 0), lengths.get(key, 0), LEANING_LENGTH)
+            gains[key] = gains.get(key, 0.0) + share * (LEANING_LENGTH / longer) ** 2 * amount
+    return gains
+
+
+def lent_by_links(
+    surplus: Mapping[str, float], links: Mapping[str, Mapping[str, float]]
+) -> dict[str, float]:
+    """What notes get from the best note that is linked with them.
+
+    Args:
+        surplus: what each note has to lend.
+        links: for a note the linked ones with the share that the link passes on.
+    """
+    gains: dict[str, float] = {}
+    for source, amount in surplus.items():
+        linked = links.get(source, {})
+        selective = min(1.0, SELECTIVE_LINKS / len(linked)) if linked else 0.0
+        for key, share in linked.items():
+            gains[key] = max(gains.get(key, 0.0), share * selective * amount)
+    return gains
+
+
+def with_gains(scores: Mapping[str, float], *gains: Mapping[str, float]) -> dict[str, float]:
+    """Scores and what was lent, best first, within 0..1."""
+    total = dict(scores)
+    for gain in gains:
+        for key, amount in gain.items():
+            total[key] = total.get(key, 0.0) + amount
+    best = max(1.0, *total.values()) if total else 1.0
+    return ranked({key: score / best for key, score in total.items()})

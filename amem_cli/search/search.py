@@ -1,8 +1,4 @@
-"""Finds notes by meaning and by words, with the notes linked to them.
-
-Orders the best notes of a search anew, by a model that reads question and text together.
-The piece of a note that shows why it was found.
-"""
+"""Searches notes by meaning and by words; makes hits, with the snippet that shows why."""
 
 from __future__ import annotations
 
@@ -15,17 +11,17 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import normpath
 from typing import TYPE_CHECKING, Literal
-from unicodedata import normalize
 
 from amem_cli.errors import EncoderError, SettingsError, UsageError
 from amem_cli.index.full_text import german_stem, indexable_text, reads_german, search_terms
 from amem_cli.language.spelling import index_stems
 from amem_cli.language.words import TOKEN, fold, is_unspaced, stem
 from amem_cli.markdown.links import plain_text
-from amem_cli.search.ranking import reranked
+from amem_cli.search.scoring import QueryScorer
+from amem_cli.search.supersession import with_current_first
 
 if TYPE_CHECKING:
-    from amem_cli.index.port import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteOutline, NoteSummary
     from amem_cli.models.ports import Encoder, Reranker, Vectors
 
@@ -37,14 +33,14 @@ MAX_HITS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which notes may be found.
+    """Which notes a search or a list may return.
 
     Attributes:
         tags: all of these, nested ones included (`inbox` finds `inbox/to-read`).
         since, until: bounds of the day a note was created; inclusive.
-        path: a folder or a note as it is written, or a pattern of paths with `*`, `?` or `[…]`,
-            where `*` may stand for several folders.
-        hidden: paths of notes that are not to be found, nor told of in any other way.
+        path: a folder, a note, or a pattern of paths with `*`, `?` or `[…]`; `*` also matches
+            several folders.
+        hidden: paths of notes that the caller must not learn of.
     """
 
     tags: tuple[str, ...] = ()
@@ -56,8 +52,8 @@ class Filters:
     def __bool__(self) -> bool:
         return bool(self.tags or self.since or self.until or self.path or self.hidden)
 
-    def admit(self, note: NoteOutline) -> bool:
-        """True for a note that may be found."""
+    def admit(self, note: NoteOutline | NoteSummary) -> bool:
+        """True if the note meets all conditions."""
         if note.path in self.hidden:
             return False
         if self.path and not is_within(note.path, self.path):
@@ -66,30 +62,24 @@ class Filters:
             return False
         if self.until and day_of(note) > self.until.date().isoformat():
             return False
-        return not self.tags or self._have_tags(note.tags)
-
-    def _have_tags(self, tags: Sequence[str]) -> bool:
-        own = [tag.casefold() for tag in tags]
-        for tag in self.tags:
-            wanted = tag.removeprefix("#").strip("/").casefold()
-            if not any(each == wanted or each.startswith(wanted + "/") for each in own):
-                return False
-        return True
+        own = [f"{tag.casefold()}/" for tag in note.tags]
+        wanted = [f"{tag.removeprefix('#').strip('/').casefold()}/" for tag in self.tags]
+        return all(any(tag.startswith(parent) for tag in own) for parent in wanted)
 
 
 EVERY_NOTE = Filters()
 
 
-def day_of(note: NoteOutline) -> str:
-    """The day that a note names as its own, else the one, here, on which it was saved last."""
+def day_of(note: NoteOutline | NoteSummary) -> str:
+    """The day in a note's `created`; without one the local day of the last save."""
     if note.created:
         return note.created[:10]
     return datetime.fromisoformat(note.modified).astimezone().date().isoformat()
 
 
 def is_within(path: str, place: str) -> bool:
-    """True for a note that is, or lies below, a folder or what a pattern names."""
-    wanted, own = _plain_place(place), normalize("NFC", path)
+    """True for a note that is or lies in `place`: a note, a folder, or a pattern of either."""
+    wanted, own = _plain_place(place), unicodedata.normalize("NFC", path)
     if wanted == ".":
         return True
     if own in (wanted, f"{wanted}.md") or own.startswith(f"{wanted}/"):
@@ -100,18 +90,18 @@ def is_within(path: str, place: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _plain_place(place: str) -> str:
-    return normalize("NFC", normpath(place.strip().strip("/") or "."))
+    return unicodedata.normalize("NFC", normpath(place.strip().strip("/") or "."))
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A note found.
+    """One search result.
 
     Attributes:
         score: 0..1, higher is better.
-        snippet: of the passage that was found: the nearest in meaning for `semantic`; else the
-            one with the most words of the query, where several have as many the nearest of them.
-        via: None, or the id (path, where it has none) of the hit whose link brought this one in.
+        snippet: from the nearest passage for `semantic`, else from the one with the most words of
+            the query.
+        via: None, or the key of the hit whose link led here.
         marks: starts and ends of the query's words in the snippet.
         superseded_by, contradicted_by: notes whose links say so, the newest first.
     """
@@ -125,12 +115,12 @@ class Hit:
     contradicted_by: tuple[NoteSummary, ...] = ()
 
 
-def encoder_if_any(opened: Callable[[], Encoder], tell: Callable[[str], None]) -> Encoder | None:
-    """The encoder that `opened` gives; None, which is told, where it cannot be had."""
+def encoder_if_any(opened: Callable[[], Encoder], notify: Callable[[str], None]) -> Encoder | None:
+    """The encoder from `opened`; None, with a notice, if it is not available."""
     try:
         return opened()
     except (EncoderError, SettingsError) as error:
-        tell(f"! {error.message}; the notes are searched by words alone")
+        notify(f"! {error.message}; the notes are searched by words alone")
         return None
 
 
@@ -147,12 +137,12 @@ def search(
 ) -> list[Hit]:
     """The best notes for a query, then notes linked to them.
 
-    A note that supersedes another one comes right before it, whatever its own score, and is
-    brought in where it was not found; it does not count as one of the `limit`.
+    A note that supersedes another one comes right before it, whatever its own score, and is added
+    if the search did not find it; it does not count towards `limit`.
 
     Args:
         encoder: not needed for `keyword`.
-        limit: how many direct hits; at most as many neighbours follow them.
+        limit: number of direct hits; at most as many neighbours follow them.
         reranker: reads the best of a `hybrid` search again.
 
     Raises:
@@ -162,76 +152,59 @@ def search(
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
     if mode != "keyword" and encoder is None:
         raise UsageError(f"{mode} search needs an encoder")
-    from amem_cli.search.scoring import Question
-    from amem_cli.search.supersession import with_current_first
 
     limit = max(1, min(limit, MAX_HITS))
-    allowed = _allowed(index, filters)
-    question = Question(index, query, max(CANDIDATES, limit * 2), allowed)
+    allowed = None
+    if filters:
+        allowed = {note.path for note in index.notes.outlines() if filters.admit(note)}
+    scorer = QueryScorer(index, query, max(CANDIDATES, limit * 2), allowed)
     vector: Vectors | None = None
     if mode == "keyword" or encoder is None:
-        scores = question.by_words()
+        scores = scorer.by_words()
     else:
         vector = encoder.encode([query], query=True)[0]
         if mode == "semantic":
-            scores = question.by_meaning(vector)
+            scores = scorer.by_meaning(vector)
         else:
-            scores = question.by_both(vector, encoder.readable(query))
+            scores = scorer.by_both(vector, encoder.readable(query))
             if reranker is not None:
-                scores = read_again(index, reranker, query, vector, scores)
-    shown = _Shown(index, question.terms, vector, by_words=mode != "semantic")
-    top = dict(list(scores.items())[:limit])
-    hits = [shown.hit(path, score, None) for path, score in top.items()]
-    found = [hit for hit in hits if hit is not None]
-    if neighbors:
-        found.extend(_neighbors(index, shown, found, scores, limit, allowed))
-    return with_current_first(index, found, shown.hit, allowed)
+                scores = scorer.reranked(reranker, query, vector, scores)
 
-
-def _allowed(index: MemoryIndex, filters: Filters) -> set[str] | None:
-    if not filters:
-        return None
-    return {note.path for note in index.notes.outlines() if filters.admit(note)}
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """How what was found is shown for one query."""
-
-    index: MemoryIndex
-    terms: Sequence[str]
-    vector: Vectors | None
-    by_words: bool
-
-    def hit(self, path: str, score: float, via: str | None) -> Hit | None:
-
-        note = self.index.notes.summary(path)
+    def hit(path: str, score: float, via: str | None) -> Hit | None:
+        note = index.notes.summary(path)
         if note is None:
             return None
-        snippet = snippet_of_terms(self._passages(path), self.terms)
-        return Hit(note, round(score, 4), snippet, via, marks(snippet, self.terms))
+        passages = index.text.passages(path)
+        if vector is not None and len(passages) > 1:
+            order = index.vectors.nearest_passages(path, vector)
+            if order and mode == "semantic":
+                passages = [passages[order[0]]]
+            else:
+                # Of passages with as many words of the query the nearest one is shown.
+                passages = [passages[i] for i in dict.fromkeys((*order, *range(len(passages))))]
+        text = snippet_of_terms(passages, scorer.terms)
+        return Hit(note, round(score, 4), text, via, marks(text, scorer.terms))
 
-    def _passages(self, path: str) -> list[str]:
-        """The passages that may be shown, those preferred among equals first."""
-        passages = self.index.text.passages(path)
-        if self.vector is None or len(passages) < 2:
-            return passages
-        order = self.index.vectors.nearest_passages(path, self.vector)
-        if order and not self.by_words:
-            return [passages[order[0]]]
-        near = set(order)
-        return [passages[i] for i in (*order, *(i for i in range(len(passages)) if i not in near))]
+    hits = [hit(path, score, None) for path, score in list(scores.items())[:limit]]
+    direct = [each for each in hits if each is not None]
+    linked: Sequence[Hit | None] = ()
+    if neighbors:
+        linked = [
+            hit(path, score, via)
+            for path, score, via in _neighbors(index, direct, scores, allowed)[:limit]
+        ]
+    return with_current_first(
+        index, [*direct, *(each for each in linked if each is not None)], hit, allowed
+    )
 
 
 def _neighbors(
     index: MemoryIndex,
-    shown: _Shown,
     hits: Sequence[Hit],
-    scores: dict[str, float],
-    limit: int,
-    allowed: set[str] | None,
-) -> list[Hit]:
-    """Notes one link away from a hit, by their own score and that of the hit."""
+    scores: Mapping[str, float],
+    allowed: Collection[str] | None,
+) -> list[tuple[str, float, str]]:
+    """Paths one link away from a hit, by the mean of their score and the hit's, with its id."""
     direct = {hit.note.path for hit in hits}
     floor = min((hit.score for hit in hits), default=0.0)
     best: dict[str, tuple[float, str]] = {}
@@ -242,9 +215,8 @@ def _neighbors(
             score = min(floor, (hit.score + scores.get(path, 0.0)) / 2)
             if score > best.get(path, (-1.0, ""))[0]:
                 best[path] = (score, hit.note.key)
-    order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:limit]
-    found = [shown.hit(path, score, via) for path, (score, via) in order]
-    return [hit for hit in found if hit is not None]
+    order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
+    return [(path, score, via) for path, (score, via) in order]
 
 
 def linked_paths(index: MemoryIndex, path: str) -> list[str]:
@@ -254,37 +226,6 @@ def linked_paths(index: MemoryIndex, path: str) -> list[str]:
     found = dict.fromkeys((*outgoing, *incoming))
     found.pop(path, None)
     return list(found)
-
-
-# A pair of question and text costs a run of the model; notes further down seldom hold the answer.
-READ = 30
-
-
-def read_again(
-    index: MemoryIndex,
-    reranker: Reranker,
-    query: str,
-    vector: Vectors,
-    scores: Mapping[str, float],
-) -> dict[str, float]:
-    """Scores in which the reranker had its say, best first; the same where it has none.
-
-    Each of the best notes is read by its title and the passage nearest to the question.
-    """
-    best = list(scores)[:READ]
-    texts = [_text(index, path, vector) for path in best]
-    told = reranker.scores(query, texts)
-    if told is None:
-        return dict(scores)
-    return reranked(scores, dict(zip(best, told, strict=True)))
-
-
-def _text(index: MemoryIndex, path: str, vector: Vectors) -> str:
-    note, passages = index.notes.summary(path), index.text.passages(path)
-    if len(passages) > 1:
-        near = index.vectors.nearest_passages(path, vector)
-        passages = [passages[near[0]]] if near else passages
-    return "\n".join((note.title if note else "", *passages[:1]))
 
 
 SNIPPET_CHARACTERS = 240
@@ -333,7 +274,7 @@ def _root(word: str) -> str:
 
 
 def window(text: str, place: int, limit: int) -> str:
-    """At most `limit` characters of `text` around `place`, cut between words where there are."""
+    """At most `limit` characters of `text` around `place`, cut between words if possible."""
     if len(text) <= limit:
         return text
     start = max(0, min(place - limit // 4, len(text) - limit + 2))
@@ -348,21 +289,21 @@ def window(text: str, place: int, limit: int) -> str:
 
 
 def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Where a text has the words of a query, in any inflection: starts and ends, in order.
+    """Starts and ends, in order, of the query's words in a text, in any inflection.
 
     Args:
-        terms: the `search_terms` of the query, or what they were corrected to: stems of the index.
+        terms: the `search_terms` of the query, or their corrections: stems of the index.
     """
     pieces = [piece for term in terms for piece in _pieces(term)]
     wanted = {_bare(form) for piece in pieces for form in (piece, stem(piece))}
     beginnings = tuple(_bare(term[:-1]) for term in terms if term.endswith("*"))
     german = {german_stem(piece) for piece in pieces if piece.isalpha()}
     stemmed = reads_german(text)
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for match in TOKEN.finditer(text):
         token = match.group()
         if is_unspaced(token):
-            found += _pairs(token, match.start(), wanted)
+            spans += _pairs(token, match.start(), wanted)
             continue
         for word in _indexed_words(token):
             bare = _bare(word)
@@ -371,9 +312,9 @@ def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
                 or (beginnings and bare.startswith(beginnings))
                 or ((stemmed or bare != word) and german_stem(word) in german)
             ):
-                found.append(match.span())
+                spans.append(match.span())
                 break
-    return _joined(found)
+    return _joined(spans)
 
 
 def _pieces(term: str) -> list[str]:

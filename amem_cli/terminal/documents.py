@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.read import NoteView
     from amem_cli.search.search import Hit
-    from amem_cli.search.supersession import Standing
+    from amem_cli.search.supersession import Supersession
 
 
 def hit_document(hit: Hit) -> dict[str, Any]:
@@ -30,11 +30,11 @@ def hit_document(hit: Hit) -> dict[str, Any]:
         "context": note.context,
         "snippet": hit.snippet,
         "via": hit.via,
-        **_standing(hit),
+        **_supersession(hit),
     }
 
 
-def _standing(found: Hit | Standing) -> dict[str, Any]:
+def _supersession(found: Hit | Supersession) -> dict[str, Any]:
     return {
         "superseded_by": [_named(each) for each in found.superseded_by],
         "contradicted_by": [_named(each) for each in found.contradicted_by],
@@ -101,7 +101,7 @@ def outcome_document(outcome: Outcome) -> dict[str, Any]:
 
 
 def listed_document(
-    note: NoteSummary, standing: Standing, usage: tuple[int, str] = (0, "")
+    note: NoteSummary, supersession: Supersession, usage: tuple[int, str] = (0, "")
 ) -> dict[str, Any]:
     """One row of `list`.
 
@@ -110,7 +110,7 @@ def listed_document(
     """
     return {
         **_summary_document(note),
-        **_standing(standing),
+        **_supersession(supersession),
         "retrieval_count": usage[0],
         "last_accessed": usage[1],
     }
@@ -133,7 +133,7 @@ def note_document(view: NoteView) -> dict[str, Any]:
     """A whole note, with its links in both directions."""
     summary = view.summary
     return {
-        **listed_document(summary, view.standing, view.usage),
+        **listed_document(summary, view.supersession, view.usage),
         "aliases": list(summary.aliases),
         "private": summary.private,
         "content": view.note.body,

@@ -192,7 +192,7 @@ def show_note(console: Console, view: NoteView) -> None:
     console.print(Styled((summary.title, "bold")))
     place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
     console.print(Styled((place, "dim")))
-    show_standing(console, view.standing.superseded_by, view.standing.contradicted_by)
+    show_standing(console, view.supersession.superseded_by, view.supersession.contradicted_by)
     if summary.context:
         console.print(Styled((summary.context, "italic")))
     if summary.keywords:

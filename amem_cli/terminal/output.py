@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from amem_cli.errors import AmemError, Problem
-    from amem_cli.index.port import Progress
+    from amem_cli.index.records import Progress
 
 
 class Output:

@@ -227,7 +227,7 @@ class Watch:
     def _scan(self, scan: Scan) -> None:
         started = self.monotonic()
         report = synchronise(
-            self.ports, within=scan.within, spared=_AllBut(self._confirmed_gone(scan))
+            self.ports, within=scan.within, keep_missing=_AllBut(self._confirmed_gone(scan))
         )
         now = self.monotonic()
         self.debouncer.scanned(scan, set(report.missing), now)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeAlias
 
-from amem_cli.index.port import Progress
+from amem_cli.index.records import Progress
 
 # Given a label, and whether to show it before there is anything to count.
 ShowProgress: TypeAlias = "Callable[[str, bool], AbstractContextManager[Progress | None]]"

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 
     from amem_cli.git.batch import MachineCommits
     from amem_cli.index.draft import VaultPorts
-    from amem_cli.index.sqlite_index import SqliteIndex
+    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.sync import SyncReport
-    from amem_cli.journal.changes import Clock, NoteWrite
-    from amem_cli.journal.events import Event
+    from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.memory.process import MemoryProcess
     from amem_cli.memory.trust import ModelTrust
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
@@ -252,7 +251,7 @@ class OpenVault:
         return self.root / STATE_FOLDER / "index.db"
 
     @property
-    def index(self) -> SqliteIndex:
+    def index(self) -> MemoryIndex:
         """This thread's connection to the index."""
         return self._here.index
 
@@ -261,7 +260,7 @@ class OpenVault:
         """What the use cases work on."""
         return self._here.ports
 
-    def ports_with(self, index: SqliteIndex) -> VaultPorts:
+    def ports_with(self, index: MemoryIndex) -> VaultPorts:
         """The same vault over another index."""
         return self._here.ports_with(index)
 

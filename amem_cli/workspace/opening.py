@@ -18,10 +18,9 @@ from amem_cli.settings import CONFIG_NAME, Settings, key_of, load_settings, sett
 from amem_cli.workspace.caller import Caller
 
 if TYPE_CHECKING:
-    from amem_cli.index.re_embedding import ServingEncoder
-    from amem_cli.index.sqlite_index import SqliteIndex
-    from amem_cli.journal.changes import Clock, NoteWrite
-    from amem_cli.journal.events import Event
+    from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.index.re_embedding import EncoderChoice
+    from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.vault.folder import VaultFolder
 
@@ -189,12 +188,12 @@ class Opening:
         return VaultFolder(self.models.root, excluded=self.models.settings.exclude_folders)
 
     @cached_property
-    def index(self) -> SqliteIndex:
+    def index(self) -> MemoryIndex:
         """The open index."""
-        from amem_cli.index.sqlite_index import SqliteIndex
+        from amem_cli.index.memory_index import MemoryIndex
 
         file = self.state_folder / "index.db"
-        return SqliteIndex(file, notify=self.notify, refill=self._fill_index)
+        return MemoryIndex(file, notify=self.notify, refill=self._fill_index)
 
     def _fill_index(self) -> None:
         from amem_cli.index.sync import synchronise
@@ -206,9 +205,9 @@ class Opening:
         """What the use cases work on."""
         return self.ports_with(self.index)
 
-    def ports_with(self, index: SqliteIndex) -> VaultPorts:
+    def ports_with(self, index: MemoryIndex) -> VaultPorts:
         """The same vault over another index."""
-        from amem_cli.journal.change_store import JournaledChanges
+        from amem_cli.journal.change_store import ChangeStore
         from amem_cli.journal.files import JournalFolder
         from amem_cli.locations import machine_name
         from amem_cli.vault.clock import SystemClock
@@ -216,17 +215,17 @@ class Opening:
         models = self.models
         journal = JournalFolder(self.state_folder / "journal", machine_name(models.environment))
         applied = self._applied if models.settings.git_commit == "batch" else None
-        changes = JournaledChanges(
+        changes = ChangeStore(
             self.vault, journal, applied=applied, client=lambda: self.caller.client
         )
         clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
-        return VaultPorts(self.vault, index, changes, journal, clock, names, self._spared)
+        return VaultPorts(self.vault, index, changes, journal, clock, names, self._keep_missing)
 
     def _applied(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         self.has_changes = True
         self.collect(writes, events)
 
-    def _spared(self) -> Container[str]:
+    def _keep_missing(self) -> Container[str]:
         """Missing notes that stay known: all, while a watcher asks what became of them."""
         from amem_cli.vault.port import EveryPath
         from amem_cli.workspace.watch_lock import read_status
@@ -241,14 +240,14 @@ class Opening:
         return EveryPath()
 
     @cached_property
-    def serving(self) -> ServingEncoder:
+    def serving(self) -> EncoderChoice:
         """Chooses between the encoder of the settings and that of the vectors in the index."""
-        from amem_cli.index.re_embedding import ServingEncoder
+        from amem_cli.index.re_embedding import EncoderChoice
         from amem_cli.models.open import encoder_cache
 
         models = self.models
         name, cache = models.settings.encoder_model, encoder_cache(models.environment)
-        return ServingEncoder(
+        return EncoderChoice(
             self.index, lambda: models.encoder, name, cache=cache, notify=self.notify
         )
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.search import Hit, Mode
-    from amem_cli.search.supersession import Standing
+    from amem_cli.search.supersession import Supersession
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +65,5 @@ class ListedNote:
     """
 
     note: NoteSummary
-    standing: Standing
+    supersession: Supersession
     usage: tuple[int, str]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from amem_cli.notes.note import Relation
     from amem_cli.search.read import NoteView, Wanted
     from amem_cli.search.search import Hit, Mode
-    from amem_cli.search.supersession import Standing
+    from amem_cli.search.supersession import Supersession
 
 # Of a text that others edit at the same time; what is only added can be added to theirs.
 _ATTEMPTS = 3
@@ -294,20 +294,16 @@ class Workspace(OpenVault):
         return encoder_if_any(self._encoder_with_all_embedded, self.notice)
 
     def _visible_hit(self, hit: Hit) -> Hit:
-        standing = self._visible_standing(hit.superseded_by, hit.contradicted_by)
-        return replace(
-            hit, superseded_by=standing.superseded_by, contradicted_by=standing.contradicted_by
-        )
+        seen = self._visible_supersession(hit)
+        return replace(hit, superseded_by=seen.superseded_by, contradicted_by=seen.contradicted_by)
 
-    def _visible_standing(
-        self, superseded_by: Sequence[NoteSummary], contradicted_by: Sequence[NoteSummary]
-    ) -> Standing:
-        from amem_cli.search.supersession import Standing
+    def _visible_supersession(self, of: Hit | Supersession) -> Supersession:
+        from amem_cli.search.supersession import Supersession
 
         all_seen = self.sees_private
-        return Standing(
-            tuple(each for each in superseded_by if all_seen or not each.private),
-            tuple(each for each in contradicted_by if all_seen or not each.private),
+        return Supersession(
+            tuple(each for each in of.superseded_by if all_seen or not each.private),
+            tuple(each for each in of.contradicted_by if all_seen or not each.private),
         )
 
     def ask(
@@ -366,11 +362,11 @@ class Workspace(OpenVault):
         view = read_note(self.ports, note.path)
         if counts:
             self.count_use([note.key])
-        hidden, standing = self.hidden(), view.standing
+        hidden, supersession = self.hidden(), view.supersession
         return replace(
             view,
             links=tuple(each for each in view.links if each.path not in hidden),
-            standing=self._visible_standing(standing.superseded_by, standing.contradicted_by),
+            supersession=self._visible_supersession(supersession),
             usage=self.index.usage.of(note.key),
         )
 
@@ -385,18 +381,17 @@ class Workspace(OpenVault):
     ) -> list[ListedNote]:
         """Notes that meet all conditions; dates sort newest first, names from A to Z."""
         from amem_cli.search.read import listed
-        from amem_cli.search.supersession import Standing, standings
+        from amem_cli.search.supersession import Supersession, supersessions
 
         visible = replace(filters, hidden=self.hidden())
         notes = listed(
             self.index, filters=visible, wanted=wanted, sort=sort, reverse=reverse, limit=limit
         )
-        known, usages, usual = standings(self.index), self.index.usage.all(), Standing()
+        known, usages, usual = supersessions(self.index), self.index.usage.all(), Supersession()
         found = []
         for note in notes:
-            standing = known.get(note.path, usual)
-            standing = self._visible_standing(standing.superseded_by, standing.contradicted_by)
-            found.append(ListedNote(note, standing, usages.get(note.key, (0, ""))))
+            supersession = self._visible_supersession(known.get(note.path, usual))
+            found.append(ListedNote(note, supersession, usages.get(note.key, (0, ""))))
         return found
 
     @contextlib.contextmanager

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from amem_cli import AgenticMemorySystem
-from amem_cli.journal.change_store import JournaledChanges
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Event
+from amem_cli.journal.change_store import ChangeStore
+from amem_cli.journal.events import Event, NoteWrite
 from amem_cli.journal.files import JournalFolder
 from amem_cli.vault.folder import VaultFolder
 from tests.conftest import Program
@@ -287,7 +286,7 @@ def test_a_change_that_a_killed_process_began_is_committed_by_the_next(
     amem: Program, repo: TestRepository
 ) -> None:
     vault = VaultFolder(repo.top)
-    changes = JournaledChanges(vault, DyingJournal(vault.state_folder / "journal", "test"))
+    changes = ChangeStore(vault, DyingJournal(vault.state_folder / "journal", "test"))
     event = Event("0001", "2026-03-02T15:00:00+00:00", "process", path="notes/half.md")
     with pytest.raises(KeyboardInterrupt):
         changes.apply([NoteWrite("notes/half.md", None, b"half made\n")], [event])

@@ -13,7 +13,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import HeaderRefused, NotFoundError, SettingsError, UsageError, WriteConflict
-from amem_cli.index.draft import NoteDraft, VaultPorts, new_event, owned_by_machine
+from amem_cli.index.draft import NoteDraft, VaultPorts, new_event, provenance_of
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import check_index, embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
@@ -266,7 +266,7 @@ def test_the_machines_words_stay_the_machines_and_a_persons_a_persons(tmp_path: 
     merged(ports, one, two)
     note = own(ports, one)
     assert note.keywords == ("mine", "both", "yours", "theirs")
-    owned = owned_by_machine(ports.index, note.id or "")
+    owned = provenance_of(ports.index, note.id or "")
     # A person had written `both` in the other note, so the machine may not take it away.
     assert owned.keywords == {"theirs"}
     assert owned.context == "A machine's sentence."
@@ -280,7 +280,7 @@ def test_a_persons_context_comes_before_the_machines(tmp_path: Path) -> None:
     machine_sets(ports, one, context="A machine's sentence.")
     merged(ports, one, two)
     assert own(ports, one).context == "What I say."
-    assert owned_by_machine(ports.index, own(ports, one).id or "").context is None
+    assert provenance_of(ports.index, own(ports, one).id or "").context is None
     merged(ports, one, three)
     assert own(ports, one).context == "What I say."
     assert 'context: "What I say, too."' in own(ports, one).body
@@ -308,14 +308,14 @@ def test_the_machines_links_stay_its_own_and_are_no_verdict_of_a_persons(tmp_pat
     assert own(ports, paths["S"]).links == ("[[K]]",)
     assert own(ports, paths["K"]).links == ("[[T]]",)
     for source, target in (("S", "K"), ("K", "T")):
-        owned = owned_by_machine(ports.index, own(ports, paths[source]).id or "")
+        owned = provenance_of(ports.index, own(ports, paths[source]).id or "")
         (record,) = owned.links.values()
         assert (record.path, record.by, record.relation) == (paths[target], "machine", "supports")
         assert owned.declined == frozenset()
     assert ports.index.link_history.decided(10) == []
     undo(ports, done.event)
     assert files(tmp_path) == before
-    owned = owned_by_machine(ports.index, own(ports, paths["S"]).id or "")
+    owned = provenance_of(ports.index, own(ports, paths["S"]).id or "")
     assert [record.path for record in owned.links.values()] == [paths["O"]]
 
 

@@ -11,7 +11,7 @@ from amem_cli.editing.undo import undo
 from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import format_link
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import parse_note
@@ -54,7 +54,7 @@ def test_a_link_follows_a_renamed_note_and_stays_the_machines(tmp_path: Path) ->
     assert links_of(ports, new) == ("[[Butter temperature]]",)
     summary = ports.index.notes.summary(new)
     assert summary is not None and summary.id is not None
-    owned = ownership(ports.index.events.read(summary.id)).links[target.id]
+    owned = provenance(ports.index.events.read(summary.id)).links[target.id]
     assert (owned.text, owned.by) == ("[[Butter temperature]]", "machine")
     assert owned.reason
     assert update_renamed_links(ports) == []

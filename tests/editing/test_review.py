@@ -14,7 +14,7 @@ from amem_cli.editing.undo import undo
 from amem_cli.errors import NotFoundError, Problem, UsageError
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.memory.outcome import Outcome, ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import parse_note
@@ -81,7 +81,7 @@ def test_what_is_accepted_is_done_with_its_reason_and_can_be_undone(tmp_path: Pa
     events = [event for event in ports.index.events.read(note.id) if event.kind == "evolve"]
     assert {event.review for event in events} == {"accepted"}
     assert {event.reason for event in events} == {CHANGE["why"]}
-    assert ownership(ports.index.events.read(note.id)).may_replace_context(note.context)
+    assert provenance(ports.index.events.read(note.id)).may_replace_context(note.context)
     process = next(event for event in ports.index.events.read() if event.kind == "process")
     undo(ports, process.id)
     assert (tmp_path / old).read_bytes() == before
@@ -108,7 +108,7 @@ def test_an_edited_proposal_is_the_persons(tmp_path: Path) -> None:
     accept(ports, [one], edited={one.proposal.id: "Butter at 14 degrees; colder tears."})
     note = read(ports, old)
     assert note.context == "Butter at 14 degrees; colder tears."
-    assert not ownership(ports.index.events.read(note.id)).may_replace_context(note.context)
+    assert not provenance(ports.index.events.read(note.id)).may_replace_context(note.context)
 
 
 def test_a_proposal_for_a_field_that_a_person_wrote_since_is_dropped(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import Note
@@ -228,7 +228,7 @@ def test_a_removed_note_comes_back_with_the_links_to_it(tmp_path: Path) -> None:
     undo(ports, events(ports, "remove")[-1].id)
     found = tree_hashes(tmp_path)
     assert {path: found[path] for path in before} == before
-    links = ownership(ports.index.events.read(draft.note.id)).links
+    links = provenance(ports.index.events.read(draft.note.id)).links
     assert links == {summary.id: record}
 
 
@@ -245,9 +245,9 @@ def test_a_link_that_was_brought_back_is_the_machines_again(tmp_path: Path) -> N
     refresh(ports, [source])
     note = draft.note.id
     undo(ports, draft.events[0].id)
-    assert ownership(ports.index.events.read(note)).declined == {summary.id}
+    assert provenance(ports.index.events.read(note)).declined == {summary.id}
     undo(ports, events(ports, "undo")[-1].id)
-    assert ownership(ports.index.events.read(note)).links == {summary.id: record}
+    assert provenance(ports.index.events.read(note)).links == {summary.id: record}
     assert remove(ports, summary).unlinked == (source,)
 
 

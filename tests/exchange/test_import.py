@@ -397,11 +397,11 @@ def test_links_to_a_note_that_is_left_out_lead_to_the_one_that_has_its_text(
 
 
 def test_what_is_imported_is_the_persons(ports: VaultPorts) -> None:
-    from amem_cli.index.draft import owned_by_machine
+    from amem_cli.index.draft import provenance_of
 
     report = bring_in(ports, DATA / "amem.json")
     for note in report.made:
-        owned = owned_by_machine(ports.index, note.id)
+        owned = provenance_of(ports.index, note.id)
         assert not owned.keywords and not owned.tags and owned.context is None
         assert all(record.by == "person" for record in owned.links.values())
         assert {event.by for event in ports.index.events.read(note.id)} == {"person"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.models.ports import Encoder
 from amem_cli.workspace.workspace import Workspace
@@ -14,7 +14,7 @@ from tests.index_dump import canonical_dump
 
 def index_dump(root: Path) -> object:
     """The live index as it is, without looking at the vault."""
-    index = SqliteIndex(root / ".amem" / "index.db")
+    index = MemoryIndex(root / ".amem" / "index.db")
     try:
         return canonical_dump(index)
     finally:
@@ -24,7 +24,7 @@ def index_dump(root: Path) -> object:
 def rebuilt_dump(root: Path, encoder: Encoder | None = None) -> object:
     """An index made from the vault's files alone."""
     with tempfile.TemporaryDirectory() as folder:
-        index = SqliteIndex(Path(folder) / "rebuilt.db")
+        index = MemoryIndex(Path(folder) / "rebuilt.db")
         try:
             ports = Workspace(root).ports_with(index)
             synchronise(ports)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.index.connection import IndexConnection
+from amem_cli.index.connection import Database
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import PropertyNames
@@ -202,12 +202,12 @@ def test_threads_share_an_index(tmp_path: Path) -> None:
 
 
 def test_a_transaction_that_fails_leaves_nothing_and_blocks_nothing(tmp_path: Path) -> None:
-    index = IndexConnection(tmp_path / "index.db")
+    index = Database(tmp_path / "index.db")
     with pytest.raises(KeyError), index.changing(), index.changing():
         index.set_meta("a", "1")
         raise KeyError
     assert index.meta("a") is None
-    other = IndexConnection(tmp_path / "index.db")
+    other = Database(tmp_path / "index.db")
     with other.changing():
         other.set_meta("a", "2")
     assert index.meta("a") == "2"

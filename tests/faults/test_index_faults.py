@@ -17,8 +17,8 @@ import pytest
 
 from amem_cli.errors import EncoderError, IndexFault
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.file import seal
-from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.file import record_clean_close
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.workspace.workspace import Workspace
 from tests.conftest import Program
@@ -122,7 +122,7 @@ def test_a_bad_index_is_made_anew(amem: Program, vault: Path, fault: str) -> Non
     assert answer.code == 0, answer.err
     assert answer.json["hits"][0]["path"] == "notes/note 7.md"
     assert len(answer.err.splitlines()) <= 1
-    assert ("made anew" in answer.err) == (fault not in ("zero bytes", "deleted"))
+    assert ("is rebuilt" in answer.err) == (fault not in ("zero bytes", "deleted"))
     assert index_dump(vault) == rebuilt_dump(vault)
     assert tree_hashes(vault) == before
     assert amem("index", "--check").code == 0
@@ -162,7 +162,7 @@ def damage_words(vault: Path) -> None:
     connection = apsw.Connection(str(vault / ".amem/index.db"))
     connection.execute("UPDATE words_data SET block = zeroblob(length(block)) WHERE id > 10")
     connection.close()
-    seal(vault / ".amem/index.db")
+    record_clean_close(vault / ".amem/index.db")
 
 
 def test_damage_that_only_a_search_meets_is_told_and_gone_after_it(
@@ -268,7 +268,7 @@ def test_an_older_copy_under_a_newer_write_ahead_log_is_not_trusted(
     (vault / ".amem/index.db").write_bytes(older)
     (vault / ".amem/index.db-wal").write_bytes(log)
     answer = amem("list")
-    assert (answer.code, "made anew" in answer.err) == (0, True)
+    assert (answer.code, "is rebuilt" in answer.err) == (0, True)
     assert index_dump(vault) == rebuilt_dump(vault)
 
 
@@ -407,7 +407,7 @@ def test_a_vector_never_goes_to_the_text_of_another_index(tmp_path: Path) -> Non
     embed_missing(ports, Deleting())
     synchronise(ports)
     embed_missing(ports, encoder)
-    assert isinstance(ports.index, SqliteIndex)
+    assert isinstance(ports.index, MemoryIndex)
     assert canonical_dump(ports.index) == rebuilt_dump(tmp_path, encoder)
 
 
@@ -424,7 +424,7 @@ def test_a_vector_never_goes_to_a_text_that_took_the_number_of_its_own(tmp_path:
         ports.index.vectors.store([job.passage], encoder.encode(["walrus"]))
     other.index.close()
     assert embed_missing(ports, encoder) == 1
-    assert isinstance(ports.index, SqliteIndex)
+    assert isinstance(ports.index, MemoryIndex)
     assert canonical_dump(ports.index) == rebuilt_dump(tmp_path, encoder)
 
 
@@ -518,7 +518,7 @@ def test_vectors_of_a_model_changed_in_the_settings_are_made_anew(tmp_path: Path
         ports = open_vault(tmp_path)
         synchronise(ports)
         embed_missing(ports, encoder)
-        assert isinstance(ports.index, SqliteIndex)
+        assert isinstance(ports.index, MemoryIndex)
         dump = canonical_dump(ports.index)
         ports.index.close()
         assert dump == rebuilt_dump(tmp_path, encoder)

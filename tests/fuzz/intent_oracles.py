@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from amem_cli.errors import Problem
-from amem_cli.journal.change_store import JournaledChanges
+from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
 from amem_cli.vault.folder import VaultFolder
 from tests.fuzz.folders import folder
@@ -42,7 +42,7 @@ def settle(intents: list[bytes]) -> tuple[dict[str, str], dict[str, str], list[P
             (root / f".amem/intents/{number}.json").write_bytes(content)
         before = everything(top)
         vault = VaultFolder(root)
-        store = JournaledChanges(vault, JournalFolder(root / ".amem/journal", "test"))
+        store = ChangeStore(vault, JournalFolder(root / ".amem/journal", "test"))
         problems = store.recover()
         assert not list((root / ".amem/intents").glob("*.json"))
         assert store.recover() == []

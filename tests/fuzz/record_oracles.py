@@ -12,7 +12,7 @@ import pytest
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.exchange.source_records import read_line
 from amem_cli.journal.events import from_record, to_record
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import parse_link
 from amem_cli.markdown.tags import is_valid_tag
 from amem_cli.memory.describe import MetadataQuestion, check_metadata, metadata_request
@@ -174,7 +174,7 @@ def an_event_is_read_or_refused(record: Any) -> None:
     for name, value in record.items():
         if name not in {"extra"} and value not in ("", [], {}, None, 0, 0.0, False):
             assert name in written, name
-    ownership([event])
+    provenance([event])
 
 
 def an_import_line_is_read_or_refused(line: str) -> None:

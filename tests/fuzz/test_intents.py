@@ -14,9 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amem_cli.errors import AmemError
-from amem_cli.journal.change_store import JournaledChanges
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Change, Event
+from amem_cli.journal.change_store import ChangeStore
+from amem_cli.journal.events import Change, Event, NoteWrite
 from amem_cli.journal.files import JournalFolder
 from amem_cli.journal.proposals import Proposal
 from amem_cli.vault.folder import VaultFolder
@@ -168,7 +167,7 @@ def test_a_linked_folder_of_the_programs_own_leads_nowhere(name: str, tmp_path: 
     (root / ".amem" / name).symlink_to(elsewhere)
     before = everything(elsewhere)
     vault = VaultFolder(root)
-    store = JournaledChanges(vault, JournalFolder(root / ".amem/journal", "test"))
+    store = ChangeStore(vault, JournalFolder(root / ".amem/journal", "test"))
     with suppress(AmemError):
         store.recover()
         event = Event(id="1", time="2026-01-01T00:00:00", kind="evolve")
@@ -184,7 +183,7 @@ def test_a_link_at_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None
     (root / ".amem").mkdir(parents=True)
     precious.write_bytes(b"precious")
     (root / ".amem/write.lock").symlink_to(precious)
-    store = JournaledChanges(VaultFolder(root), JournalFolder(root / ".amem/journal", "test"))
+    store = ChangeStore(VaultFolder(root), JournalFolder(root / ".amem/journal", "test"))
     with suppress(AmemError), store.locked():
         pass
     assert precious.read_bytes() == b"precious"

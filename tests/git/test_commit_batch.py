@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from amem_cli.git.batch import CommitBatch, commit, commit_message, notices
 from amem_cli.git.repository import CommitReport
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.journal.events import Change, Event, LinkRecord, NoteWrite
 
 DOUGH, YEAST, OVEN = "notes/Dough temperature.md", "notes/Yeast.md", "notes/Oven.md"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
 from amem_cli.index.sync import embed_missing, refresh, synchronise
-from amem_cli.journal.ownership import Ownership, ownership
+from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.memory.process import MemoryProcess
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault
@@ -32,10 +32,10 @@ def evolve(ports: VaultPorts, path: str, context: str) -> None:
         refresh(ports, [path])
 
 
-def owned(ports: VaultPorts, path: str) -> Ownership:
+def owned(ports: VaultPorts, path: str) -> Provenance:
     summary = ports.index.notes.summary(path)
     assert summary is not None and summary.id is not None
-    return ownership(ports.index.events.read(summary.id))
+    return provenance(ports.index.events.read(summary.id))
 
 
 def send(name: str, source: Path, target: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from amem_cli.errors import EncoderError
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.search.search import search
 from tests.fakes.encoder import FakeEncoder
@@ -126,11 +126,11 @@ def test_the_way_back_embeds_only_what_was_written_meanwhile(
     assert embed_missing(ports, old) == 1
     assert old.encoded == ["7\npenguin"]
     assert ports.index.vectors.encoder() == old.model_id
-    assert isinstance(ports.index, SqliteIndex)
+    assert isinstance(ports.index, MemoryIndex)
     anew = open_vault(tmp_path, index="anew.db")
     synchronise(anew)
     embed_missing(anew, old)
-    assert isinstance(anew.index, SqliteIndex)
+    assert isinstance(anew.index, MemoryIndex)
     assert canonical_dump(ports.index) == canonical_dump(anew.index)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from amem_cli.editing.edit import take_stock
 from amem_cli.errors import Problem
-from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import check_index, embed_missing, synchronise
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.port import FileContent, FileState
@@ -27,7 +27,7 @@ def dump_of(root: Path, encoder: FakeEncoder, *, index: str) -> object:
     ports = open_vault(root, index=index)
     synchronise(ports)
     embed_missing(ports, encoder)
-    assert isinstance(ports.index, SqliteIndex)
+    assert isinstance(ports.index, MemoryIndex)
     dump = canonical_dump(ports.index)
     ports.index.close()
     return dump
@@ -102,7 +102,7 @@ def test_a_rebuilt_index_equals_the_live_one(tmp_path: Path, seed: int) -> None:
         synchronise(live)
         embed_missing(live, encoder)
     assert check_index(live) == []
-    assert isinstance(live.index, SqliteIndex)
+    assert isinstance(live.index, MemoryIndex)
     dump = canonical_dump(live.index)
     assert dump == dump_of(root, encoder, index="rebuilt.db")
 
@@ -242,7 +242,7 @@ def test_only_what_is_looked_at_changes(tmp_path: Path) -> None:
     synchronise(ports)
     for path in ("a/one.md", "a/two.md", "ab.md", "b.md"):
         (tmp_path / path).unlink()
-    report = synchronise(ports, within={"a"}, spared={"a/two.md"})
+    report = synchronise(ports, within={"a"}, keep_missing={"a/two.md"})
     assert (report.removed, report.missing) == (("a/one.md",), ("a/two.md",))
     assert synchronise(ports, within={"ab.md"}).removed == ("ab.md",)
     assert synchronise(ports).removed == ("a/two.md", "b.md")

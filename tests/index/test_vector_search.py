@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from amem_cli.errors import EncoderError
+from amem_cli.index.bit_codes import count_by_table, sign_codes, sign_differences
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteRecord
-from amem_cli.index.sqlite_index import SqliteIndex
-from amem_cli.index.vectors import count_by_table, sign_codes, sign_differences
 from amem_cli.notes.note import Note
 from tests.index_dump import canonical_dump
 
@@ -56,14 +56,14 @@ def a_record(path: str, passages: Sequence[str] = ("text",)) -> NoteRecord:
     return NoteRecord(note, file, f"hash-{path}", "2026-01-01T00:00:00+00:00", (), tuple(passages))
 
 
-def fill(index: SqliteIndex, vectors: Floats, first: int = 0, model: str = "test") -> None:
+def fill(index: MemoryIndex, vectors: Floats, first: int = 0, model: str = "test") -> None:
     with index.changing():
         for number in range(first, first + len(vectors)):
             index.files.store(a_record(path_of(number)))
     embed(index, {path_of(first + place): vector for place, vector in enumerate(vectors)}, model)
 
 
-def embed(index: SqliteIndex, vectors: dict[str, Floats], model: str = "test") -> None:
+def embed(index: MemoryIndex, vectors: dict[str, Floats], model: str = "test") -> None:
     index.vectors.use_encoder(model, len(next(iter(vectors.values()))))
     jobs = index.vectors.passages_to_embed()
     for start in range(0, len(jobs), 500):
@@ -76,7 +76,7 @@ def exact(vectors: Floats, query: Floats, limit: int) -> list[str]:
     return [path_of(int(place)) for place in np.argsort(-(vectors @ query), kind="stable")[:limit]]
 
 
-def recall(index: SqliteIndex, vectors: Floats, queries: Floats, limit: int) -> float:
+def recall(index: MemoryIndex, vectors: Floats, queries: Floats, limit: int) -> float:
     shares = []
     for query in queries:
         wanted = set(exact(vectors, query, limit))
@@ -92,28 +92,28 @@ def vectors() -> Floats:
 @pytest.fixture(scope="module")
 def large_file(tmp_path_factory: pytest.TempPathFactory, vectors: Floats) -> Path:
     path = tmp_path_factory.mktemp("large") / "index.db"
-    index = SqliteIndex(path)
+    index = MemoryIndex(path)
     fill(index, vectors)
     index.close()
     return path
 
 
 @pytest.fixture
-def large(large_file: Path, tmp_path: Path) -> Iterator[SqliteIndex]:
+def large(large_file: Path, tmp_path: Path) -> Iterator[MemoryIndex]:
     shutil.copy(large_file, tmp_path / "index.db")
-    index = SqliteIndex(tmp_path / "index.db")
+    index = MemoryIndex(tmp_path / "index.db")
     yield index
     index.close()
 
 
 @pytest.mark.parametrize("limit", [1, 10, 100])
 def test_the_nearest_of_thousands_are_found(
-    large: SqliteIndex, vectors: Floats, limit: int
+    large: MemoryIndex, vectors: Floats, limit: int
 ) -> None:
     assert recall(large, vectors, text_like(40, seed=4), limit) >= 0.99
 
 
-def test_scores_are_exact_cosines_best_first(large: SqliteIndex, vectors: Floats) -> None:
+def test_scores_are_exact_cosines_best_first(large: MemoryIndex, vectors: Floats) -> None:
     query = text_like(1, seed=5)[0]
     scores = large.vectors.scores(query * 7, 50)
     assert list(scores.values()) == sorted(scores.values(), reverse=True)
@@ -125,14 +125,14 @@ def test_scores_are_exact_cosines_best_first(large: SqliteIndex, vectors: Floats
 @settings(max_examples=10, deadline=None)
 def test_every_note_finds_itself(large_file: Path, vectors: Floats, seed: int) -> None:
     place = seed % COUNT
-    index = SqliteIndex(large_file)
+    index = MemoryIndex(large_file)
     try:
         assert next(iter(index.vectors.scores(vectors[place], 3))) == path_of(place)
     finally:
         index.close()
 
 
-def test_given_paths_are_compared_one_by_one(large: SqliteIndex, vectors: Floats) -> None:
+def test_given_paths_are_compared_one_by_one(large: MemoryIndex, vectors: Floats) -> None:
     query = -text_like(1, seed=6)[0]
     some = list(range(0, COUNT, 7))
     found = large.vectors.scores(query, 20, [path_of(place) for place in some])
@@ -140,7 +140,7 @@ def test_given_paths_are_compared_one_by_one(large: SqliteIndex, vectors: Floats
     assert list(found) == [path_of(some[int(place)]) for place in order]
 
 
-def test_deleted_and_changed_notes_leave_no_ghosts(large: SqliteIndex, vectors: Floats) -> None:
+def test_deleted_and_changed_notes_leave_no_ghosts(large: MemoryIndex, vectors: Floats) -> None:
     query = vectors[17]
     gone = exact(vectors, query, 1500)
     with large.changing():
@@ -155,7 +155,7 @@ def test_deleted_and_changed_notes_leave_no_ghosts(large: SqliteIndex, vectors: 
     assert next(iter(large.vectors.scores(query, 10))) == gone[-1]
 
 
-def test_what_was_never_committed_is_never_found(large: SqliteIndex, vectors: Floats) -> None:
+def test_what_was_never_committed_is_never_found(large: MemoryIndex, vectors: Floats) -> None:
     query = vectors[23]
     before = large.vectors.scores(query, 10)
     with pytest.raises(KeyboardInterrupt), large.changing():
@@ -165,7 +165,7 @@ def test_what_was_never_committed_is_never_found(large: SqliteIndex, vectors: Fl
     assert large.vectors.scores(query, 10) == before
 
 
-def test_notes_that_came_later_are_found_as_well(large: SqliteIndex, vectors: Floats) -> None:
+def test_notes_that_came_later_are_found_as_well(large: MemoryIndex, vectors: Floats) -> None:
     later = text_like(600, seed=8)
     fill(large, later, first=COUNT)
     everything = np.concatenate([vectors, later])
@@ -175,7 +175,7 @@ def test_notes_that_came_later_are_found_as_well(large: SqliteIndex, vectors: Fl
 
 
 def test_as_many_notes_as_asked_for_come_in_spite_of_long_ones(
-    large: SqliteIndex, vectors: Floats
+    large: MemoryIndex, vectors: Floats
 ) -> None:
     query = text_like(1, seed=10)[0]
     with large.changing():
@@ -186,12 +186,12 @@ def test_as_many_notes_as_asked_for_come_in_spite_of_long_ones(
     assert list(found) == ["a.md", "b.md", "c.md", "d.md", *exact(vectors, query, 10)]
 
 
-def test_asking_for_more_notes_than_there_are_gives_all(large: SqliteIndex) -> None:
+def test_asking_for_more_notes_than_there_are_gives_all(large: MemoryIndex) -> None:
     assert len(large.vectors.scores(text_like(1, seed=11)[0], COUNT * 2)) == COUNT
 
 
 def test_another_encoder_takes_over_when_every_note_has_its_vector(
-    large: SqliteIndex, vectors: Floats
+    large: MemoryIndex, vectors: Floats
 ) -> None:
     assert large.vectors.use_encoder("other", 40)
     others = text_like(COUNT, 13, 40)
@@ -206,7 +206,7 @@ def test_another_encoder_takes_over_when_every_note_has_its_vector(
 
 
 def test_the_way_back_to_an_encoder_costs_only_what_changed(
-    large: SqliteIndex, vectors: Floats
+    large: MemoryIndex, vectors: Floats
 ) -> None:
     large.vectors.use_encoder("other", 40)
     others = text_like(COUNT, 13, 40)
@@ -225,20 +225,20 @@ def test_the_way_back_to_an_encoder_costs_only_what_changed(
 
 
 def test_an_index_that_grew_equals_one_made_at_once(
-    large: SqliteIndex, vectors: Floats, tmp_path: Path
+    large: MemoryIndex, vectors: Floats, tmp_path: Path
 ) -> None:
     added = text_like(300, seed=15)
     fill(large, added, first=COUNT)
     with large.changing():
         for number in range(100):
             large.files.forget(path_of(number))
-    anew = SqliteIndex(tmp_path / "anew.db")
+    anew = MemoryIndex(tmp_path / "anew.db")
     fill(anew, np.concatenate([vectors, added])[100:], first=100)
     assert canonical_dump(anew) == canonical_dump(large)
     anew.close()
 
 
-def test_a_vector_of_zeros_stands_in_nobodys_way(large: SqliteIndex, vectors: Floats) -> None:
+def test_a_vector_of_zeros_stands_in_nobodys_way(large: MemoryIndex, vectors: Floats) -> None:
     fill(large, np.zeros((5, DIMENSION), dtype=np.float32), first=COUNT)
     assert recall(large, vectors, text_like(20, seed=16), 10) >= 0.99
 

@@ -15,18 +15,17 @@ from typing import IO
 import pytest
 
 from amem_cli.errors import Problem, WriteConflict
-from amem_cli.journal.change_store import JournaledChanges
-from amem_cli.journal.changes import NoteWrite
-from amem_cli.journal.events import Event, JournalNews, to_record
+from amem_cli.journal.change_store import ChangeStore
+from amem_cli.journal.events import Event, JournalNews, NoteWrite, to_record
 from amem_cli.journal.files import JournalFolder
 from amem_cli.vault.folder import VaultFolder
 
 
-def store_of(root: Path) -> tuple[JournaledChanges, JournalFolder]:
+def store_of(root: Path) -> tuple[ChangeStore, JournalFolder]:
     vault = VaultFolder(root)
     (root / ".amem").mkdir(exist_ok=True)
     journal = JournalFolder(root / ".amem" / "journal", "test")
-    return JournaledChanges(vault, journal), journal
+    return ChangeStore(vault, journal), journal
 
 
 def events_of(journal: JournalFolder) -> list[str]:
@@ -77,7 +76,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from tests.journal.test_change_store import an_event, store_of
-from amem_cli.journal.changes import NoteWrite
+from amem_cli.journal.events import NoteWrite
 root = Path(sys.argv[1])
 store, _ = store_of(root)
 store.recover()
@@ -164,7 +163,7 @@ def test_a_note_that_cannot_be_put_back_at_once_is_put_back_later(tmp_path: Path
     (tmp_path / ".amem").mkdir()
     vault = _HeldByAnother(tmp_path, "a.md")
     journal = JournalFolder(tmp_path / ".amem" / "journal", "test")
-    store = JournaledChanges(vault, journal)
+    store = ChangeStore(vault, journal)
     (tmp_path / "a.md").write_bytes(b"one")
     (tmp_path / "b.md").write_bytes(b"one, and a person's word")
     with pytest.raises(WriteConflict):

@@ -16,7 +16,7 @@ from amem_cli.journal.events import (
     splice_between,
     to_record,
 )
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 
 MACHINE_LINK = LinkRecord("20260101000000", "notes/b.md", "[[b]]", "supports", 0.8, "both on x")
 
@@ -53,7 +53,7 @@ def test_fields_of_a_newer_version_are_kept() -> None:
 
 
 def test_the_machine_owns_what_it_added_and_nothing_else() -> None:
-    owned = ownership(
+    owned = provenance(
         [
             event(1, "add", Change("tags", [], ["mine"]), by="person"),
             event(2, "construct", Change("tags", ["mine"], ["mine", "its"])),
@@ -66,7 +66,7 @@ def test_the_machine_owns_what_it_added_and_nothing_else() -> None:
 
 
 def test_what_a_person_set_again_is_the_persons() -> None:
-    owned = ownership(
+    owned = provenance(
         [
             event(1, "construct", Change("keywords", [], ["a", "b"])),
             event(2, "release", Change("keywords", ["a", "b"], ["b"]), by="person"),
@@ -77,7 +77,7 @@ def test_what_a_person_set_again_is_the_persons() -> None:
 
 
 def test_a_link_that_a_person_removed_is_declined() -> None:
-    owned = ownership(
+    owned = provenance(
         [
             event(1, "link", Change("links", [], ["[[b]]"]), links=1),
             event(2, "edit", Change("links", ["[[b]]"], []), by="person"),

@@ -14,9 +14,9 @@ import pytest
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import unlink
 from amem_cli.errors import ModelError
-from amem_cli.index.draft import VaultPorts, owned_by_machine
+from amem_cli.index.draft import VaultPorts, provenance_of
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.journal.ownership import ownership
+from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.tags import is_valid_tag
 from amem_cli.memory.batch import evolve_many
 from amem_cli.memory.outcome import ProcessSettings
@@ -284,7 +284,7 @@ def test_a_declined_link_is_not_made_again(tmp_path: Path) -> None:
     assert unlink(ports, note_named(ports.index, path), note_named(ports.index, old))
     summary = ports.index.notes.summary(path)
     assert summary is not None
-    assert ownership(ports.index.events.read(summary.key)).declined
+    assert provenance(ports.index.events.read(summary.key)).declined
     outcome = process_of(ports, ScriptedModel([linking()])).run(path, asked=True)
     assert old not in [link.path for link in outcome.links]
 
@@ -403,10 +403,10 @@ def test_what_a_copy_with_the_same_id_holds_is_not_the_machines(tmp_path: Path) 
     process_of(ports, ScriptedModel([linking(change=CHANGE)])).run(path, asked=True)
     note = parse_note(old, (tmp_path / old).read_bytes(), ports.names)
     assert note.id is not None
-    assert owned_by_machine(ports.index, note.id).may_replace_context(note.context)
+    assert provenance_of(ports.index, note.id).may_replace_context(note.context)
     write_note(tmp_path, "Copy.md", (tmp_path / old).read_text(encoding="utf-8"))
     synchronise(ports)
-    owned = owned_by_machine(ports.index, note.id)
+    owned = provenance_of(ports.index, note.id)
     assert (owned.keywords, owned.tags, dict(owned.links)) == (frozenset(), frozenset(), {})
     assert not owned.may_replace_context(note.context)
 

@@ -12,7 +12,7 @@ from amem_cli.editing.edit import FieldEdits, link, update
 from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import SettingsError, UsageError
-from amem_cli.index.draft import VaultPorts, owned_by_machine
+from amem_cli.index.draft import VaultPorts, provenance_of
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate
@@ -65,7 +65,7 @@ def ports_root(ports: VaultPorts) -> Path:
 
 
 def record(ports: VaultPorts, source: str, target: str) -> LinkRecord | None:
-    owned = owned_by_machine(ports.index, note_named(ports.index, source).key)
+    owned = provenance_of(ports.index, note_named(ports.index, source).key)
     return owned.links.get(note_named(ports.index, target).key)
 
 

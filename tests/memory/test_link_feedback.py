@@ -13,7 +13,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, link, unlink, update
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.index.draft import VaultPorts
-from amem_cli.index.sqlite_index import SqliteIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.learn import learned_thresholds
 from amem_cli.memory.outcome import Outcome, ProcessSettings
@@ -70,7 +70,7 @@ def rewrite(root: Path, name: str, more: str) -> None:
 def rebuilt(ports: VaultPorts, root: Path) -> VaultPorts:
     fresh = open_vault(root, index="fresh.db")
     synchronise(fresh)
-    assert isinstance(ports.index, SqliteIndex) and isinstance(fresh.index, SqliteIndex)
+    assert isinstance(ports.index, MemoryIndex) and isinstance(fresh.index, MemoryIndex)
     live, new = canonical_dump(ports.index), canonical_dump(fresh.index)
     assert set(live["decisions"]) == set(new["decisions"])
     return fresh

@@ -8,7 +8,7 @@ from pathlib import Path
 from amem_cli.editing.edit import FieldEdits, remove, update
 from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo
-from amem_cli.index.draft import NoteDraft, VaultPorts, new_event, owned_by_machine
+from amem_cli.index.draft import NoteDraft, VaultPorts, new_event, provenance_of
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution
@@ -80,7 +80,7 @@ def test_another_spelling_beside_the_machines_word_stays(tmp_path: Path) -> None
     type_into(tmp_path, "a.md", "- dough\n", "- dough\n  - Dough\n")
     synchronise(ports)
     note = own(ports, "a.md")
-    owned = owned_by_machine(ports.index, note.id or "")
+    owned = provenance_of(ports.index, note.id or "")
     fields = evolved_fields(note, Evolution("a.md", keywords_drop=("dough", "Dough")), owned)
     assert fields == {"keywords": ["Dough"]}
 

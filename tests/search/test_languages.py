@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amem_cli.index.port import MemoryIndex
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.search.search import Hit, marks, search
 from tests.fakes.encoder import FakeEncoder

@@ -12,7 +12,7 @@ import pytest
 from amem_cli.index.draft import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.notes.names import resolve
-from amem_cli.search.scoring import Question
+from amem_cli.search.scoring import QueryScorer
 from amem_cli.search.search import Filters, Mode, search
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note
@@ -204,7 +204,7 @@ def test_hybrid_search_too_takes_a_phrase_for_its_words_where_it_is_nowhere(
     def best(query: str) -> str:
         # All that the encoder of the question sees is noise.
         vector = blind.encode(["xyz"])[0]
-        return next(iter(Question(ports.index, query, 100, None).by_both(vector, 0.0)))
+        return next(iter(QueryScorer(ports.index, query, 100, None).by_both(vector, 0.0)))
 
     assert best("물은") == "ko.md"
     assert best('"herring walruses"') == "en.md"

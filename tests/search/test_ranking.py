@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.index.full_text import search_terms
-from amem_cli.search.ranking import (
+from amem_cli.search.scoring import (
     LENDERS,
     asks,
     covered,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.index.connection import IndexConnection
+from amem_cli.index.connection import Database
 from amem_cli.vault.dir_handle import make_own_folder
 
 
@@ -14,7 +14,7 @@ def test_a_vault_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
     state = tmp_path / "gone/.amem"
     with pytest.raises(FileNotFoundError):
         make_own_folder(state / "journal")
-    index = IndexConnection(state / "index.db")
+    index = Database(state / "index.db")
     assert index.temporary
     index.close()
     assert not (tmp_path / "gone").exists()

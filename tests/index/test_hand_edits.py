@@ -8,10 +8,11 @@ from pathlib import Path
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import Problem
-from amem_cli.index.draft import Journal, NoteDraft, VaultPorts, new_event
+from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
+from amem_cli.index.events import Journal
 from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import Change, Event, JournalNews, LinkRecord
-from amem_cli.journal.ownership import Ownership, ownership
+from amem_cli.journal.provenance import Provenance, provenance
 from tests.vaults import SteppingClock, open_vault
 
 
@@ -29,8 +30,8 @@ def machine_writes(ports: VaultPorts, path: str, **fields: str | list[str]) -> s
     return draft.note.id or ""
 
 
-def owned(ports: VaultPorts, note: str) -> Ownership:
-    return ownership(ports.index.events.read(note))
+def owned(ports: VaultPorts, note: str) -> Provenance:
+    return provenance(ports.index.events.read(note))
 
 
 def releases(ports: VaultPorts) -> list[Event]:

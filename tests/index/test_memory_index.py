@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from amem_cli.errors import EncoderError, Problem
 from amem_cli.index.full_text import search_terms
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteLink, NoteRecord
-from amem_cli.index.sqlite_index import SqliteIndex
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.notes.note import Note
 
@@ -28,18 +28,18 @@ def a_record(path: str, body: str = "text", **values: object) -> NoteRecord:
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> SqliteIndex:
-    return SqliteIndex(tmp_path / "index.db")
+def index(tmp_path: Path) -> MemoryIndex:
+    return MemoryIndex(tmp_path / "index.db")
 
 
-def embed(index: SqliteIndex, vectors: dict[str, list[float]], model: str = "test") -> None:
+def embed(index: MemoryIndex, vectors: dict[str, list[float]], model: str = "test") -> None:
     index.vectors.use_encoder(model, len(next(iter(vectors.values()))))
     for job in index.vectors.passages_to_embed():
         vector = np.array([vectors[job.summary.path]], dtype=np.float32)
         index.vectors.store([job.passage], vector / np.linalg.norm(vector))
 
 
-def test_a_note_is_found_by_each_of_its_names(index: SqliteIndex) -> None:
+def test_a_note_is_found_by_each_of_its_names(index: MemoryIndex) -> None:
     index.files.store(a_record("notes/Über Tee.md", id="20260101120000", aliases=("Chai",)))
     index.files.store(a_record("Other.md", id="20260201120000"))
     for name in (
@@ -55,7 +55,7 @@ def test_a_note_is_found_by_each_of_its_names(index: SqliteIndex) -> None:
     assert index.notes.find("%") == []
 
 
-def test_notes_are_read_a_page_at_a_time(index: SqliteIndex) -> None:
+def test_notes_are_read_a_page_at_a_time(index: MemoryIndex) -> None:
     for name in ("b", "a", "d", "c", "ü"):
         index.files.store(a_record(f"{name}.md", private=name == "b"))
 
@@ -76,7 +76,7 @@ def test_notes_are_read_a_page_at_a_time(index: SqliteIndex) -> None:
 @pytest.mark.parametrize(
     "query", ["c++", "a-b", '"', "AND", "'", "", "🙂", "(" * 5000, "NEAR(a b)", "x\0y"]
 )
-def test_everyday_queries_raise_nothing(index: SqliteIndex, query: str) -> None:
+def test_everyday_queries_raise_nothing(index: MemoryIndex, query: str) -> None:
     index.files.store(a_record("a.md", "about c++ and a-b AND more"))
     index.text.keyword_scores(search_terms(query), 10)
     index.text.document_frequency(query)
@@ -85,7 +85,7 @@ def test_everyday_queries_raise_nothing(index: SqliteIndex, query: str) -> None:
 @given(st.text(max_size=60))
 def test_any_query_is_safe(tmp_path_factory: pytest.TempPathFactory, query: str) -> None:
     folder = tmp_path_factory.getbasetemp() / "any"
-    index = SqliteIndex(folder / "index.db")
+    index = MemoryIndex(folder / "index.db")
     try:
         index.text.keyword_scores(search_terms(query), 10)
         index.text.keyword_scores([query], 10)
@@ -94,14 +94,14 @@ def test_any_query_is_safe(tmp_path_factory: pytest.TempPathFactory, query: str)
         index.close()
 
 
-def test_words_are_found_in_every_script(index: SqliteIndex) -> None:
+def test_words_are_found_in_every_script(index: MemoryIndex) -> None:
     index.files.store(a_record("zh.md", "知识管理的方法"))
     index.files.store(a_record("de.md", "Die Prüfungen waren schwierig"))
     for query, path in (("知识", "zh.md"), ("管理", "zh.md"), ("prufungen", "de.md")):
         assert list(index.text.keyword_scores(search_terms(query), 5)) == [path]
 
 
-def test_changed_text_leaves_no_trace_of_the_old(index: SqliteIndex) -> None:
+def test_changed_text_leaves_no_trace_of_the_old(index: MemoryIndex) -> None:
     index.files.store(a_record("a.md", "walrus"))
     index.files.store(a_record("a.md", "penguin"))
     assert index.text.keyword_scores(["walrus"], 5) == {}
@@ -112,7 +112,7 @@ def test_changed_text_leaves_no_trace_of_the_old(index: SqliteIndex) -> None:
     assert index.text.keyword_scores(["penguin"], 5) == {}
 
 
-def test_vectors_follow_their_notes(index: SqliteIndex) -> None:
+def test_vectors_follow_their_notes(index: MemoryIndex) -> None:
     for name in ("a.md", "b.md", "c.md"):
         index.files.store(a_record(name, f"text of {name}"))
     embed(index, {"a.md": [1, 0, 0], "b.md": [1, 1, 0], "c.md": [0, 0, 1]})
@@ -128,7 +128,7 @@ def test_vectors_follow_their_notes(index: SqliteIndex) -> None:
     assert "b.md" not in index.vectors.scores(np.array([1, 0, 0], dtype=np.float32), 5)
 
 
-def test_an_unchanged_passage_keeps_its_vector(index: SqliteIndex) -> None:
+def test_an_unchanged_passage_keeps_its_vector(index: MemoryIndex) -> None:
     index.files.store(a_record("a.md"))
     embed(index, {"a.md": [1, 0, 0]})
     index.files.store(a_record("a.md", links_in_text=(NoteLink("b", "wikilink"),)))
@@ -137,7 +137,7 @@ def test_an_unchanged_passage_keeps_its_vector(index: SqliteIndex) -> None:
     assert len(index.vectors.passages_to_embed()) == 1
 
 
-def test_vectors_of_two_models_are_never_mixed(index: SqliteIndex) -> None:
+def test_vectors_of_two_models_are_never_mixed(index: MemoryIndex) -> None:
     index.files.store(a_record("a.md"))
     embed(index, {"a.md": [1, 0, 0]})
     assert index.vectors.use_encoder("test", 3) is False
@@ -156,7 +156,7 @@ def test_vectors_of_two_models_are_never_mixed(index: SqliteIndex) -> None:
     assert index.vectors.scores(np.array([0, 1, 0, 0], dtype=np.float32), 5) == {"a.md": 1.0}
 
 
-def test_a_vector_that_is_no_number_is_refused(index: SqliteIndex) -> None:
+def test_a_vector_that_is_no_number_is_refused(index: MemoryIndex) -> None:
     index.files.store(a_record("a.md"))
     index.vectors.use_encoder("test", 3)
     job = index.vectors.passages_to_embed()[0]
@@ -164,7 +164,7 @@ def test_a_vector_that_is_no_number_is_refused(index: SqliteIndex) -> None:
         index.vectors.store([job.passage], np.array([[np.nan, 0, 0]], dtype=np.float32))
 
 
-def test_a_huge_note_is_embedded_in_part_and_found_by_all_its_words(index: SqliteIndex) -> None:
+def test_a_huge_note_is_embedded_in_part_and_found_by_all_its_words(index: MemoryIndex) -> None:
     record = a_record("a.md", "text")
     passages = tuple(f"passage number{number}" for number in range(500))
     object.__setattr__(record, "passages", passages)
@@ -174,7 +174,7 @@ def test_a_huge_note_is_embedded_in_part_and_found_by_all_its_words(index: Sqlit
     assert list(index.text.keyword_scores(["number499"], 5)) == ["a.md"]
 
 
-def test_links_are_found_from_both_ends(index: SqliteIndex) -> None:
+def test_links_are_found_from_both_ends(index: MemoryIndex) -> None:
     index.files.store(
         a_record("x/a.md", links_in_text=(NoteLink("b", "wikilink"), NoteLink("no", "property")))
     )
@@ -185,7 +185,7 @@ def test_links_are_found_from_both_ends(index: SqliteIndex) -> None:
     assert [link.target for link in index.links.written("x/a.md")] == ["b", "no"]
 
 
-def test_a_rename_keeps_usage(index: SqliteIndex) -> None:
+def test_a_rename_keeps_usage(index: MemoryIndex) -> None:
     index.files.store(a_record("a.md"))
     index.usage.count(["a.md"], "2026-01-01")
     index.files.move("a.md", "b.md")
@@ -194,7 +194,7 @@ def test_a_rename_keeps_usage(index: SqliteIndex) -> None:
     assert index.notes.summary("a.md") is None
 
 
-def test_pending_follows_from_notes_and_events(index: SqliteIndex) -> None:
+def test_pending_follows_from_notes_and_events(index: MemoryIndex) -> None:
     for name in ("old.md", "done.md", "new.md"):
         index.files.store(a_record(name, name, id=f"2026010112000{len(name)}"))
     index.files.store(a_record("refused.md", "r", refused=Problem("refused.md", 1, "tabs")))
@@ -212,7 +212,7 @@ def test_pending_follows_from_notes_and_events(index: SqliteIndex) -> None:
     assert {note.path for note in index.queue.pending()} == {"new.md", "done.md"}
 
 
-def test_why_a_link_was_made_is_known(index: SqliteIndex) -> None:
+def test_why_a_link_was_made_is_known(index: MemoryIndex) -> None:
     index.files.store(a_record("a.md", id="20260101120000"))
     link = LinkRecord("20260102120000", "b.md", "[[b]]", "supports", 0.7, "both on tea")
     change = Change("links", [], ["[[b]]"])
@@ -227,19 +227,19 @@ def test_why_a_link_was_made_is_known(index: SqliteIndex) -> None:
 def test_a_broken_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "index.db"
     path.write_bytes(content)
-    index = SqliteIndex(path)
+    index = MemoryIndex(path)
     index.files.store(a_record("a.md"))
     assert index.notes.count() == 1
 
 
 def test_an_index_of_another_version_is_set_aside_but_for_its_counters(tmp_path: Path) -> None:
     path = tmp_path / "index.db"
-    index = SqliteIndex(path)
+    index = MemoryIndex(path)
     index.files.store(a_record("a.md"))
     index.usage.count(["a.md"], "2026-01-01")
     index.file.rows("PRAGMA user_version = 99")
     index.close()
-    anew = SqliteIndex(path)
+    anew = MemoryIndex(path)
     assert anew.notes.count() == 0
     assert anew.usage.of("a.md") == (1, "2026-01-01")
     assert len(list(tmp_path.glob("index.db.unusable-*"))) >= 1

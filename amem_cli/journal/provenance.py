@@ -1,4 +1,4 @@
-"""Who owns what in a note, by its journal events."""
+"""Which values of a note are the machine's and which a person's, according to its events."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ownership:
-    """What in a note's metadata the machine wrote, by the journal.
+class Provenance:
+    """What the machine wrote in a note's metadata.
 
     Attributes:
-        links: records by the target's id or path, those of a person's commands too (see
-            `LinkRecord.by`); a link's text may have been rewritten by a rename, so the target
-            decides.
-        declined: targets of links that the machine made and a person removed, or agreed to remove.
-        kept: targets of links that a person wants as they are: a change was taken back or turned
-            down.
+        links: records by the target's id or path, also those of a person's commands (see
+            `LinkRecord.by`). By target, because a rename rewrites a link's text.
+        declined: targets of the machine's links that a person removed or agreed to remove.
+        kept: targets of links of which a person undid or rejected a change.
         context: the machine's last context, or None.
     """
 
@@ -32,29 +30,28 @@ class Ownership:
     context: str | None = None
 
     def may_replace_context(self, current: str) -> bool:
-        """A context may be replaced where there is none, or where it is the machine's own."""
+        """True if there is no context, or if it is the machine's."""
         return not current or current == self.context
 
 
 def undone_events(events: Iterable[Event]) -> dict[str, str]:
-    """Ids of events that are taken back, with the ids of the `undo` events that did it.
+    """Ids of undone events with the ids of the `undo` events.
 
-    Taking back an `undo` makes the event count again.
+    To undo an `undo` makes the event count again.
     """
-    found: dict[str, str] = {}
-    void: set[str] = set()
-    for event in sorted(events, key=lambda each: each.id, reverse=True):
-        if event.kind == "undo" and event.id not in void:
-            found[event.cause] = event.id
-            void.add(event.cause)
-    return found
+    undone: dict[str, str] = {}
+    # From the newest: whether an `undo` counts depends on later ones.
+    for event in sorted(events, key=lambda event: event.id, reverse=True):
+        if event.kind == "undo" and event.id not in undone:
+            undone[event.cause] = event.id
+    return undone
 
 
-def ownership(events: Iterable[Event]) -> Ownership:
-    """Fold the events of one note, oldest first, into what the machine owns of it.
+def provenance(events: Iterable[Event]) -> Provenance:
+    """Fold the events of one note, oldest first.
 
-    What an `undo` put back is the person's; an `undo` that was taken back itself does not count.
-    One of all since a moment, or of a merge, is no word on any one link.
+    What an `undo` put back is the person's; an `undo` that was undone itself does not count. An
+    undo of everything since a moment, or of a merge, decides nothing about a single link.
     """
     owned: dict[str, set[str]] = {"keywords": set(), "tags": set()}
     links: dict[str, LinkRecord] = {}
@@ -83,8 +80,8 @@ def ownership(events: Iterable[Event]) -> Ownership:
         for link in event.links:
             links[link.target] = link
             declined.discard(link.target)
-        kept |= _wanted_as_they_were(event, counting)
-    return Ownership(
+        kept |= _links_to_keep(event, counting)
+    return Provenance(
         keywords=frozenset(owned["keywords"]),
         tags=frozenset(owned["tags"]),
         links=links,
@@ -94,26 +91,23 @@ def ownership(events: Iterable[Event]) -> Ownership:
     )
 
 
-def _wanted_as_they_were(event: Event, events: Iterable[Event]) -> set[str]:
-    """Targets of links of which a person took back, or turned down, a change by the machine."""
+def _links_to_keep(event: Event, events: Iterable[Event]) -> set[str]:
+    """Targets of links of which a person undid or rejected a change by the machine."""
     if event.kind == "reject":
         return {link.target for link in event.links_before}
     if event.kind != "undo" or event.scope:
         return set()
     return {
         link.target
-        for taken_back in events
-        if taken_back.id == event.cause and taken_back.by == "machine"
-        for link in taken_back.links_before
+        for undone in events
+        if undone.id == event.cause and undone.by == "machine"
+        for link in undone.links_before
     }
 
 
 def effective_events(events: Iterable[Event]) -> list[Event]:
-    """The events without pairs of an `undo` and the `undo` that took it back."""
+    """The events without each `undo` that was undone and the `undo` that did it."""
     events = list(events)
     undos = {event.id for event in events if event.kind == "undo"}
-    if not undos:
-        return events
-    pairs = {first: second for first, second in undone_events(events).items() if first in undos}
-    void = {*pairs, *pairs.values()}
+    void = {each for pair in undone_events(events).items() if pair[0] in undos for each in pair}
     return [event for event in events if event.id not in void]

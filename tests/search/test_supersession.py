@@ -157,10 +157,10 @@ def test_taking_the_link_back_takes_its_word_back_too(ports: VaultPorts, tmp_pat
     supersede(ports, "New rule", "Old rule")
     event = ports.index.events.read(note_named(ports.index, "New rule").key)[-1]
     first = undo(ports, event.id).paths
-    assert first and not read_note(ports, "Old rule").standing.superseded_by
+    assert first and not read_note(ports, "Old rule").supersession.superseded_by
     again = ports.index.events.read(note_named(ports.index, "New rule").key)[-1]
     undo(ports, again.id)
-    assert read_note(ports, "Old rule").standing.superseded_by
+    assert read_note(ports, "Old rule").supersession.superseded_by
     assert parse_note(first[0], (tmp_path / first[0]).read_bytes(), ports.names).links
 
 
@@ -170,8 +170,8 @@ def test_an_index_made_anew_knows_the_same(ports: VaultPorts, tmp_path: Path) ->
     fresh = open_vault(tmp_path, index="fresh.db")
     synchronise(fresh)
     view = read_note(fresh, "Old rule")
-    assert [each.title for each in view.standing.superseded_by] == ["New rule"]
-    assert [each.title for each in view.standing.contradicted_by] == ["Elsewhere"]
+    assert [each.title for each in view.supersession.superseded_by] == ["New rule"]
+    assert [each.title for each in view.supersession.contradicted_by] == ["Elsewhere"]
 
 
 def test_a_renamed_note_still_supersedes_and_is_superseded(
@@ -181,5 +181,5 @@ def test_a_renamed_note_still_supersedes_and_is_superseded(
     path = note_named(ports.index, "New rule").path
     (tmp_path / path).rename(tmp_path / "notes/Other.md")
     synchronise(ports)
-    (newer,) = read_note(ports, "Old rule").standing.superseded_by
+    (newer,) = read_note(ports, "Old rule").supersession.superseded_by
     assert newer.path == "notes/Other.md"

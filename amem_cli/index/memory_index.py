@@ -1,20 +1,19 @@
-"""The index in one SQLite file: words by FTS5, vectors by sqlite-vec."""
+"""The index of a vault: one SQLite file that mirrors notes and journal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
-from amem_cli.index.connection import IndexConnection
+from amem_cli.index.connection import Database
 from amem_cli.index.events import IndexEvents, IndexLinkHistory, IndexQueue, IndexUsage
 from amem_cli.index.notes import IndexFiles, IndexNotes
 from amem_cli.index.text import IndexLinks, IndexNames, IndexText
 from amem_cli.index.vectors import IndexVectors
 
 
-class SqliteIndex:
-    """The index file; see `amem_cli.index.port.MemoryIndex` for what each call promises.
+class MemoryIndex:
+    """Words by FTS5, vectors by sqlite-vec; it can be rebuilt from the files at any time.
 
     Args:
         notify, refill: see `IndexConnection`.
@@ -30,8 +29,7 @@ class SqliteIndex:
         notify: Callable[[str], None] | None = None,
         refill: Callable[[], object] | None = None,
     ) -> None:
-        file = IndexConnection(path, notify=notify, refill=refill)
-        self.file = file
+        self.file = file = Database(path, notify=notify, refill=refill)
         self.notes = IndexNotes(file)
         self.vectors = IndexVectors(file)
         self.text = IndexText(file, self.vectors)
@@ -42,15 +40,6 @@ class SqliteIndex:
         self.events = IndexEvents(file, self.link_history)
         self.queue = IndexQueue(file)
         self.usage = IndexUsage(file)
-
-    def changing(self) -> AbstractContextManager[None]:
-        """One write transaction."""
-        return self.file.changing()
-
-    def damage(self) -> list[str]:
-        """What SQLite finds wrong in the structure of the file; reads all of it."""
-        return self.file.damage()
-
-    def close(self) -> None:
-        """Close the file."""
-        self.file.close()
+        self.changing = file.changing
+        self.damage = file.damage
+        self.close = file.close

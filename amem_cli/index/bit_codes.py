@@ -1,0 +1,165 @@
+"""Vectors as the signs of their numbers, with which a large index is searched fast.
+
+The bits follow from the vectors and the `centre`, the mean at the time when the bits were first
+made. They only choose which vectors are compared; scores always come from whole vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amem_cli.index.file import CODES_PER_BLOCK
+
+if TYPE_CHECKING:
+    from amem_cli.index.connection import Database
+    from amem_cli.models.ports import Vectors
+
+_WORD_BITS = 64
+# Small enough for the memory of one portion to serve for the next.
+_BLOCKS_AT_ONCE = 12
+
+Codes = NDArray[np.uint64]
+
+
+class BitCodes:
+    """The bits of the vectors that searches see.
+
+    Args:
+        centre: mean of unit vectors, shape (dimension,).
+    """
+
+    def __init__(self, file: Database, centre: Vectors) -> None:
+        self._file = file
+        self._centre = centre
+
+    @classmethod
+    def of_all(cls, file: Database) -> BitCodes:
+        """Make the bits of all vectors in the index."""
+        total, count = 0.0, 0
+        for _, vectors in _all_vectors(file):
+            total = total + unit_length(vectors).sum(axis=0, dtype="f8")
+            count += len(vectors)
+        centre = np.asarray(total / count, dtype="<f4")
+        file.rows("INSERT INTO centre VALUES(?)", (centre.tobytes(),))
+        codes = cls(file, centre)
+        for passages, vectors in _all_vectors(file):
+            codes.store(passages, vectors)
+        return codes
+
+    @classmethod
+    def stored(cls, file: Database) -> BitCodes | None:
+        """The bits in the index; None if it has none yet."""
+        mean = file.value("SELECT mean FROM centre")
+        return None if mean is None else cls(file, np.frombuffer(mean, dtype="<f4"))
+
+    def store(self, passages: Sequence[int], vectors: Vectors) -> None:
+        """Store the bits of passages; shape (len(passages), dimension)."""
+        codes = sign_codes(vectors, self._centre)
+        numbers = np.asarray(passages, dtype=np.int64)
+        for block in np.unique(numbers // CODES_PER_BLOCK).tolist():
+            mine = numbers // CODES_PER_BLOCK == block
+            places = numbers[mine] % CODES_PER_BLOCK
+            held = np.zeros(CODES_PER_BLOCK, dtype=bool)
+            bits = np.zeros((codes.shape[1], CODES_PER_BLOCK), dtype="<u8")
+            for row in self._file.rows("SELECT held, bits FROM codes WHERE block = ?", (block,)):
+                held = np.frombuffer(row[0], dtype=bool).copy()
+                bits = np.frombuffer(row[1], dtype="<u8").reshape(bits.shape).copy()
+            held[places] = True
+            bits[:, places] = codes[mine].T
+            sql = "INSERT OR REPLACE INTO codes VALUES(?, ?, ?)"
+            self._file.rows(sql, (block, held.tobytes(), bits.tobytes()))
+
+    def nearest(self, vector: Vectors, wanted: int) -> list[int]:
+        """Passages whose codes differ least from a vector's, ascending, at most `wanted`."""
+        code = sign_codes(vector[np.newaxis], self._centre)[0]
+        nowhere = len(code) * _WORD_BITS + 1
+        numbers: list[int] = []
+        portions = [np.empty(0, dtype=np.uint16)]
+        sql = "SELECT block, held, bits FROM codes ORDER BY block"
+        for rows in self._file.portions(sql, size=_BLOCKS_AT_ONCE):
+            blocks, held, bits = zip(*rows, strict=True)
+            codes = np.frombuffer(b"".join(bits), dtype="<u8").reshape(
+                -1, len(code), CODES_PER_BLOCK
+            )
+            differences = sign_differences(codes, code).reshape(-1)
+            differences[~np.frombuffer(b"".join(held), dtype=bool)] = nowhere
+            portions.append(differences)
+            numbers.extend(blocks)
+        differences = np.concatenate(portions)
+        reached = np.bincount(differences, minlength=nowhere)[:nowhere].cumsum()
+        limit = min(int(np.searchsorted(reached, wanted)), nowhere - 1)
+        near = np.flatnonzero(differences <= limit)
+        if len(near) > wanted:
+            near = near[np.argsort(differences[near], kind="stable")[:wanted]]
+        firsts = np.array(numbers, dtype=np.int64) * CODES_PER_BLOCK
+        passages: list[int] = np.sort(
+            firsts[near // CODES_PER_BLOCK] + near % CODES_PER_BLOCK
+        ).tolist()
+        return passages
+
+
+def _all_vectors(file: Database) -> Iterator[tuple[list[int], Vectors]]:
+    """All vectors in portions, a block's worth of passages in each."""
+    sql = "SELECT passage, embedding FROM vectors WHERE passage >= ? ORDER BY passage LIMIT ?"
+    start = 0
+    while rows := file.rows(sql, (start, CODES_PER_BLOCK)):
+        flat = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4")
+        yield [row[0] for row in rows], flat.reshape(len(rows), -1)
+        start = rows[-1][0] + 1
+
+
+def unit_length(vectors: Vectors) -> Vectors:
+    """Vectors of length one, shape (count, dimension); a zero vector stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: Vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return scaled
+
+
+def sign_codes(vectors: Vectors, centre: Vectors) -> Codes:
+    """On which side of the centre each number is.
+
+    Models put all texts into one corner of their space; seen from its centre half the signs are
+    positive, and they tell texts apart.
+
+    Args:
+        vectors: shape (count, dimension); centre: mean of unit vectors, shape (dimension,).
+
+    Returns:
+        Shape (count, words).
+    """
+    bits = np.packbits(unit_length(vectors) > centre, axis=1)
+    words = -(-centre.shape[0] // _WORD_BITS)
+    padded = np.zeros((len(vectors), words * _WORD_BITS // 8), dtype=np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    return padded.view("<u8")
+
+
+def sign_differences(blocks: Codes, code: Codes) -> NDArray[np.uint16]:
+    """In how many signs codes differ from one.
+
+    Args:
+        blocks: shape (blocks, words, codes of a block); code: shape (words,).
+
+    Returns:
+        Shape (blocks, codes of a block).
+    """
+    words = blocks ^ code[:, np.newaxis]
+    # Looked up by name: NumPy 1 has no such function.
+    count: Any = getattr(np, "bitwise_count", None)
+    if count is None:
+        return count_by_table(words)
+    total: NDArray[np.uint16] = count(words).sum(axis=1, dtype=np.uint16)
+    return total
+
+
+def count_by_table(words: Codes) -> NDArray[np.uint16]:
+    """Bits that are set, summed over axis 1 of shape (blocks, words, codes); for NumPy 1."""
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
+    table = np.unpackbits(halves, axis=1).sum(axis=1, dtype=np.uint8)
+    quarters = table[words.view(np.uint16)].reshape(*words.shape, -1)
+    total: NDArray[np.uint16] = quarters.sum(axis=(1, 3), dtype=np.uint16)
+    return total
