@@ -89,7 +89,8 @@ def dedupe(
         if merge and names:
             merges, problems = _merge_named(workspace, names, dry_run=dry_run)
         else:
-            found = _find(session, workspace, names, exact=exact, threshold=threshold)
+            about = [workspace.note(name) for name in names]
+            found = workspace.duplicates(about, exact=exact, threshold=threshold)
             if not merge:
                 _show(session, found)
                 raise typer.Exit(1 if found.groups or found.conflicts else 0)
@@ -98,30 +99,6 @@ def dedupe(
             else:
                 merges, problems = _merge_groups(workspace, found, dry_run=dry_run)
         _finish(session, merges, problems)
-
-
-def _find(
-    session: Session,
-    workspace: Workspace,
-    names: Sequence[str],
-    *,
-    exact: bool,
-    threshold: float | None,
-) -> Duplicates:
-    from amem_cli.duplicates.find import THRESHOLD, find_duplicates
-
-    among = [workspace.note(name).path for name in names]
-    if not exact:
-        try:
-            workspace.embed_missing()
-        except AmemError as error:
-            session.output.notice(f"! only words are compared: {error.message}. {error.hint}")
-    return find_duplicates(
-        workspace.ports,
-        threshold=THRESHOLD if threshold is None else threshold,
-        exact_only=exact,
-        among=among,
-    )
 
 
 def _show(session: Session, found: Duplicates) -> None:
@@ -135,16 +112,12 @@ def _show(session: Session, found: Duplicates) -> None:
 def _merge_named(
     workspace: Workspace, names: Sequence[str], *, dry_run: bool
 ) -> tuple[list[Merged], list[str]]:
-    from amem_cli.duplicates.merge import merge
-
     found = [workspace.note(name) for name in names]
     merges: list[Merged] = []
     problems: list[str] = []
     for other in found[1:]:
-        # The kept note has changed with every merge before.
-        kept = workspace.index.notes.summary(found[0].path) or found[0]
         try:
-            merges.append(merge(workspace.ports, kept, other, dry_run=dry_run))
+            merges.append(workspace.merge(found[0], other, dry_run=dry_run))
         except AmemError as error:
             # What was merged before is told, too.
             if not merges:
@@ -160,17 +133,13 @@ def _told(note: NoteSummary, error: AmemError) -> str:
 def _merge_groups(
     workspace: Workspace, found: Duplicates, *, dry_run: bool
 ) -> tuple[list[Merged], list[str]]:
-    from amem_cli.duplicates.merge import merge
-    from amem_cli.duplicates.merge_fields import links_in_other_properties
-
-    mentions = links_in_other_properties(workspace.ports) if found.groups else {}
+    mentions = workspace.links_in_other_properties() if found.groups else {}
     merges, problems = [], []
     for group in found.groups:
         for each in group.others:
-            kept = workspace.index.notes.summary(group.kept.path) or group.kept
             try:
                 merges.append(
-                    merge(workspace.ports, kept, each.note, mentions=mentions, dry_run=dry_run)
+                    workspace.merge(group.kept, each.note, mentions=mentions, dry_run=dry_run)
                 )
             except AmemError as error:
                 problems.append(_told(each.note, error))
@@ -181,11 +150,9 @@ def _merge_by_keys(
     session: Session, workspace: Workspace, found: Duplicates
 ) -> tuple[list[Merged], list[str]]:
     """Step through the pairs; each merge is made at once."""
-    from amem_cli.duplicates.merge_fields import links_in_other_properties
-
     merges: list[Merged] = []
     problems: list[str] = []
-    mentions = links_in_other_properties(workspace.ports) if found.groups else {}
+    mentions = workspace.links_in_other_properties() if found.groups else {}
     for kept, other, left in _pairs(found.groups):
         now = [workspace.index.notes.summary(each.path) for each in (kept, other)]
         if now[0] is None or now[1] is None:
@@ -217,10 +184,8 @@ def _try_merge(
     problems: list[str],
 ) -> str:
     """Merge two notes; returns in a line what came of it."""
-    from amem_cli.duplicates.merge import merge
-
     try:
-        merged = merge(workspace.ports, *pair, mentions=mentions)
+        merged = workspace.merge(*pair, mentions=mentions)
     except AmemError as error:
         problems.append(_told(pair[1], error))
         return f"! {problems[-1]}"

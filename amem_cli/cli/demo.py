@@ -40,22 +40,20 @@ def demonstrate(session: Session, keep: Path | None, *, llm: bool) -> None:
 
 
 def _run(session: Session, root: Path, *, llm: bool) -> None:
-    from amem_cli.editing.edit import take_stock
-    from amem_cli.graph.overview import vault_overview
     from amem_cli.terminal.documents import graph_document, outcome_document, search_document
 
     overrides = {} if llm else {"llm_backend": "none"}
     workspace = session.opened(root, overrides)
     show = _Narrator(session)
     try:
-        notes = take_stock(workspace.ports)
+        notes = workspace.take_stock()
         show.heading("A vault of plain markdown notes")
         show.line(f"amem copied its template into {root}: {notes} notes, a person's own.")
         workspace.embed_missing()
         outcomes = _add_notes(session, workspace, show)
         hits = workspace.search(DEMO_QUERY, limit=3).hits
         show.found(DEMO_QUERY, hits)
-        seen = vault_overview(workspace.ports)
+        seen = workspace.overview()
         show.network(seen, outcomes)
     finally:
         workspace.close()
@@ -80,7 +78,7 @@ def _add_notes(session: Session, workspace: Workspace, show: _Narrator) -> list[
         new = NewNote(demo.content, title=demo.title, folder=workspace.settings.notes_dir)
         path = workspace.add(new, wait=False).outcome.path
         show.line("It is on disk and searchable. Now it is described and linked …")
-        outcome = workspace.remember(path, new_text=True)
+        outcome = workspace.process_note(path, new_text=True)
         show.outcome(outcome)
         outcomes.append(outcome)
     return outcomes

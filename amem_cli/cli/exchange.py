@@ -85,7 +85,9 @@ def import_notes(
 
     session = session_of(context)
     with session.workspace(llm_backend=None if llm else "none") as workspace:
-        report = _imported(session, workspace, source, kind, into, unless_known, dry_run)
+        report = workspace.import_(
+            source, kind, folder=into, unless_known=unless_known, dry_run=dry_run
+        )
         outcomes: list[Outcome] = []
         if wait and llm and not dry_run:
             workspace.embed_missing()
@@ -96,33 +98,6 @@ def import_notes(
     _show_import(session, report, outcomes, dry_run=dry_run)
     if report.refused:
         raise typer.Exit(1)
-
-
-def _imported(
-    session: Session,
-    workspace: Workspace,
-    path: Path,
-    kind: str | None,
-    into: str | None,
-    unless_known: bool,
-    dry_run: bool,
-) -> ImportReport:
-    from amem_cli.exchange.attachments import VaultAttachments
-    from amem_cli.exchange.import_notes import import_notes as bring_in
-    from amem_cli.exchange.open_source import open_source
-
-    source = open_source(path, kind, workspace.root)
-    with session.output.progress("importing") as progress:
-        return bring_in(
-            workspace.ports,
-            source,
-            VaultAttachments(workspace.root),
-            folder=into,
-            usual_folder=workspace.settings.notes_dir,
-            unless_known=unless_known,
-            dry_run=dry_run,
-            progress=progress,
-        )
 
 
 def _show_import(
@@ -198,45 +173,35 @@ def _export_lines(
     session: Session, workspace: Workspace, output: Path | None, filters: Filters, *, private: bool
 ) -> None:
     from amem_cli.cli.session import write_export
-    from amem_cli.exchange.export_jsonl import chosen, export_lines, export_records
-    from amem_cli.exchange.export_markdown import StayingNotes
+    from amem_cli.exchange.export_jsonl import export_lines
 
     if output is not None and _is_note_of(workspace, output):
         raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
-    notes, left = chosen(workspace.ports, filters, private=private)
-    _tell_private(session, left)
-    staying = StayingNotes(workspace.ports, notes)
-    problems: list[Problem] = []
-    records = export_records(workspace.ports, notes, staying, problems)
+    export = workspace.export_records(filters, private=private)
+    _tell_private(session, export.left_out)
+    records = export.records
     if output is not None:
         write_export(output, (f"{line}\n" for line in export_lines(records)))
         session.output.notice(f"wrote {output}")
         if session.output.as_json:
-            document = {"output": str(output), "notes": len(notes)}
+            document = {"output": str(output), "notes": export.notes}
             session.output.json_line(document, indent=2)
     elif session.output.as_json:
         session.output.json_line(list(records), indent=2)
     else:
         for record in records:
             session.output.json_line(record)
-    session.output.problems(problems)
-    _tell_named(session, staying.named, staying.cut_links)
+    session.output.problems(export.problems)
+    _tell_named(session, export.staying.named, export.staying.cut_links)
 
 
 def _export_markdown(
     session: Session, workspace: Workspace, output: Path | None, filters: Filters, *, private: bool
 ) -> None:
-    from amem_cli.exchange.export_folder import ExportFolder
-    from amem_cli.exchange.export_jsonl import chosen
-    from amem_cli.exchange.export_markdown import export_markdown
-
     if output is None:
         raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
-    notes, left = chosen(workspace.ports, filters, private=private)
-    _tell_private(session, left)
-    folder = ExportFolder(output, vault=workspace.root)
-    with session.output.progress("exporting") as progress:
-        report = export_markdown(workspace.ports, notes, folder, progress=progress)
+    report, left_out = workspace.export_markdown(output, filters, private=private)
+    _tell_private(session, left_out)
     document = {
         "output": str(output),
         "written": list(report.written),
@@ -280,7 +245,6 @@ def _tell_named(session: Session, named: Mapping[str, set[str]], cut_links: int)
         session.output.notice(f"{entries} of `links` left out with the notes that they lead to")
     if not named:
         return
-    from amem_cli.errors import Problem
 
     count = len(set().union(*named.values()))
     session.output.notice(

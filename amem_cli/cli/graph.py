@@ -120,11 +120,9 @@ def _tell(
 
     def show(console: Console) -> None:
         if note is None:
-            from amem_cli.graph.overview import vault_overview
-
             if not private:
                 tell_left_out(session, len(workspace.index.notes.private_paths()))
-            found = vault_overview(workspace.ports, private=private)
+            found = workspace.overview(private=private)
             show_overview(console, found, everything=everything)
         else:
             from amem_cli.graph.graph import neighbourhood
@@ -316,17 +314,13 @@ def shown_network(
     Raises:
         NotFoundError: there is no such note, or it is left out.
     """
-    from amem_cli.graph.graph import public, vault_graph
-
     root = workspace.note(note).path if note is not None else None
-    network = vault_graph(workspace.index)
-    if private:
-        return network, root
-    shown = public(network)
-    if root is not None and root not in shown.nodes:
-        raise NotFoundError(f"{root} is private", hint="--private shows it.")
-    tell_left_out(session, len(network.nodes) - len(shown.nodes))
-    return shown, root
+    network = workspace.network(private=private)
+    if not private:
+        if root is not None and root not in network.nodes:
+            raise NotFoundError(f"{root} is private", hint="--private shows it.")
+        tell_left_out(session, len(workspace.index.notes.private_paths()))
+    return network, root
 
 
 def tell_left_out(session: Session, count: int) -> None:

@@ -211,7 +211,7 @@ def edit(
     with session.workspace() as workspace:
         found = named_or_picked(session, workspace, note)
         open_in_editor(workspace.vault.locate(found.path))
-        show_outcomes(session, workspace.edited(found, wait=wait))
+        show_outcomes(session, workspace.note_edited(found, wait=wait))
 
 
 def update(

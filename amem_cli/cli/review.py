@@ -14,7 +14,9 @@ from amem_cli.errors import AmemError, SettingsError, UsageError
 if TYPE_CHECKING:
     from amem_cli.editing.review import Decisions, Waiting
     from amem_cli.errors import Problem
-    from amem_cli.index.draft import FieldValue, VaultPorts
+    from amem_cli.index.draft import FieldValue
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.workspace.workspace import Workspace
 
 KEYS = "[a]ccept  [r]eject  [e]dit  [s]kip  [A]ccept all of this note  [q]uit"
 
@@ -51,7 +53,7 @@ def review(
 
         amem review --accept 000641a2c3f --json
     """
-    from amem_cli.editing.review import Decisions, waiting
+    from amem_cli.editing.review import Decisions
     from amem_cli.terminal.history import review_document, show_all_waiting, show_decisions
 
     session = session_of(context)
@@ -61,16 +63,15 @@ def review(
     shown_only = listing or session.output.as_json or session.output.quiet
     by_keys = not (by_options or shown_only) and _on_terminal()
     with session.workspace() as workspace:
-        ports = workspace.ports
-        key = _key(ports, note)
+        about = workspace.note(note) if note else None
         problems: list[Problem] = []
         if by_options:
-            decisions = _by_options(ports, key, accept, reject, accept_all, reject_all)
+            decisions = _by_options(workspace, about, accept, reject, accept_all, reject_all)
         elif by_keys:
-            decisions = _by_keys(session, ports, key)
+            decisions = _by_keys(session, workspace, about)
         else:
             decisions = Decisions()
-        left = waiting(ports, key, problems=problems)
+        left = workspace.proposals(about, problems=problems)
     session.output.problems(problems)
     document = review_document(left, decisions)
     if by_options or decisions != Decisions() or (by_keys and left):
@@ -81,58 +82,50 @@ def review(
         raise typer.Exit(1)
 
 
-def _key(ports: VaultPorts, note: str | None) -> str:
-    from amem_cli.search.read import note_named
-
-    return note_named(ports.index, note).key if note else ""
-
-
 def _on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _by_options(
-    ports: VaultPorts,
-    key: str,
+    workspace: Workspace,
+    about: NoteSummary | None,
     accept: list[str] | None,
     reject: list[str] | None,
     accept_all: bool,
     reject_all: bool,
 ) -> Decisions:
-    from amem_cli.editing.review import Decisions, chosen, waiting
-    from amem_cli.editing.review import accept as carry_out
-    from amem_cli.editing.review import reject as turn_down
+    from amem_cli.editing.review import Decisions
 
     # All names are looked up before anything is decided.
-    down = chosen(ports, reject or [])
+    down = workspace.proposals_named(reject or [])
     down_ids = {each.proposal.id for each in down}
     if accept_all:
-        up = [each for each in waiting(ports, key) if each.proposal.id not in down_ids]
+        up = [each for each in workspace.proposals(about) if each.proposal.id not in down_ids]
     else:
-        up = chosen(ports, accept or [])
+        up = workspace.proposals_named(accept or [])
         both = [each.proposal.id for each in up if each.proposal.id in down_ids]
         if both:
             raise UsageError(f"{both[0]} cannot be both accepted and turned down")
     if reject_all:
         up_ids = {each.proposal.id for each in up}
-        down = [each for each in waiting(ports, key) if each.proposal.id not in up_ids]
-    decisions = turn_down(ports, down) if down else Decisions()
-    return decisions + carry_out(ports, up)
+        down = [each for each in workspace.proposals(about) if each.proposal.id not in up_ids]
+    decisions = workspace.reject(down) if down else Decisions()
+    return decisions + workspace.accept(up)
 
 
-def _by_keys(session: Session, ports: VaultPorts, key: str) -> Decisions:
+def _by_keys(session: Session, workspace: Workspace, about: NoteSummary | None) -> Decisions:
     """Step through the proposals; each decision is carried out at once."""
-    from amem_cli.editing.review import Decisions, accept, reject, waiting
+    from amem_cli.editing.review import Decisions
     from amem_cli.terminal.history import show_waiting
 
     console = session.output.console()
     total = Decisions()
-    steps = waiting(ports, key)
+    steps = workspace.proposals(about)
     while steps:
         step = steps.pop(0)
         if step.outdated:
             # It no longer fits; accepting records that and drops it.
-            total += accept(ports, [step])
+            total += workspace.accept([step])
             continue
         console.print()
         show_waiting(console, step)
@@ -142,14 +135,14 @@ def _by_keys(session: Session, ports: VaultPorts, key: str) -> Decisions:
         if choice == "q":
             break
         if choice == "r":
-            total += reject(ports, [step])
+            total += workspace.reject([step])
         elif choice in ("a", "A"):
             same = [each for each in steps if each.path == step.path] if choice == "A" else []
-            total += accept(ports, [step, *same])
+            total += workspace.accept([step, *same])
             done = {each.proposal.id for each in same}
             steps = [each for each in steps if each.proposal.id not in done]
         elif choice == "e":
-            total += _edited(session, ports, step)
+            total += _edited(session, workspace, step)
     return total
 
 
@@ -165,10 +158,10 @@ def _choice(session: Session, *, left: int) -> str:
         session.output.notice("a key of: a r e s A q")
 
 
-def _edited(session: Session, ports: VaultPorts, step: Waiting) -> Decisions:
+def _edited(session: Session, workspace: Workspace, step: Waiting) -> Decisions:
     """Let the person write the value; one that cannot stand is told and the proposal waits."""
     from amem_cli.cli.session import write_in_editor
-    from amem_cli.editing.review import Decisions, accept
+    from amem_cli.editing.review import Decisions
 
     assert step.change is not None
     if step.proposal.link_change is not None:
@@ -181,7 +174,7 @@ def _edited(session: Session, ports: VaultPorts, step: Waiting) -> Decisions:
         edited = _value(step, written.splitlines())
         if not edited:
             raise SettingsError("nothing is left of it; the proposal still waits")
-        return accept(ports, [step], edited={step.proposal.id: edited})
+        return workspace.accept([step], edited={step.proposal.id: edited})
     except AmemError as error:
         session.output.notice(error.message)
         return Decisions()

@@ -38,7 +38,6 @@ def init(
 
         amem init ~/Documents/Obsidian --adopt
     """
-    from amem_cli.editing.edit import take_stock
     from amem_cli.vault.template import adopt_vault, create_vault
     from amem_cli.workspace.workspace import Workspace
 
@@ -47,7 +46,7 @@ def init(
     written = adopt_vault(root) if adopt else create_vault(root)
     workspace = Workspace(root, notify=session.output.notice)
     try:
-        notes = take_stock(workspace.ports)
+        notes = workspace.take_stock()
         problems = workspace.index.files.problems()
     finally:
         workspace.close()
@@ -105,12 +104,9 @@ def index(
 def _update(session: Session, workspace: Workspace) -> None:
     import time
 
-    from amem_cli.index.sync import synchronise
-
     started = time.perf_counter()
-    with session.output.progress("reading notes") as progress:
-        # This is the answer to a watcher that asks about notes that are missing.
-        report = synchronise(workspace.ports, spared=(), progress=progress)
+    # This is the answer to a watcher that asks about notes that are missing.
+    report = workspace.synchronise(keep_missing=False)
     read_seconds = time.perf_counter() - started
     embedded = workspace.embed_missing(go_over=True)
     seconds = time.perf_counter() - started
@@ -137,9 +133,7 @@ def _update(session: Session, workspace: Workspace) -> None:
 
 
 def _check(session: Session, workspace: Workspace) -> None:
-    from amem_cli.index.sync import check_index
-
-    differences = check_index(workspace.ports)
+    differences = workspace.check_index()
     document = {"in_step": not differences, "differences": differences}
     lines = differences or ["the index is in step with the vault"]
     session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
@@ -163,8 +157,7 @@ def stats(
 
         amem stats --by week --json
     """
-    from amem_cli.graph.stats import SPANS, Price
-    from amem_cli.graph.stats import stats as count
+    from amem_cli.graph.stats import SPANS
     from amem_cli.terminal.documents import stats_document
     from amem_cli.terminal.stats import show_stats
 
@@ -173,10 +166,7 @@ def stats(
         raise UsageError(f"cannot tell growth by {by!r}", hint=f"One of: {', '.join(SPANS)}.")
     session = session_of(context)
     with session.workspace() as workspace:
-        settings = workspace.settings
-        price = Price(settings.llm_model, settings.llm_price_input, settings.llm_price_output)
-        learn = settings.evolution_feedback == "on"
-        figures = count(workspace.ports, learn=learn, price=price, by=span)
+        figures = workspace.stats(by=span)
         watcher = _watcher(workspace)
         spent, limit = _tokens_today(workspace)
     document = {

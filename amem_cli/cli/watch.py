@@ -154,7 +154,6 @@ def _service(session: Session, *, install: bool) -> None:
 
 def _drain(session: Session, workspace: Workspace) -> None:
     """Handle what is pending, as one round of a watcher does."""
-    from amem_cli.editing.renames import follow_moves
     from amem_cli.memory.batch import evolve_many
     from amem_cli.terminal.documents import outcome_document
     from amem_cli.terminal.notes import show_outcome
@@ -165,7 +164,7 @@ def _drain(session: Session, workspace: Workspace) -> None:
     with watcher.held():
         session.synchronise(workspace)
         workspace.embed_missing()
-        followed = follow_moves(workspace.ports)
+        followed = workspace.follow_renames()
         outcomes = []
         reason = _why_not(watcher)
         if reason:
