@@ -160,7 +160,7 @@ def test_a_canvas_that_was_arranged_by_hand_is_not_replaced_unasked(
     drawn.write_text('{"nodes": [], "edges": []}')
     refused = amem("graph", "--output", str(drawn))
     assert refused.code == 2
-    assert "is there already" in refused.err
+    assert "exists already" in refused.err
     assert drawn.read_text() == '{"nodes": [], "edges": []}'
     assert amem("graph", "--output", str(drawn), "--force").code == 0
     assert len(json.loads(drawn.read_text())["nodes"]) >= 17
@@ -202,7 +202,7 @@ def test_what_is_made_for_others_holds_private_notes_only_when_asked(amem: Progr
     for form in SHARED_FORMS:
         shown = amem("graph", "--format", form)
         assert "confid" not in shown.out, form
-        assert "5 private notes were left out; --private takes them along" in shown.err
+        assert "left out 5 private notes; --private includes them" in shown.err
         around = amem("graph", HUB, "--format", form, "--depth", "3")
         assert around.code == 0 and "confid" not in around.out, form
         refused = amem("graph", "confidant 1", "--format", form)
@@ -221,7 +221,7 @@ def test_private_notes_are_told_to_their_owner_unless_not_wanted(
         for words in ((), (HUB,)):
             shown = amem("--verbose", "graph", *words, "--format", form, "--no-private")
             assert shown.code == 0 and "confid" not in shown.out, (form, words)
-            assert "private notes were left out" in shown.err, (form, words)
+            assert "left out" in shown.err, (form, words)
     told = amem("graph", "--no-private").out
     assert "17 notes, 42 links" in told and "new link" not in told
     assert amem("graph", "confidant 1", "--no-private").code == 1

@@ -84,7 +84,7 @@ def test_it_shows_what_is_watched_what_was_learned_the_queue_and_what_it_cost(
 def test_it_fills_a_terminal_of_any_size_and_never_more(
     board: WatchBoard, width: int, height: int
 ) -> None:
-    board.hear("! a notice\twith\nmany " + "words " * 200, NOON)
+    board.add_notice("! a notice\twith\nmany " + "words " * 200, NOON)
     lines = shown(board, width, height)
     assert len(lines) == height
     assert all(cell_len(line) <= width for line in lines)
