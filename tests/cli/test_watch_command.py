@@ -269,7 +269,7 @@ def test_a_watcher_that_others_cannot_see_says_so(
         assert trouble["text"].startswith("--status and --stop cannot see this watcher: ")
         assert str(state / "watchers") in trouble["text"]
         status = amem("watch", "--status", AMEM_STATE_DIR=str(state))
-        assert (status.code, status.out.startswith("somebody watches this vault")) == (0, True)
+        assert (status.code, status.out.startswith("a watcher of another user")) == (0, True)
         write_note(vault, "a.md", "The penguin swims.\n")
         watcher.until_told("learned", path="a.md")
         assert len(watcher.lines("trouble")) == 1
