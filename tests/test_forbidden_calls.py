@@ -84,7 +84,7 @@ MAY_WRITE = {
     "workspace/watch_lock.py": "what a watcher is doing, in the user's state folder",
     "cli/main.py": "the traceback of a fault, in the user's state folder",
     "cli/demo.py": "the demonstration's own temporary folder",
-    "cli/session.py": "the text that the user edits, in a temporary folder",
+    "cli/files.py": "exports to a named file, and the text that the user edits",
     "terminal/output.py": "a closed pipe goes to the null device",
 }
 
@@ -202,7 +202,9 @@ def _is_writing(call: ast.Call, names: dict[str, str]) -> bool:
         return _mode_writes(call, position=0)
     # A path's replace has one argument, a text's has two.
     is_move = call.func.attr == "replace" and len(call.args) == 1 and not call.keywords
-    return is_move or call.func.attr in _WRITING_METHODS
+    # A path's unlink takes no path; a workspace's takes two notes.
+    is_note_link = call.func.attr == "unlink" and len(call.args) == 2
+    return is_move or (call.func.attr in _WRITING_METHODS and not is_note_link)
 
 
 def _mode_writes(call: ast.Call, position: int) -> bool:

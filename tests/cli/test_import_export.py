@@ -71,7 +71,8 @@ def test_texts_that_are_here_already_are_told_and_may_be_left_out(
     ]
     told = amem("import", "lines.jsonl", "--no-llm")
     assert "! lines.jsonl:1: the same text is in notes/Kiln.md" in told.out.splitlines()
-    assert told.out.splitlines()[-1].startswith("1 note imported (1 with the text of an existing note;")
+    summary = told.out.splitlines()[-1]
+    assert summary.startswith("1 note imported (1 with the text of an existing note;")
     assert len(amem("dedupe", "--exact", "--json").json["groups"]) == 1
 
 
