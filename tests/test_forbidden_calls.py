@@ -84,7 +84,7 @@ MAY_WRITE = {
     "workspace/watch_lock.py": "what a watcher is doing, in the user's state folder",
     "cli/main.py": "the traceback of a fault, in the user's state folder",
     "cli/demo.py": "the demonstration's own temporary folder",
-    "cli/session.py": "the text that the user edits, in a temporary folder",
+    "cli/files.py": "exports to a named file, and the text that the user edits",
     "terminal/output.py": "a closed pipe goes to the null device",
 }
 

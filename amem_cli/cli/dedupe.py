@@ -1,13 +1,14 @@
-"""`amem dedupe`: finds notes that say the same, and merges them."""
+"""`amem dedupe`: find notes with the same text, and merge them."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from amem_cli.cli.files import ask_key, on_terminal
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, UsageError
 
@@ -21,43 +22,38 @@ if TYPE_CHECKING:
 KEYS = "[m]erge  [o]ther way round  [s]kip  [q]uit"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("dedupe")(dedupe)
-
-
 def dedupe(
     context: typer.Context,
     notes: Annotated[
         list[str] | None,
-        typer.Argument(help="Only duplicates of these notes; with --merge the notes to merge."),
+        typer.Argument(help="Only duplicates of these notes. With --merge: the notes to merge."),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Only notes with the same text; needs no encoder.")
+        bool, typer.Option("--exact", help="Only notes with the same text. Needs no encoder.")
     ] = False,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="From which similarity on notes are near duplicates; 0.75 unless given.",
+            help="Similarity from which notes count as near duplicates. By default 0.75.",
             min=0.5,
             max=1.0,
             show_default=False,
         ),
     ] = None,
     merge: Annotated[
-        bool, typer.Option("--merge", help="Merge the others into the note named first.")
+        bool, typer.Option("--merge", help="Merge the other notes into the first one.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --merge --exact: merge all exact ones, unasked.")
+        bool, typer.Option("--yes", help="With --merge --exact: merge all without asking.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --merge: say what would be done.")
+        bool, typer.Option("--dry-run", help="With --merge: show what would change; write nothing.")
     ] = False,
 ) -> None:
-    """Find notes that say the same, word for word or nearly, and merge them.
+    """Find notes with the same or nearly the same text, and merge them.
 
-    Exit code 1 where there are any. A merge keeps all text and the links of other notes valid;
-    `amem undo` takes it back. With --merge and no notes it asks for each group, on a terminal.
+    The exit code is 1 if there are any. A merge loses no text, and links of other notes stay valid;
+    `amem undo` reverts it. With --merge alone, on a terminal, amem asks about each pair.
 
     Examples:
 
@@ -69,136 +65,105 @@ def dedupe(
 
         amem dedupe --merge --exact --yes
     """
+    from amem_cli.terminal.duplicates import (
+        duplicates_document,
+        merged_document,
+        show_duplicates,
+        show_merges,
+    )
+
     names = notes or []
     if merge and len(names) == 1:
-        raise UsageError("one note cannot be merged", hint="Name the note to keep, then others.")
+        raise UsageError(
+            "cannot merge a single note", hint="Name the note to keep, then the others."
+        )
     if (yes or dry_run) and not merge:
-        raise UsageError("--yes and --dry-run go with --merge", hint="amem dedupe --help")
+        raise UsageError("--yes and --dry-run need --merge", hint="amem dedupe --help")
     if yes and not exact and not names:
         raise UsageError(
-            "near duplicates are merged one by one", hint="amem dedupe --merge --exact --yes"
+            "--yes only merges exact duplicates", hint="amem dedupe --merge --exact --yes"
         )
     by_keys = merge and not names and not (yes or dry_run)
     session = session_of(context)
-    if by_keys and (session.output.as_json or not (sys.stdin.isatty() and sys.stdout.isatty())):
+    if by_keys and (session.output.as_json or not on_terminal()):
         raise UsageError(
-            "without a terminal nobody can be asked",
+            "cannot ask without a terminal",
             hint="Name the notes: --merge KEEP OTHER; or --merge --exact --yes.",
         )
     with session.workspace() as workspace:
+        notes_named = [workspace.note(name) for name in names]
+        merging = _Merging(workspace, dry_run)
         if merge and names:
-            merges, problems = _merge_named(workspace, names, dry_run=dry_run)
+            for other in notes_named[1:]:
+                merging.merge(notes_named[0], other, or_fail=not merging.merges)
         else:
-            found = _find(session, workspace, names, exact=exact, threshold=threshold)
+            groups = workspace.duplicates(notes_named, exact=exact, threshold=threshold)
             if not merge:
-                _show(session, found)
-                raise typer.Exit(1 if found.groups or found.conflicts else 0)
-            if by_keys:
-                merges, problems = _merge_by_keys(session, workspace, found)
-            else:
-                merges, problems = _merge_groups(workspace, found, dry_run=dry_run)
-        _finish(session, merges, problems)
-
-
-def _find(
-    session: Session,
-    workspace: Workspace,
-    names: Sequence[str],
-    *,
-    exact: bool,
-    threshold: float | None,
-) -> Duplicates:
-    from amem_cli.duplicates.find import THRESHOLD, find_duplicates
-
-    among = [workspace.note(name).path for name in names]
-    if not exact:
-        try:
-            workspace.embed_missing()
-        except AmemError as error:
-            session.output.notice(f"! only words are compared: {error.message}. {error.hint}")
-    return find_duplicates(
-        workspace.ports,
-        threshold=THRESHOLD if threshold is None else threshold,
-        exact_only=exact,
-        among=among,
-    )
-
-
-def _show(session: Session, found: Duplicates) -> None:
-    from amem_cli.terminal.duplicates import duplicates_document, show_duplicates
-
-    session.output.result(
-        duplicates_document(found), lambda console: show_duplicates(console, found)
-    )
-
-
-def _merge_named(
-    workspace: Workspace, names: Sequence[str], *, dry_run: bool
-) -> tuple[list[Merged], list[str]]:
-    from amem_cli.duplicates.merge import merge
-
-    found = [workspace.note(name) for name in names]
-    merges: list[Merged] = []
-    problems: list[str] = []
-    for other in found[1:]:
-        # The kept note has changed with every merge before.
-        kept = workspace.index.notes.summary(found[0].path) or found[0]
-        try:
-            merges.append(merge(workspace.ports, kept, other, dry_run=dry_run))
-        except AmemError as error:
-            # What was merged before is told, too.
-            if not merges:
-                raise
-            problems.append(_told(other, error))
-    return merges, problems
-
-
-def _told(note: NoteSummary, error: AmemError) -> str:
-    return f"{note.path}: {error.message}. {error.hint}".strip()
-
-
-def _merge_groups(
-    workspace: Workspace, found: Duplicates, *, dry_run: bool
-) -> tuple[list[Merged], list[str]]:
-    from amem_cli.duplicates.merge import merge
-    from amem_cli.duplicates.merge_fields import links_in_other_properties
-
-    mentions = links_in_other_properties(workspace.ports) if found.groups else {}
-    merges, problems = [], []
-    for group in found.groups:
-        for each in group.others:
-            kept = workspace.index.notes.summary(group.kept.path) or group.kept
-            try:
-                merges.append(
-                    merge(workspace.ports, kept, each.note, mentions=mentions, dry_run=dry_run)
+                session.output.result(
+                    duplicates_document(groups), lambda console: show_duplicates(console, groups)
                 )
-            except AmemError as error:
-                problems.append(_told(each.note, error))
-    return merges, problems
+                raise typer.Exit(1 if groups.groups or groups.conflicts else 0)
+            if by_keys:
+                _merge_by_keys(session, merging, groups)
+            else:
+                for kept, other, _ in _pairs(groups.groups):
+                    merging.merge(kept, other)
+    document = {
+        "merged": [merged_document(merged) for merged in merging.merges],
+        "problems": merging.problems,
+    }
+    session.output.result(
+        document, lambda console: show_merges(console, merging.merges, merging.problems)
+    )
+    if merging.problems:
+        raise typer.Exit(1)
 
 
-def _merge_by_keys(
-    session: Session, workspace: Workspace, found: Duplicates
-) -> tuple[list[Merged], list[str]]:
-    """Step through the pairs; each merge is made at once."""
-    from amem_cli.duplicates.merge_fields import links_in_other_properties
+class _Merging:
+    """Merges pairs of notes, and keeps the results; a failure stops no other merge."""
 
-    merges: list[Merged] = []
-    problems: list[str] = []
-    mentions = links_in_other_properties(workspace.ports) if found.groups else {}
-    for kept, other, left in _pairs(found.groups):
-        now = [workspace.index.notes.summary(each.path) for each in (kept, other)]
-        if now[0] is None or now[1] is None:
+    def __init__(self, workspace: Workspace, dry_run: bool) -> None:
+        self.workspace = workspace
+        self.merges: list[Merged] = []
+        self.problems: list[str] = []
+        self._dry_run = dry_run
+
+    @cached_property
+    def _mentions(self) -> Mentions:
+        # Reading every note takes a while, so it is done once.
+        return self.workspace.links_in_other_properties()
+
+    def merge(self, kept: NoteSummary, other: NoteSummary, *, or_fail: bool = False) -> str:
+        """Merge two notes; returns a line about the result, or raises if told to."""
+        try:
+            merged = self.workspace.merge(
+                kept, other, mentions=self._mentions, dry_run=self._dry_run
+            )
+        except AmemError as error:
+            if or_fail:
+                raise
+            self.problems.append(f"{other.path}: {error.message}. {error.hint}".strip())
+            return f"! {self.problems[-1]}"
+        self.merges.append(merged)
+        return f"merged; to revert: amem undo {merged.event}"
+
+
+def _merge_by_keys(session: Session, merging: _Merging, duplicates: Duplicates) -> None:
+    """Step through the pairs; each merge takes effect at once."""
+    summary = merging.workspace.index.notes.summary
+    for first, second, left in _pairs(duplicates.groups):
+        # An earlier merge may have changed or removed them.
+        kept, other = summary(first.path), summary(second.path)
+        if kept is None or other is None:
             continue
-        _show_pair(session, workspace, now[0], now[1])
-        key = _key(session, left)
+        _show_pair(session, merging.workspace, kept, other)
+        key = ask_key(session.output, f"{KEYS}   ({left} left)", "mosq")
         if key == "q":
             break
         if key != "s":
-            pair = (now[0], now[1]) if key == "m" else (now[1], now[0])
-            # Told at once: who leaves with Ctrl-C sees no summary.
-            session.output.notice(_try_merge(workspace, pair, mentions, merges, problems))
-    return merges, problems
+            pair = (kept, other) if key == "m" else (other, kept)
+            # Report at once: after Ctrl-C there is no summary.
+            session.output.notice(merging.merge(*pair))
 
 
 def _pairs(groups: Sequence[Group]) -> Iterator[tuple[NoteSummary, NoteSummary, int]]:
@@ -207,25 +172,6 @@ def _pairs(groups: Sequence[Group]) -> Iterator[tuple[NoteSummary, NoteSummary, 
         for each in group.others:
             yield group.kept, each.note, left
             left -= 1
-
-
-def _try_merge(
-    workspace: Workspace,
-    pair: tuple[NoteSummary, NoteSummary],
-    mentions: Mentions,
-    merges: list[Merged],
-    problems: list[str],
-) -> str:
-    """Merge two notes; returns in a line what came of it."""
-    from amem_cli.duplicates.merge import merge
-
-    try:
-        merged = merge(workspace.ports, *pair, mentions=mentions)
-    except AmemError as error:
-        problems.append(_told(pair[1], error))
-        return f"! {problems[-1]}"
-    merges.append(merged)
-    return f"merged; `amem undo {merged.event}` takes it back"
 
 
 def _show_pair(
@@ -243,27 +189,3 @@ def _show_pair(
     console.print(Styled(("keep   ", "bold cyan"), (kept.title, "bold"), (f"  {kept.path}", "dim")))
     console.print(Styled("other  ", (other.title, "bold"), (f"  {other.path}", "dim")))
     show_difference(console, *texts)
-
-
-def _key(session: Session, left: int) -> str:
-    while True:
-        session.output.notice(f"{KEYS}   ({left} left)")
-        key = typer.getchar()
-        # No key at all is what a terminal gives that is gone.
-        if key in ("\x03", "\x04", ""):
-            raise KeyboardInterrupt
-        if key.lower() in tuple("mosq"):
-            return key.lower()
-        session.output.notice("a key of: m o s q")
-
-
-def _finish(session: Session, merges: Sequence[Merged], problems: Sequence[str]) -> None:
-    from amem_cli.terminal.duplicates import merged_document, show_merges
-
-    document = {
-        "merged": [merged_document(each) for each in merges],
-        "problems": list(problems),
-    }
-    session.output.result(document, lambda console: show_merges(console, merges, problems))
-    if problems:
-        raise typer.Exit(1)

@@ -1,175 +1,150 @@
-"""The demonstration: the whole job on a sample vault, told as it happens.
-
-The three notes that the demo adds to the template vault, and the question it then asks.
-"""
+"""`amem demo`: add three notes to the template vault, search it, and show its graph."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from amem_cli.cli.session import Session
+import typer
+
+from amem_cli.cli.options import LlmOption
+from amem_cli.cli.session import Session, session_of
+from amem_cli.terminal.output import Console, PlainConsole, Styled, plural
 
 if TYPE_CHECKING:
-    from amem_cli.graph.overview import Overview
     from amem_cli.memory.outcome import Outcome
-    from amem_cli.search.search import Hit
-    from amem_cli.terminal.output import Console
     from amem_cli.workspace.workspace import Workspace
 
 
-def demonstrate(session: Session, keep: Path | None, *, llm: bool) -> None:
-    """Make a vault from the template, add three notes, search, show the graph."""
+def demo(
+    context: typer.Context,
+    keep: Annotated[Path | None, typer.Option(help="Keep the demo's vault in this folder.")] = None,
+    llm: LlmOption = True,
+) -> None:
+    """Show add, link, evolve, search and graph on a sample vault.
+
+    Examples:
+
+        amem demo
+
+        amem demo --keep ~/amem-demo
+    """
     from amem_cli.vault.template import create_vault
 
+    session = session_of(context)
     root = keep.expanduser().resolve() if keep else Path(tempfile.mkdtemp(prefix="amem-demo-"))
     try:
         create_vault(root)
-        _run(session, root, llm=llm)
-        if not session.output.as_json:
-            _Narrator(session).next_steps(root if keep else None)
+        with contextlib.closing(
+            session.open(root, {} if llm else {"llm_backend": "none"})
+        ) as vault:
+            document = _run(vault, root, console := _console(session))
+        if session.output.as_json:
+            session.output.json_line(document, indent=2)
+        _next_steps(console, root if keep else None)
     finally:
         if not keep:
             shutil.rmtree(root, ignore_errors=True)
 
 
-def _run(session: Session, root: Path, *, llm: bool) -> None:
-    from amem_cli.editing.edit import take_stock
-    from amem_cli.graph.overview import vault_overview
+def _console(session: Session) -> Console:
+    """The console for the story, which goes nowhere if the result is a JSON document."""
+    return (
+        PlainConsole(io.StringIO(), False) if session.output.as_json else session.output.console()
+    )
+
+
+def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object]:
+    from amem_cli.graph.graph import neighbourhood
     from amem_cli.terminal.documents import graph_document, outcome_document, search_document
+    from amem_cli.terminal.graph import show_neighbourhood, show_overview
+    from amem_cli.terminal.notes import show_hits
 
-    overrides = {} if llm else {"llm_backend": "none"}
-    workspace = session.opened(root, overrides)
-    show = _Narrator(session)
-    try:
-        notes = take_stock(workspace.ports)
-        show.heading("A vault of plain markdown notes")
-        show.line(f"amem copied its template into {root}: {notes} notes, a person's own.")
-        workspace.embed_missing()
-        outcomes = _add_notes(session, workspace, show)
-        hits = workspace.search(DEMO_QUERY, limit=3).hits
-        show.found(DEMO_QUERY, hits)
-        seen = vault_overview(workspace.ports)
-        show.network(seen, outcomes)
-    finally:
-        workspace.close()
-    if session.output.as_json:
-        document = {
-            "vault": str(root),
-            "added": [outcome_document(outcome) for outcome in outcomes],
-            "search": search_document(DEMO_QUERY, "hybrid", hits),
-            "graph": graph_document(seen.graph),
-        }
-        session.output.json_line(document, indent=2)
+    notes = workspace.take_stock()
+    _heading(console, "A vault of plain markdown notes")
+    console.print(
+        Styled(f"amem copied its template into {root}: {plural(notes, 'note')} by a person.")
+    )
+    workspace.embed_missing()
+    outcomes = _add_notes(workspace, console)
+    hits = workspace.search(DEMO_QUERY, limit=3).hits
+    _heading(console, "You ask")
+    console.print(Styled(f'$ amem search "{DEMO_QUERY}"'))
+    show_hits(console, hits, DEMO_QUERY)
+    if any(hit.via for hit in hits):
+        console.print(
+            Styled("Notes marked ↳ share few words with the question: a link brought them in.")
+        )
+    overview = workspace.overview()
+    _heading(console, "The network now")
+    show_overview(console, overview)
+    _heading(console, f"Around “{outcomes[0].title}”")
+    around = neighbourhood(overview.graph, outcomes[0].path, 1)
+    show_neighbourhood(console, overview.graph, around)
+    console.print(
+        Styled("\nEvery change is a line in .amem/journal: `amem history` shows what, why, when.")
+    )
+    return {
+        "vault": str(root),
+        "added": [outcome_document(outcome) for outcome in outcomes],
+        "search": search_document(DEMO_QUERY, "hybrid", hits),
+        "graph": graph_document(overview.graph),
+    }
 
 
-def _add_notes(session: Session, workspace: Workspace, show: _Narrator) -> list[Outcome]:
+def _add_notes(workspace: Workspace, console: Console) -> list[Outcome]:
     from amem_cli.editing.add import NewNote
+    from amem_cli.terminal.notes import show_outcome
 
     outcomes = []
-    for number, demo in enumerate(DEMO_NOTES, 1):
-        show.heading(f"{number}. You add a note")
-        show.line(f'$ amem add --title "{demo.title}" "…"')
-        show.quote(demo.content)
-        new = NewNote(demo.content, title=demo.title, folder=workspace.settings.notes_dir)
+    for number, note in enumerate(DEMO_NOTES, 1):
+        _heading(console, f"{number}. You add a note")
+        console.print(Styled(f'$ amem add --title "{note.title}" "…"'))
+        console.print(Styled(("  │ ", "dim"), note.content))
+        new = NewNote(note.content, title=note.title, folder=workspace.settings.notes_dir)
         path = workspace.add(new, wait=False).outcome.path
-        show.line("It is on disk and searchable. Now it is described and linked …")
-        outcome = workspace.remember(path, new_text=True)
-        show.outcome(outcome)
-        outcomes.append(outcome)
+        console.print(Styled("It is on disk and searchable. Now amem describes and links it …"))
+        outcomes.append(workspace.process_note(path, new_text=True))
+        show_outcome(console, outcomes[-1])
     return outcomes
 
 
-def _program() -> str:
-    """How this program is called: `amem`, or its path where the shell would not find it."""
+def _heading(console: Console, text: str) -> None:
+    console.print()
+    console.print(Styled((text, "bold underline")))
+
+
+def _next_steps(console: Console, kept: Path | None) -> None:
+    """What a newcomer may type now."""
     called = Path(sys.argv[0])
-    return "amem" if shutil.which("amem") or called.name != "amem" else str(called)
-
-
-class _Narrator:
-    """Tells the story on stdout; silent where a JSON document is wanted."""
-
-    def __init__(self, session: Session) -> None:
-        self._console: Console | None = None if session.output.as_json else session.output.console()
-
-    def heading(self, text: str) -> None:
-        from amem_cli.terminal.output import Styled
-
-        if self._console is not None:
-            self._console.print()
-            self._console.print(Styled((text, "bold underline")))
-
-    def line(self, text: str) -> None:
-        from amem_cli.terminal.output import Styled
-
-        if self._console is not None:
-            self._console.print(Styled(text))
-
-    def quote(self, text: str) -> None:
-        from amem_cli.terminal.output import Styled
-
-        if self._console is not None:
-            for line in text.strip().splitlines():
-                self._console.print(Styled(("  │ ", "dim"), line))
-
-    def outcome(self, outcome: Outcome) -> None:
-        from amem_cli.terminal.notes import show_outcome
-
-        if self._console is not None:
-            show_outcome(self._console, outcome)
-
-    def found(self, query: str, hits: Sequence[Hit]) -> None:
-        from amem_cli.terminal.notes import show_hits
-
-        self.heading("You ask")
-        self.line(f'$ amem search "{query}"')
-        if self._console is not None:
-            show_hits(self._console, hits, query)
-        if any(hit.via for hit in hits):
-            self.line("Notes marked ↳ share few words with the question: a link brought them in.")
-
-    def network(self, seen: Overview, outcomes: list[Outcome]) -> None:
-        from amem_cli.graph.graph import neighbourhood
-        from amem_cli.terminal.graph import show_neighbourhood, show_overview
-
-        self.heading("The network now")
-        if self._console is not None:
-            show_overview(self._console, seen)
-            self.heading(f"Around “{outcomes[0].title}”")
-            around = neighbourhood(seen.graph, outcomes[0].path, 1)
-            show_neighbourhood(self._console, seen.graph, around)
-        self.line(
-            "\nEvery change is a line in .amem/journal: `amem history` tells what, why, when."
-        )
-
-    def next_steps(self, kept: Path | None) -> None:
-        """What a newcomer may type now."""
-        name = _program()
-        if kept is None:
-            look = (f"{name} demo --keep ~/amem-demo", "the same vault, kept for you to look at")
-        else:
-            look = (f"cd {shlex.quote(str(kept))}", "this vault; Obsidian opens it as it is")
-        steps = (
-            look,
-            (f"{name} init ~/notes", "a vault of your own, with sample notes"),
-            (f"{name} init FOLDER --adopt", "or of a folder of notes that you have"),
-            (f"{name} --help", "all commands"),
-        )
-        self.heading("What next")
-        width = max(len(command) for command, _ in steps)
-        for command, purpose in steps:
-            self.line(f"$ {command:<{width}}   {purpose}")
+    # As it was called, if the shell would not find `amem`.
+    name = "amem" if shutil.which("amem") or called.name != "amem" else str(called)
+    if kept is None:
+        look = (f"{name} demo --keep ~/amem-demo", "the same vault, to look at later")
+    else:
+        look = (f"cd {shlex.quote(str(kept))}", "this vault; Obsidian opens it as it is")
+    steps = (
+        look,
+        (f"{name} init ~/notes", "a vault of your own, with sample notes"),
+        (f"{name} init FOLDER --adopt", "or from notes that you have"),
+        (f"{name} --help", "all commands"),
+    )
+    _heading(console, "What next")
+    width = max(len(command) for command, _ in steps)
+    for command, purpose in steps:
+        console.print(Styled(f"$ {command:<{width}}   {purpose}"))
 
 
 @dataclass(frozen=True, slots=True)
 class DemoNote:
-    """A note as a person would add it: no metadata, so that the machine's part is visible."""
+    """A note without metadata, so that the demo shows what amem adds."""
 
     title: str
     content: str

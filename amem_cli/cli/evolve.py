@@ -1,4 +1,4 @@
-"""`amem evolve`, `amem history` and `amem undo`."""
+"""What amem does to notes by itself: `evolve`, `history` and `undo`."""
 
 from __future__ import annotations
 
@@ -6,38 +6,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from amem_cli.cli.options import LlmOption
 from amem_cli.cli.session import Session, session_of
-from amem_cli.errors import EXIT_FIXABLE, EXIT_INTERRUPTED, EXIT_NOT_FOUND
+from amem_cli.errors import (
+    EXIT_FIXABLE,
+    EXIT_INTERRUPTED,
+    EXIT_NOT_FOUND,
+    NotFoundError,
+    UsageError,
+)
+from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
     from amem_cli.workspace.workspace import Workspace
 
-# What a run of hours has done is in git before its end, in commits that can be read.
+# A run of hours is committed as it goes, in commits of a size that can be read.
 NOTES_IN_A_COMMIT = 100
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("evolve")(evolve)
-    app.command("history")(history)
-    app.command("undo")(undo)
 
 
 def evolve(
     context: typer.Context,
     notes: Annotated[
-        list[str] | None, typer.Argument(help="Only these notes; otherwise all that wait.")
+        list[str] | None, typer.Argument(help="Only these notes. By default, all pending notes.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All notes that amem has never processed.")
+        bool, typer.Option("--all", help="All notes that amem has never processed, pending or not.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change, write nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change; write nothing.")
     ] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many notes.")] = None,
-    llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Let the model work.")] = True,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of notes.")] = None,
+    llm: LlmOption = True,
 ) -> None:
-    """Write metadata and links for notes that wait, and evolve older notes.
+    """Write metadata and links for pending notes, and evolve older notes.
 
     Examples:
 
@@ -48,10 +49,15 @@ def evolve(
         amem evolve --all --limit 100
     """
     session = session_of(context)
-    with session.workspace(llm_backend=None if llm else "none") as workspace:
+    with session.workspace(llm=llm) as workspace:
         paths = _chosen(workspace, notes or [], everything)[:limit]
         if not paths and not everything:
-            _tell_unprocessed(session, len(workspace.index.queue.unprocessed()))
+            # Notes of an adopted folder are not pending: amem does nothing to them unasked.
+            unprocessed = len(workspace.index.queue.unprocessed())
+            if unprocessed:
+                session.output.notice(
+                    f"{plural(unprocessed, 'note')} never processed: amem evolve --all"
+                )
         code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes))
     if code:
         raise typer.Exit(code)
@@ -60,17 +66,15 @@ def evolve(
 def _evolve(
     session: Session, workspace: Workspace, paths: list[str], *, dry_run: bool, asked: bool
 ) -> int:
-    """Process notes and tell of each as it is done; gives the exit code."""
-    from amem_cli.terminal.evolving import EvolveReport
-    from amem_cli.terminal.progress import batch_progress
+    """Process notes and print each as it is done; returns the exit code."""
+    from amem_cli.terminal.progress import EvolveReport, batch_progress
 
     report = EvolveReport(session.output, len(paths), dry_run)
     interrupted = False
     with workspace.evolving(paths, asked=asked, dry_run=dry_run) as batch:
         report.begin()
         try:
-            with batch_progress(session.output, "remembering") as progress:
-                batch.begin, batch.progress = progress.at, progress.reached
+            with batch_progress(session.output, "processing", batch):
                 for number, outcome in enumerate(batch.outcomes(), 1):
                     report.note(outcome)
                     if number % NOTES_IN_A_COMMIT == 0:
@@ -86,13 +90,6 @@ def _evolve(
     return EXIT_NOT_FOUND if report.pending and not dry_run else 0
 
 
-def _tell_unprocessed(session: Session, count: int) -> None:
-    """Notes of an adopted folder wait for nothing, and get nothing unasked."""
-    if count:
-        have = "1 note has" if count == 1 else f"{count} notes have"
-        session.output.notice(f"{have} never been processed: amem evolve --all")
-
-
 def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[str]:
     if names:
         return [workspace.note(name).path for name in names]
@@ -104,9 +101,11 @@ def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[st
 def history(
     context: typer.Context,
     note: Annotated[str | None, typer.Argument(help="Only this note.")] = None,
-    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="The newest so many.")] = 50,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=1, help="Number of newest events.")
+    ] = 50,
 ) -> None:
-    """What the machine changed, when, why and because of which note.
+    """Show what amem changed, when, why, and because of which note.
 
     Examples:
 
@@ -129,9 +128,7 @@ def history(
 
 
 def _key_of(workspace: Workspace, note: str | None) -> str:
-    """The id or path of a note; the journal also knows notes that are gone."""
-    from amem_cli.errors import NotFoundError
-
+    """The id or path of a note, which may be gone: the journal still knows it."""
     if note is None:
         return ""
     try:
@@ -145,22 +142,26 @@ def _key_of(workspace: Workspace, note: str | None) -> str:
 def undo(
     context: typer.Context,
     event: Annotated[
-        str | None, typer.Argument(help="The event's id or its beginning.", show_default=False)
+        str | None,
+        typer.Argument(help="The event's id, or the beginning of it.", show_default=False),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(help="All that amem did since this date, time or event.", show_default=False),
+        typer.Option(
+            help="Undo everything amem did since this date, time or event.", show_default=False
+        ),
     ] = None,
     cascade: Annotated[
-        bool, typer.Option("--cascade", help="Also take back later changes that built on it.")
+        bool, typer.Option("--cascade", help="Also undo later changes that depend on it.")
     ] = False,
     keep_edits: Annotated[
-        bool, typer.Option("--keep-edits", help="Leave fields that were edited since.")
+        bool,
+        typer.Option("--keep-edits", help="Keep fields that were edited since, and undo the rest."),
     ] = False,
 ) -> None:
-    """Take back a change, to the byte; a whole run, a removal or a merge with all that it did.
+    """Undo a change exactly, or a whole run, removal or merge.
 
-    Refused where a field was edited since. An undo can be undone.
+    amem refuses if a field was edited since. You can undo an undo.
 
     Examples:
 
@@ -172,11 +173,10 @@ def undo(
 
         amem undo --since yesterday
     """
-    from amem_cli.errors import UsageError
-    from amem_cli.terminal.history import taken_back
+    from amem_cli.terminal.history import undone_line
 
     if (event is None) == (since is None):
-        raise UsageError("name an event, or a moment with --since", hint="amem undo --help")
+        raise UsageError("name either an event or --since", hint="amem undo --help")
     session = session_of(context)
     with session.workspace() as workspace:
         if since is not None:
@@ -184,10 +184,10 @@ def undo(
         else:
             undone = workspace.undo(event or "", cascade=cascade, keep_edits=keep_edits)
     document = {
-        "events": [each.id for each in undone.events],
+        "events": [event.id for event in undone.events],
         "paths": list(undone.paths),
         "kept": list(undone.kept),
     }
-    lines = [taken_back(each) for each in undone.events]
-    lines += [f"left: {line}" for line in undone.kept]
-    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
+    lines = [undone_line(event) for event in undone.events]
+    lines += [f"kept: {line}" for line in undone.kept]
+    session.output.result(document, "\n".join(lines))

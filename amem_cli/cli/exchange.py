@@ -2,76 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from amem_cli.cli.session import (
+from amem_cli.cli.files import write_export
+from amem_cli.cli.options import (
+    LlmOption,
     PathOption,
+    PrivateOption,
     SinceOption,
+    TagOption,
     UntilOption,
-    first_day,
-    last_day,
-    session_of,
+    WaitOption,
+    filters,
+    report_left_out,
 )
-from amem_cli.errors import UsageError
+from amem_cli.cli.session import Session, session_of
+from amem_cli.errors import Problem, UsageError
+from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
-    from amem_cli.cli.session import Session
-    from amem_cli.errors import Problem
-    from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.search import Filters
     from amem_cli.workspace.workspace import Workspace
 
-_FORMATS = ("jsonl", "markdown")
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("import")(import_notes)
-    app.command("export")(export_notes)
-
-
-def import_notes(
+def import_(
     context: typer.Context,
     source: Annotated[
-        Path, typer.Argument(help="A file or a folder; - reads JSON lines from stdin.")
+        Path, typer.Argument(help="A file or a folder; - reads JSON Lines from stdin.")
     ],
     kind: Annotated[
         str | None,
         typer.Option(
             "--from",
-            help="What it is, where that is not seen: jsonl, markdown, obsidian, logseq, zk,"
-            " basic-memory, amem, chroma or mem0.",
+            help="jsonl, markdown, obsidian, logseq, zk, basic-memory, amem, chroma or mem0."
+            " By default, amem finds out.",
         ),
     ] = None,
     into: Annotated[
         str | None,
         typer.Option(
-            help="The folder of the vault for the notes; . for the top; otherwise notes_dir."
+            help="Folder of the vault for the notes; . is its top. By default, notes_dir."
         ),
     ] = None,
     unless_known: Annotated[
-        bool,
-        typer.Option("--unless-known", help="Leave out notes whose very text is here already."),
+        bool, typer.Option("--unless-known", help="Skip notes whose text the vault has already.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say note by note what would be made; write nothing.")
+        bool, typer.Option("--dry-run", help="List the notes to create; write nothing.")
     ] = False,
-    llm: Annotated[
-        bool, typer.Option("--llm/--no-llm", help="Let the model write metadata and links.")
-    ] = True,
-    wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Do it now, or leave it to `amem evolve`.")
-    ] = True,
+    llm: LlmOption = True,
+    wait: WaitOption = True,
 ) -> None:
-    """Bring in notes from JSON lines, a folder of markdown, Obsidian, Logseq, zk, basic-memory,
+    """Import notes from JSON Lines, a folder of markdown, Obsidian, Logseq, zk, basic-memory,
     A-MEM or mem0.
 
-    Nothing is overwritten, and what was imported before is not imported again.
+    Nothing is overwritten, and importing again skips what was imported before.
 
     Examples:
 
@@ -82,92 +72,48 @@ def import_notes(
         amem import ~/logseq --into logseq --no-wait
     """
     from amem_cli.memory.batch import evolve_many
+    from amem_cli.terminal.documents import outcome_document
+    from amem_cli.terminal.exchange import import_document, import_lines
 
     session = session_of(context)
-    with session.workspace(llm_backend=None if llm else "none") as workspace:
-        report = _imported(session, workspace, source, kind, into, unless_known, dry_run)
+    with session.workspace(llm=llm) as workspace:
+        report = workspace.import_(
+            source, kind, folder=into, unless_known=unless_known, dry_run=dry_run
+        )
         outcomes: list[Outcome] = []
         if wait and llm and not dry_run:
             workspace.embed_missing()
-            with session.output.progress("remembering") as progress:
+            with session.output.progress("processing") as progress:
                 outcomes = evolve_many(
                     workspace.process, list(report.paths), asked=True, progress=progress
                 )
-    _show_import(session, report, outcomes, dry_run=dry_run)
+    document = import_document(report, dry_run=dry_run)
+    document["notes"] = [outcome_document(outcome) for outcome in outcomes]
+    lines = import_lines(report, dry_run=dry_run, verbose=session.output.verbose)
+    session.output.result(document, "\n".join(lines))
     if report.refused:
         raise typer.Exit(1)
 
 
-def _imported(
-    session: Session,
-    workspace: Workspace,
-    path: Path,
-    kind: str | None,
-    into: str | None,
-    unless_known: bool,
-    dry_run: bool,
-) -> ImportReport:
-    from amem_cli.exchange.import_notes import import_notes as bring_in
-    from amem_cli.exchange.open_source import open_source
-
-    source = open_source(path, kind, workspace.root)
-    with session.output.progress("importing") as progress:
-        return bring_in(
-            workspace.ports,
-            source,
-            workspace.root,
-            folder=into,
-            usual_folder=workspace.settings.notes_dir,
-            unless_known=unless_known,
-            dry_run=dry_run,
-            progress=progress,
-        )
-
-
-def _show_import(
-    session: Session, report: ImportReport, outcomes: Sequence[Outcome], *, dry_run: bool
-) -> None:
-    from amem_cli.terminal.documents import outcome_document
-    from amem_cli.terminal.exchange import import_document, import_lines
-
-    document = import_document(report, dry_run=dry_run)
-    document["notes"] = [outcome_document(outcome) for outcome in outcomes]
-    lines = import_lines(report, dry_run=dry_run, verbose=session.output.verbose)
-
-    def show(_: object) -> None:
-        for line in lines:
-            session.output.plain(line)
-
-    session.output.result(document, show)
-
-
-def export_notes(
+def export(
     context: typer.Context,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help="Write to this file, otherwise to stdout; with markdown, to this folder."
-        ),
+        typer.Option(help="Write to this file, or, for markdown, this folder."),
     ] = None,
     form: Annotated[
-        str, typer.Option("--format", help="jsonl, or markdown that any program reads.")
+        Literal["jsonl", "markdown"], typer.Option("--format", help="Format of the export.")
     ] = "jsonl",
-    tag: Annotated[list[str] | None, typer.Option(help="Only with this tag; repeatable.")] = None,
+    tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     path: PathOption = "",
-    private: Annotated[
-        bool | None,
-        typer.Option(
-            "--private/--no-private",
-            help="With or without notes that say `private: true`; jsonl has them, markdown not.",
-        ),
-    ] = None,
+    private: PrivateOption = None,
 ) -> None:
-    """Write notes out as JSON lines, or as plain markdown in which wikilinks are usual links.
+    """Export notes as JSON Lines or as plain markdown with ordinary links.
 
-    The lines have the shape that `import` reads; with --json they are one list. In a folder only
-    what an export wrote is ever replaced.
+    `amem import` reads the JSON Lines again; with --json they are one list. In a folder, only files
+    of an earlier export are replaced.
 
     Examples:
 
@@ -175,67 +121,60 @@ def export_notes(
 
         amem export --format markdown --output ~/site --tag public
     """
-    from amem_cli.search.search import Filters
-
-    if form not in _FORMATS:
-        raise UsageError(f"--format {form!r} is unknown", hint="One of: jsonl, markdown.")
-    filters = Filters(
-        tags=tuple(tag or ()),
-        since=first_day(since, "--since"),
-        until=last_day(until, "--until"),
-        path=path,
-    )
+    selection = filters(tag, since, until, path)
     session = session_of(context)
     with session.workspace() as workspace:
         if form == "markdown":
-            _export_markdown(session, workspace, output, filters, private=bool(private))
+            _export_markdown(session, workspace, output, selection, private=bool(private))
         else:
-            _export_lines(session, workspace, output, filters, private=private is not False)
+            _export_lines(session, workspace, output, selection, private=private is not False)
 
 
 def _export_lines(
-    session: Session, workspace: Workspace, output: Path | None, filters: Filters, *, private: bool
+    session: Session,
+    workspace: Workspace,
+    output: Path | None,
+    selection: Filters,
+    *,
+    private: bool,
 ) -> None:
-    import json
+    from amem_cli.exchange.export_jsonl import export_lines
 
-    from amem_cli.cli.session import write_export
-    from amem_cli.exchange.export_notes import PrivacyFilter, export_records, notes_to_export
-
-    if output is not None and _is_note_of(workspace, output):
+    if (
+        output
+        and output.suffix.lower() == ".md"
+        and output.resolve().is_relative_to(workspace.root)
+    ):
         raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
-    notes, left = notes_to_export(workspace.ports, filters, private=private)
-    _tell_private(session, left)
-    privacy = PrivacyFilter(workspace.ports, notes)
-    problems: list[Problem] = []
-    records = export_records(workspace.ports, notes, privacy, problems)
+    export = workspace.export_records(selection, private=private)
+    report_left_out(session, export.left_out)
     if output is not None:
-        write_export(output, (f"{json.dumps(each, ensure_ascii=False)}\n" for each in records))
+        write_export(output, (f"{line}\n" for line in export_lines(export.records)))
         session.output.notice(f"wrote {output}")
         if session.output.as_json:
-            document = {"output": str(output), "notes": len(notes)}
+            document = {"output": str(output), "notes": export.notes}
             session.output.json_line(document, indent=2)
     elif session.output.as_json:
-        session.output.json_line(list(records), indent=2)
+        session.output.json_line(list(export.records), indent=2)
     else:
-        for record in records:
+        for record in export.records:
             session.output.json_line(record)
-    session.output.problems(problems)
-    _tell_named(session, privacy.named, privacy.cut_links)
+    session.output.problems(export.problems)
+    _report_references(session, export.staying.named, export.staying.cut_links)
 
 
 def _export_markdown(
-    session: Session, workspace: Workspace, output: Path | None, filters: Filters, *, private: bool
+    session: Session,
+    workspace: Workspace,
+    output: Path | None,
+    selection: Filters,
+    *,
+    private: bool,
 ) -> None:
-    from amem_cli.exchange.export_folder import ExportFolder
-    from amem_cli.exchange.export_notes import export_markdown, notes_to_export
-
     if output is None:
         raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
-    notes, left = notes_to_export(workspace.ports, filters, private=private)
-    _tell_private(session, left)
-    folder = ExportFolder(output, vault=workspace.root)
-    with session.output.progress("exporting") as progress:
-        report = export_markdown(workspace.ports, notes, folder, progress=progress)
+    report, left_out = workspace.export_markdown(output, selection, private=private)
+    report_left_out(session, left_out)
     document = {
         "output": str(output),
         "written": list(report.written),
@@ -246,47 +185,38 @@ def _export_markdown(
         "broken_links": report.broken,
         "cut_links": report.cut_links,
         "names_private": [
-            {"path": path, "names": sorted(named)} for path, named in sorted(report.named.items())
+            {"path": path, "names": sorted(names)} for path, names in sorted(report.named.items())
         ],
     }
     session.output.problems(report.problems)
-    _tell_named(session, report.named, report.cut_links)
-    text = (
+    _report_references(session, report.named, report.cut_links)
+    session.output.result(
+        document,
         f"{len(report.written)} written, {report.unchanged} unchanged,"
-        f" {len(report.removed)} removed in {output}"
+        f" {len(report.removed)} removed in {output}",
     )
-    session.output.result(document, lambda _: session.output.plain(text))
     if report.kept:
         raise typer.Exit(1)
 
 
-def _is_note_of(workspace: Workspace, path: Path) -> bool:
-    return path.suffix.lower() == ".md" and path.resolve().is_relative_to(workspace.root)
-
-
-def _tell_private(session: Session, left: int) -> None:
-    if left:
-        session.output.notice(
-            f"{left} private note{'s were' if left != 1 else ' was'} left out;"
-            " --private takes them along"
-        )
-
-
-def _tell_named(session: Session, named: Mapping[str, set[str]], cut_links: int) -> None:
-    """Say which notes name private ones that were left out: their words are not rewritten."""
+def _report_references(
+    session: Session, references: Mapping[str, set[str]], cut_links: int
+) -> None:
+    """Say what exported notes still reveal of private ones that were left out."""
     if cut_links:
         entries = "1 entry" if cut_links == 1 else f"{cut_links} entries"
-        session.output.notice(f"{entries} of `links` left out with the notes that they lead to")
-    if not named:
+        session.output.notice(f"left out {entries} of `links` that lead to notes left out")
+    if not references:
         return
-    from amem_cli.errors import Problem
-
-    count = len(set().union(*named.values()))
+    private = plural(len(set().union(*references.values())), "private note")
+    verb = "names" if len(references) == 1 else "name"
     session.output.notice(
-        f"{len(named)} note{'' if len(named) == 1 else 's'} still"
-        f" name{'s' if len(named) == 1 else ''} {count} private"
-        f" note{'' if count == 1 else 's'} in the text, which is not changed:"
+        f"the text of {plural(len(references), 'note')} still {verb} {private}; exports do not"
+        " change texts:"
     )
     session.output.problems(
-        [Problem(path, 0, f"names {', '.join(sorted(named[path]))}") for path in sorted(named)]
+        [
+            Problem(path, 0, f"names {', '.join(sorted(names))}")
+            for path, names in sorted(references.items())
+        ]
     )

@@ -1,7 +1,4 @@
-"""`amem graph`.
-
-The network of notes, and the map of them, written for other programs.
-"""
+"""`amem graph`: show the network of notes, or write it, or a map of it, for other programs."""
 
 from __future__ import annotations
 
@@ -10,64 +7,59 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from amem_cli.cli.session import session_of
+from amem_cli.cli.files import write_export
+from amem_cli.cli.options import PrivateOption, report_left_out
+from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.graph.formats import FORMATS, MAP_FORMATS, SUFFIXES, format_of
 
 if TYPE_CHECKING:
-    from amem_cli.cli.session import Session
     from amem_cli.graph.clusters import Cluster
     from amem_cli.graph.graph import Graph
     from amem_cli.terminal.output import Console
     from amem_cli.workspace.workspace import Workspace
 
+    Positions = Mapping[str, tuple[float, float]]
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("graph")(graph)
+# The layout of a map takes noticeable time from this many notes.
+_LARGE_MAP = 1000
 
 
 def graph(
     context: typer.Context,
-    note: Annotated[str | None, typer.Argument(help="Show the neighbourhood of this note.")] = None,
+    note: Annotated[
+        str | None, typer.Argument(help="Show what surrounds this note.", show_default=False)
+    ] = None,
     depth: Annotated[int, typer.Option(help="How many links away.", min=1, max=10)] = 2,
     limit: Annotated[
-        int, typer.Option(help="Most links of one note in the tree; 0 for all.", min=0)
+        int, typer.Option(help="Links shown of each note in the tree; 0 for all.", min=0)
     ] = 12,
     form: Annotated[
         str | None,
         typer.Option(
             "--format",
-            help="text, json, dot, mermaid, graphml, canvas, html; with --map png, html, json."
-            " Where not given, by the suffix of --output.",
+            help="text, json, dot, mermaid, graphml, canvas or html; with --map png, html or json."
+            " By default, the suffix of --output decides.",
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write to this file, not to stdout.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
     as_map: Annotated[
-        bool, typer.Option("--map", help="Lay notes of like meaning near one another.")
+        bool, typer.Option("--map", help="Place notes with similar meaning near each other.")
     ] = False,
     colour: Annotated[
-        str, typer.Option("--colour", "--color", help="Colours of a map: cluster or tag.")
+        Literal["cluster", "tag"],
+        typer.Option("--colour", "--color", help="What the colours of a map mean."),
     ] = "cluster",
-    theme: Annotated[str, typer.Option(help="A png map: light or dark.")] = "light",
-    dpi: Annotated[int, typer.Option(help="Dots an inch of a png map.", min=40, max=600)] = 150,
-    private: Annotated[
-        bool | None,
-        typer.Option(
-            "--private/--no-private",
-            help="With or without notes that say `private: true`; text and json have them,"
-            " what is made to be shown to others not.",
-        ),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a canvas that is there already.")
-    ] = False,
+    theme: Annotated[Literal["light", "dark"], typer.Option(help="Theme of a png map.")] = "light",
+    dpi: Annotated[int, typer.Option(help="Resolution of a png map.", min=40, max=600)] = 150,
+    private: PrivateOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing canvas.")] = False,
 ) -> None:
-    """The network of notes: hubs, clusters, orphans, broken links, or a note's neighbourhood.
+    """Show hubs, clusters, orphans and broken links, or what surrounds a note.
 
     Examples:
 
@@ -81,333 +73,224 @@ def graph(
 
         amem graph --map --output map.png --theme dark
     """
-
     session = session_of(context)
-    wanted = wanted_form(session, form, output, as_map=as_map)
-    options = MapOptions.checked(colour, theme, dpi)
-    if wanted == "canvas" and output is not None and output.exists() and not force:
-        # Somebody may have arranged it by hand since.
+    form = _form(session, form, output, as_map=as_map)
+    if form == "canvas" and output is not None and output.exists() and not force:
+        # The user may have rearranged it by hand.
         raise UsageError(
-            f"{output} is there already",
-            hint="--force replaces it, with what was arranged in it by hand.",
+            f"{output} exists already",
+            hint="--force replaces it and loses what was rearranged by hand.",
         )
     if as_map and note is not None:
-        raise UsageError("a map shows all notes", hint="amem graph NOTE shows what is around one.")
-    shown = wanted in ("text", "json") if private is None else private
+        raise UsageError("a map shows all notes", hint="Around one note: amem graph NOTE.")
+    with_private = form in ("text", "json") if private is None else private
     with session.workspace() as workspace:
+        view = _GraphView(session, workspace, form, output, with_private)
         if as_map:
-            export_map(session, workspace, wanted, options, private=shown, output=output)
-        elif wanted == "text":
-            _tell(session, workspace, note, depth, limit, private=shown, output=output)
+            view.write_map(colour, theme, dpi)
+        elif form == "text":
+            view.show(note, depth, limit)
         else:
-            export_network(session, workspace, wanted, note, depth, private=shown, output=output)
+            view.write_network(note, depth)
 
 
-def _tell(
-    session: Session,
-    workspace: Workspace,
-    note: str | None,
-    depth: int,
-    limit: int,
-    *,
-    private: bool,
-    output: Path | None,
-) -> None:
-    """The summary, or the tree around a note, on the terminal or in a file."""
-    from amem_cli.terminal.graph import show_neighbourhood, show_overview
-
-    everything = session.output.verbose
-
-    def show(console: Console) -> None:
-        if note is None:
-            from amem_cli.graph.overview import vault_overview
-
-            if not private:
-                tell_left_out(session, len(workspace.index.notes.private_paths()))
-            found = vault_overview(workspace.ports, private=private)
-            show_overview(console, found, everything=everything)
-        else:
-            from amem_cli.graph.graph import neighbourhood
-
-            network, root = shown_network(session, workspace, note, private=private)
-            assert root is not None
-            branch = neighbourhood(network, root, depth)
-            show_neighbourhood(console, network, branch, 0 if everything else limit)
-
-    if output is None:
-        show(session.output.console())
-    else:
-        from amem_cli.cli.session import write_export
-        from amem_cli.terminal.output import PlainConsole
-
-        page = io.StringIO()
-        show(PlainConsole(page, color=False))
-        write_export(output, page.getvalue())
-        session.output.notice(f"wrote {output}")
-
-
-if TYPE_CHECKING:
-    Positions = Mapping[str, tuple[float, float]]
-
-_COLOURS = ("cluster", "tag")
-_THEMES = ("light", "dark")
-# From this many notes on a map takes long enough to be told.
-_LONG_FROM = 1000
-
-
-@dataclass(frozen=True)
-class MapOptions:
-    """How a map looks.
-
-    Attributes:
-        colour: `cluster` or `tag`.
-        theme: `light` or `dark`.
-    """
-
-    colour: str
-    theme: str
-    dpi: int
-
-    @classmethod
-    def checked(cls, colour: str, theme: str, dpi: int) -> MapOptions:
-        """The options as given.
-
-        Raises:
-            UsageError: one has a value that there is not.
-        """
-        for name, value, known in (("--colour", colour, _COLOURS), ("--theme", theme, _THEMES)):
-            if value not in known:
-                raise UsageError(f"no {name} {value!r}", hint=f"One of: {', '.join(known)}.")
-        return cls(colour, theme, dpi)
-
-
-def wanted_form(session: Session, form: str | None, output: Path | None, *, as_map: bool) -> str:
-    """The form to write: as given, else by the file's suffix, else the usual one.
+def _form(session: Session, form: str | None, output: Path | None, *, as_map: bool) -> str:
+    """The format to write: as given, by the file's suffix, or the default.
 
     Raises:
-        UsageError: there is no such form, or it cannot be told.
+        UsageError: there is no such format, or the output cannot have it.
     """
     known = MAP_FORMATS if as_map else FORMATS
     if form is None and output is not None:
         form = format_of(output)
         if form is None:
-            suffixes = " ".join(each for each, meant in SUFFIXES.items() if meant in known)
+            suffixes = " ".join(suffix for suffix, name in SUFFIXES.items() if name in known)
             raise UsageError(
-                f"no format goes with the file name {output.name!r}",
-                hint=f"Give --format, or a suffix out of {suffixes}.",
+                f"the suffix of {output.name!r} is no known format",
+                hint=f"Give --format, or use one of {suffixes}.",
             )
     if form is None:
         form = "json" if session.output.as_json else "png" if as_map else "text"
     if form not in known:
-        where = "a map" if as_map else "the graph"
-        raise UsageError(f"no format {form!r} of {where}", hint=f"One of: {', '.join(known)}.")
+        what = "a map" if as_map else "the graph"
+        raise UsageError(f"no format {form!r} of {what}", hint=f"One of: {', '.join(known)}.")
     if output is None and session.output.as_json and form not in ("json", "text"):
         raise UsageError(
             f"--json and --format {form} cannot both be printed", hint="Give --output FILE."
         )
     if output is not None and output.suffix.lower() == ".md":
-        raise UsageError("a graph is not written into a note", hint="Give another suffix.")
-    # A picture on a terminal is of no use to anybody.
+        raise UsageError("cannot write a graph into a note", hint="Use another suffix.")
     if form in ("png", "html") and output is None and sys.stdout.isatty():
         raise UsageError(f"{form} needs a file", hint=f"Give --output graph.{form}.")
     return "json" if form == "text" and session.output.as_json and output is None else form
 
 
-def export_network(
-    session: Session,
-    workspace: Workspace,
-    form: str,
-    note: str | None,
-    depth: int,
-    *,
-    private: bool,
-    output: Path | None,
-) -> None:
-    """Write the whole network, or a note's neighbourhood."""
-    from amem_cli.graph.graph import distances, part
+@dataclass(frozen=True)
+class _GraphView:
+    """The network in one format, for the terminal, a pipe or a file."""
 
-    network, root = shown_network(session, workspace, note, private=private)
-    if form == "html":
-        found = _clusters(network)
-        page = _page(workspace, network, found, positions=None, root=root)
-        _deliver(session, output, page, form, network)
-        return
-    away = None if root is None else distances(network, root, depth)
-    network = network if away is None else part(network, away)
-    if form == "json":
-        text = _json(_document(network, root, away))
-    else:
-        from amem_cli.graph.formats import export
+    session: Session
+    workspace: Workspace
+    form: str
+    output: Path | None
+    private: bool
 
-        # Around one note its links say more than clusters would.
-        found = _clusters(network) if root is None else []
-        written = export(form, network, found, workspace.root.name, root)
+    def show(self, note: str | None, depth: int, limit: int) -> None:
+        """The summary, or the tree around a note, as text."""
+        from amem_cli.terminal.output import PlainConsole
+
+        if self.output is None:
+            self._draw(self.session.output.console(), note, depth, limit)
+        else:
+            page = io.StringIO()
+            self._draw(PlainConsole(page, color=False), note, depth, limit)
+            write_export(self.output, page.getvalue())
+            self.session.output.notice(f"wrote {self.output}")
+
+    def _draw(self, console: Console, note: str | None, depth: int, limit: int) -> None:
+        from amem_cli.graph.graph import neighbourhood
+        from amem_cli.terminal.graph import show_neighbourhood, show_overview
+
+        everything = self.session.output.verbose
+        if note is None:
+            self._report_private()
+            overview = self.workspace.overview(private=self.private)
+            show_overview(console, overview, everything=everything)
+        else:
+            network, root = self._network(note)
+            assert root is not None
+            branch = neighbourhood(network, root, depth)
+            show_neighbourhood(console, network, branch, 0 if everything else limit)
+
+    def write_network(self, note: str | None, depth: int) -> None:
+        """The whole network, or what surrounds a note, for another program."""
+        from amem_cli.graph.clusters import clusters
+        from amem_cli.graph.formats import neighbourhood_document, written_as
+        from amem_cli.graph.graph import distances, part
+        from amem_cli.terminal.documents import graph_document
+
+        network, root = self._network(note)
+        if self.form == "html":
+            self._deliver(self._page(network, clusters(network), focus=root), network)
+            return
+        away = None if root is None else distances(network, root, depth)
+        network = network if away is None else part(network, away)
+        if self.form == "json":
+            document = graph_document(network)
+            if root is not None and away is not None:
+                document = neighbourhood_document(document, root, away)
+            self._deliver(_json(document), network)
+            return
+        # Around one note, its links say more than clusters would.
+        groups = clusters(network) if root is None else []
+        written = written_as(self.form, network, groups, self.workspace.root.name, root)
         if written.notice:
-            session.output.notice(written.notice)
-        text = written.text
-    _deliver(session, output, text, form, network)
+            self.session.output.notice(written.notice)
+        self._deliver(written.text, network)
 
+    def write_map(self, colour: str, theme: str, dpi: int) -> None:
+        """All notes, placed by their meaning."""
+        from amem_cli.graph.formats import map_document
+        from amem_cli.graph.map import map_clusters, map_tags, note_positions
+        from amem_cli.terminal.documents import graph_document
 
-def export_map(
-    session: Session,
-    workspace: Workspace,
-    form: str,
-    options: MapOptions,
-    *,
-    private: bool,
-    output: Path | None,
-) -> None:
-    """Write the notes as they lie by their meaning."""
-    from amem_cli.graph.map import map_clusters, map_tags, note_positions
+        notice, index = self.session.output.notice, self.workspace.index
+        self.workspace.embed_missing()
+        network, _ = self._network(None)
+        if len(network.nodes) >= _LARGE_MAP:
+            notice(f"laying out {len(network.nodes)} notes; this takes a while")
+        positions = note_positions(index, network.nodes)
+        if colour == "tag":
+            groups = map_tags(network)
+            if not groups:
+                notice("no tag is on more than one note: the map has a single colour")
+        else:
+            groups, by_meaning = map_clusters(index, network)
+            if by_meaning:
+                notice("few notes are linked: the colours show similar meaning")
+        if self.form == "html":
+            self._deliver(self._page(network, groups, positions=positions), network)
+        elif self.form == "json":
+            names = {path: cluster.name for cluster in groups for path in cluster.paths}
+            self._deliver(_json(map_document(graph_document(network), positions, names)), network)
+        else:
+            self._deliver(self._picture(network, positions, groups, theme, dpi), network)
 
-    workspace.embed_missing()
-    network, _ = shown_network(session, workspace, None, private=private)
-    if len(network.nodes) >= _LONG_FROM:
-        session.output.notice(f"laying out {len(network.nodes)} notes; this takes a while")
-    positions = note_positions(workspace.index, network.nodes)
-    if options.colour == "tag":
-        found = map_tags(network)
-        if not found:
-            session.output.notice("no tag is on more than one note: the map has a single colour")
-    else:
-        found, by_meaning = map_clusters(workspace.index, network)
-        if by_meaning:
-            session.output.notice("few notes are linked: the colours are of like meaning")
-    if form == "html":
-        content: str | bytes = _page(workspace, network, found, positions=positions, root=None)
-    elif form == "json":
-        content = _json(_map_document(network, positions, found))
-    else:
-        content = _picture(session, workspace, network, positions, found, options)
-    _deliver(session, output, content, form, network)
+    def _picture(
+        self,
+        network: Graph,
+        positions: Positions,
+        groups: Sequence[Cluster],
+        theme: str,
+        dpi: int,
+    ) -> bytes:
+        from amem_cli.graph.map_picture import map_picture, unwritable
 
+        missing = unwritable([cluster.name for cluster in groups])
+        if missing:
+            self.session.output.notice(
+                f"! no font on this machine can write {missing[0]!r}; for Chinese, Japanese and"
+                " Korean, install Noto Sans CJK"
+            )
+        vault_name = self.workspace.root.name
+        return map_picture(network, positions, groups, vault_name, theme=theme, dpi=dpi)
 
-def _picture(
-    session: Session,
-    workspace: Workspace,
-    network: Graph,
-    positions: Positions,
-    found: Sequence[Cluster],
-    options: MapOptions,
-) -> bytes:
-    from amem_cli.graph.map import map_picture, unwritable
+    def _page(
+        self,
+        network: Graph,
+        groups: Sequence[Cluster],
+        *,
+        positions: Positions | None = None,
+        focus: str | None = None,
+    ) -> str:
+        from amem_cli.graph.page import graph_page
 
-    missing = unwritable([cluster.name for cluster in found])
-    if missing:
-        session.output.notice(
-            f"! no font on this machine can write {missing[0]!r}; Noto Sans CJK writes Chinese,"
-            " Japanese and Korean"
+        page: str = graph_page(
+            network,
+            vault_name=self.workspace.root.name,
+            clusters=groups,
+            positions=positions,
+            passages=self.workspace.index.text.passages,
+            focus=focus,
         )
-    return map_picture(
-        network,
-        positions,
-        found,
-        workspace.root.name,
-        theme=options.theme,
-        dpi=options.dpi,
-    )
+        return page
 
+    def _network(self, note: str | None) -> tuple[Graph, str | None]:
+        """The network and the path of the note.
 
-def shown_network(
-    session: Session, workspace: Workspace, note: str | None, *, private: bool
-) -> tuple[Graph, str | None]:
-    """The network, with word of notes that are left out as private, and the path of `note`.
-
-    Raises:
-        NotFoundError: there is no such note, or it is left out.
-    """
-    from amem_cli.graph.graph import public, vault_graph
-
-    root = workspace.note(note).path if note is not None else None
-    network = vault_graph(workspace.index)
-    if private:
+        Raises:
+            NotFoundError: there is no such note, or it is left out as private.
+        """
+        root = self.workspace.note(note).path if note is not None else None
+        network = self.workspace.network(private=self.private)
+        if root is not None and root not in network.nodes:
+            raise NotFoundError(f"{root} is private", hint="--private includes it.")
+        self._report_private()
         return network, root
-    shown = public(network)
-    if root is not None and root not in shown.nodes:
-        raise NotFoundError(f"{root} is private", hint="--private shows it.")
-    tell_left_out(session, len(network.nodes) - len(shown.nodes))
-    return shown, root
+
+    def _report_private(self) -> None:
+        if not self.private:
+            report_left_out(self.session, len(self.workspace.index.notes.private_paths()))
+
+    def _deliver(self, content: str | bytes, network: Graph) -> None:
+        """Write to the file, and say so; or print to stdout."""
+        output = self.session.output
+        if self.output is not None:
+            write_export(self.output, content)
+            output.notice(f"wrote {self.output}")
+            if output.as_json:
+                notes = len(network.nodes)
+                document = {"path": str(self.output), "format": self.form, "notes": notes}
+                output.json_line(document, indent=2)
+        elif sys.stdout.isatty() and isinstance(content, str):
+            output.plain(content.rstrip("\n"))
+        else:
+            data = content if isinstance(content, bytes) else content.encode("utf-8")
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
 
 
-def tell_left_out(session: Session, count: int) -> None:
-    """Say how many private notes are not shown, where there are any."""
-    if count:
-        session.output.notice(
-            f"{count} private note{'s were' if count != 1 else ' was'} left out;"
-            " --private takes them along"
-        )
-
-
-def _clusters(network: Graph) -> list[Cluster]:
-    from amem_cli.graph.clusters import clusters
-
-    return clusters(network)
-
-
-def _page(
-    workspace: Workspace,
-    network: Graph,
-    found: Sequence[Cluster],
-    *,
-    positions: Positions | None,
-    root: str | None,
-) -> str:
-    """The one place that calls the html page."""
-    from amem_cli.graph.page import graph_page
-
-    page: str = graph_page(
-        network,
-        vault_name=workspace.root.name,
-        clusters=found,
-        positions=positions,
-        passages=workspace.index.text.passages,
-        focus=root,
-    )
-    return page
-
-
-def _document(
-    network: Graph, root: str | None, away: Mapping[str, int] | None
-) -> dict[str, object]:
-    from amem_cli.graph.formats import neighbourhood_document
-    from amem_cli.terminal.documents import graph_document
-
-    document = graph_document(network)
-    if root is None or away is None:
-        return document
-    return neighbourhood_document(document, root, away)
-
-
-def _map_document(
-    network: Graph, positions: Positions, found: Sequence[Cluster]
-) -> dict[str, object]:
-    from amem_cli.graph.formats import map_document
-    from amem_cli.terminal.documents import graph_document
-
-    group = {path: cluster.name for cluster in found for path in cluster.paths}
-    return map_document(graph_document(network), positions, group)
-
-
-def _json(document: dict[str, object]) -> str:
+def _json(document: dict[str, Any]) -> str:
     from amem_cli.language.safe_text import json_text
 
     return json_text(document, indent=2) + "\n"
-
-
-def _deliver(
-    session: Session, output: Path | None, content: str | bytes, form: str, network: Graph
-) -> None:
-    """To the file, with word of it, or to stdout."""
-    if output is not None:
-        from amem_cli.cli.session import write_export
-
-        write_export(output, content)
-        session.output.notice(f"wrote {output}")
-        if session.output.as_json:
-            told = {"path": str(output), "format": form, "notes": len(network.nodes)}
-            session.output.json_line(told, indent=2)
-    elif sys.stdout.isatty() and isinstance(content, str):
-        session.output.plain(content.rstrip("\n"))
-    else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content if isinstance(content, bytes) else content.encode("utf-8"))

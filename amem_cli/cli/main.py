@@ -1,8 +1,4 @@
-"""The signals that end a process, and how much of a command they leave to run.
-
-The `amem` program: global options, the commands, exit codes.
-Keeps the traceback of a bug where the user can find it.
-"""
+"""The `amem` program: global options, exit codes, signals, and reports of bugs."""
 
 from __future__ import annotations
 
@@ -43,27 +39,22 @@ _received: list[int] = []
 
 
 def end_on_signals() -> None:
-    """Let the signals that end a process end it as Ctrl-C does: files closed, locks released."""
+    """Let SIGTERM and SIGHUP end the process like Ctrl-C: close files, release locks."""
     if threading.current_thread() is not threading.main_thread():
         return
     atexit.register(_keep_exit_code)
     for number in _numbers():
-        # Under nohup the last is ignored, and that stays so.
+        # nohup ignores SIGHUP, and that must stay.
         if signal.getsignal(number) in _ENDING:
             signal.signal(number, _interrupt)
 
 
-def was_interrupted() -> bool:
-    """True where such a signal came."""
-    return bool(_received)
-
-
 @contextlib.contextmanager
 def ending_at_once(notify: Callable[[str], None]) -> Iterator[None]:
-    """Inside, the signals end the process where it stands; for while another thread imports.
+    """Inside, signals end the process without cleaning up; for use while another thread imports.
 
-    What is raised in the middle of an import leaves locks of importing taken, for which the other
-    thread would wait without end. What amem writes is whole at every moment.
+    An exception in the middle of an import leaves import locks taken, on which the other thread
+    would hang. What amem writes is complete at every moment.
     """
 
     def end(number: int, frame: object) -> None:
@@ -84,8 +75,8 @@ def ending_at_once(notify: Callable[[str], None]) -> Iterator[None]:
 
 
 def end_at_once(number: int, frame: object) -> None:
-    """A handler that ends the process where it stands."""
-    # A progress bar hides the cursor.
+    """A signal handler that ends the process without cleaning up."""
+    # A progress bar has hidden the cursor.
     with contextlib.suppress(OSError):
         if os.isatty(2):
             os.write(2, _SHOW_CURSOR)
@@ -93,9 +84,9 @@ def end_at_once(number: int, frame: object) -> None:
 
 
 def _keep_exit_code() -> None:
-    """Python ends itself by a signal, whatever the exit code, after an interrupted `exec`.
+    """Block SIGINT at exit: after an interrupted `exec`, Python would end itself by that signal.
 
-    The libraries that write classes run one each; blocked, the signal leaves the code as it is.
+    Libraries that generate classes call `exec`, so the exit code would be lost.
     """
     if _received and hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -108,16 +99,16 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def _numbers() -> list[Any]:
-    found = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
-    return [number for number in found if number is not None]
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
 
 app = new_app(
     cls=CommandsOnDemand,
     name="amem",
     help="A Zettelkasten that organises itself: markdown notes, linked and evolved by a local"
-    " model. Begin with `amem init DIR`; `amem COMMAND --help` tells of one command. Global options"
-    " may stand before or after the command.",
+    " model. Begin with `amem init DIR`. `amem COMMAND --help` explains a command. Global options"
+    " go before or after the command.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -126,8 +117,8 @@ _STREAM_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _FLAGS = ("--json", "--quiet", "--verbose", "--no-color")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         sys.stdout.write(f"amem {version('amem-cli')}\n")
@@ -140,27 +131,27 @@ def main(
     vault: Annotated[
         Path | None,
         typer.Option(
-            help="The vault's folder; else AMEM_VAULT, the vault around the current folder, or the"
-            " setting default_vault.",
+            help="The vault's folder. By default AMEM_VAULT, the vault around this folder, or"
+            " the setting default_vault.",
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No notices.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="More notices, tracebacks.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="More notices; tracebacks.")] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Keep the global options for the command."""
+    """Store the global options for the command."""
     color = False if no_color or os.environ.get("NO_COLOR") else None
     output = Output(as_json=as_json, quiet=quiet, verbose=verbose, color=color)
     context.obj = Session(vault, output)
 
 
 def global_options_first(arguments: Sequence[str]) -> list[str]:
-    """Move global options to the front, so that they may stand anywhere before `--`."""
+    """Move global options to the front, so that they may be anywhere before `--`."""
     ahead: list[str] = []
     rest: list[str] = []
     items = list(arguments)
@@ -188,27 +179,27 @@ def run(arguments: Sequence[str] | None = None) -> None:
     try:
         code = _finished(_run(line))
     except BrokenPipeError:
-        # The reader of a pipe has had enough, as with `| head`.
+        # The reader of a pipe has closed it, like `| head`.
         silence(sys.stdout)
         code = 0
     except KeyboardInterrupt:
         silence(sys.stdout)
         code = EXIT_INTERRUPTED
     signal.signal(signal.SIGINT, end_at_once)
-    # The process ends: nothing of it is looked through for cycles once more.
+    # Skip the final garbage collection, which takes noticeable time.
     gc.freeze()
     sys.exit(code)
 
 
 def _use_utf8() -> None:
-    """Start again in UTF-8 mode where the locale would garble the names of notes."""
+    """Restart in UTF-8 mode if the locale would garble the names of notes."""
     if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1":
         os.environ["PYTHONUTF8"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
 
 
 def _open_closed_streams() -> None:
-    """Streams that the caller closed lead nowhere; text that a terminal cannot show is escaped."""
+    """Redirect closed streams to nowhere, and escape what a stream's encoding lacks."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
@@ -219,7 +210,7 @@ def _open_closed_streams() -> None:
 
 
 def _finished(code: int) -> int:
-    """The exit code, once all that was printed has gone out."""
+    """The exit code after flushing what was printed."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -232,7 +223,7 @@ def _finished(code: int) -> int:
 def _output_lost(error: OSError) -> int:
     silence(sys.stdout)
     message = f"cannot write the output: {error.strerror}"
-    Output().error(SettingsError(message, hint="Check the disk that it goes to."))
+    Output().error(SettingsError(message, hint="Check the disk it goes to."))
     return EXIT_FIXABLE
 
 
@@ -249,7 +240,7 @@ def _run(line: list[str]) -> int:
         return code
     except AmemError as error:
         if output.verbose:
-            raise_context(error)
+            sys.stderr.write(traceback_of(error))
         output.error(error)
         return error.exit_code
     except (KeyboardInterrupt, EOFError):
@@ -258,29 +249,23 @@ def _run(line: list[str]) -> int:
     except BrokenPipeError:
         raise
     except SystemExit as ended:
-        # The command-line parser makes a failure of a reader that left.
+        # Typer turns a closed pipe into exit code 1.
         if getattr(ended.__context__, "errno", None) == errno.EPIPE:
             raise BrokenPipeError from None
         raise
     except Exception as error:
-        if was_interrupted():
-            # Some calls turn an interruption into an error of their own.
+        if _received:
+            # Some libraries turn an interrupt into an error of their own.
             output.notice("interrupted")
             return EXIT_INTERRUPTED
-        # What fails to be written to a file is told by name; only a stream has none.
+        # Without a file name, it is stdout that could not be written.
         if isinstance(error, OSError) and error.filename is None and error.errno in _STREAM_FULL:
             return _output_lost(error)
         return _other(error, output)
 
 
-def raise_context(error: BaseException) -> None:
-    """Show where an error came from."""
-
-    sys.stderr.write(traceback_of(error))
-
-
 def _other(error: Exception, output: Output) -> int:
-    """Wrong usage as the command-line parser reports it, or a bug, which is kept in a log."""
+    """Report wrong usage found by typer, or a bug, whose traceback is kept."""
     if type(error).__name__ == "Abort":
         output.notice("interrupted")
         return EXIT_INTERRUPTED
@@ -296,11 +281,9 @@ def _other(error: Exception, output: Output) -> int:
             text = "missing command."
         output.error(UsageError(text[0].lower() + text[1:], hint=f"{path} --help"))
         return EXIT_USAGE
-    from amem_cli.language.safe_text import redacted
-
     place = keep_traceback(error)
     if output.verbose:
-        raise_context(error)
+        sys.stderr.write(traceback_of(error))
     message = redacted(f"a bug in amem: {type(error).__name__}: {error}", os.environ)
     bug = AmemError(message, hint=f"Please report it with {place}.")
     bug.exit_code = EXIT_BUG
@@ -308,7 +291,7 @@ def _other(error: Exception, output: Output) -> int:
     return EXIT_BUG
 
 
-KEPT = 20
+TRACEBACKS_KEPT = 20
 
 
 def traceback_of(error: BaseException) -> str:
@@ -317,16 +300,16 @@ def traceback_of(error: BaseException) -> str:
 
 
 def keep_traceback(error: BaseException) -> Path | str:
-    """Write the traceback to the user's state folder; returns where, or a hint to see it."""
+    """Write the traceback to the user's state folder; returns where, or how to see it."""
     folder = user_state_folder() / "crashes"
     path = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{time.time_ns() % 10**6:06d}.log"
     try:
-        # A parent that is made on the way would be open to everybody.
+        # mkdir(parents=True) would make the parent readable by everybody.
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.mkdir(exist_ok=True, mode=0o700)
         path.write_text(traceback_of(error), encoding="utf-8")
         path.chmod(0o600)
-        for old in sorted(folder.glob("*.log"))[:-KEPT]:
+        for old in sorted(folder.glob("*.log"))[:-TRACEBACKS_KEPT]:
             old.unlink()
     except OSError:
         return "the output of --verbose"

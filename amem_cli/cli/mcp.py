@@ -1,7 +1,10 @@
-"""`amem mcp`."""
+"""`amem mcp`: serve the vault to an agent."""
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -10,26 +13,21 @@ from amem_cli.cli.session import session_of
 from amem_cli.errors import UsageError
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("mcp")(mcp)
-
-
 def mcp(
     context: typer.Context,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Notes can be found and read, nothing else.")
+        bool, typer.Option("--read-only", help="Only allow finding and reading notes.")
     ] = False,
     allow_delete: Annotated[
-        bool, typer.Option("--allow-delete", help="Notes can also be moved to the trash.")
+        bool, typer.Option("--allow-delete", help="Also allow moving notes to the trash.")
     ] = False,
     include_private: Annotated[
-        bool, typer.Option("--include-private", help="Show notes with `private: true` as well.")
+        bool, typer.Option("--include-private", help="Include notes with `private: true`.")
     ] = False,
 ) -> None:
-    """Serve the vault to an agent over the Model Context Protocol, on stdin and stdout.
+    """Serve the vault to an agent over the Model Context Protocol (stdio).
 
-    A client starts it and speaks to it; docs/agents.md has the configuration of common ones.
+    An agent's client starts this command; docs/agents.md shows how to configure common ones.
 
     Examples:
 
@@ -37,24 +35,19 @@ def mcp(
 
         amem mcp --vault ~/notes --read-only
     """
-    import gc
-    import os
-    import sys
-
-    from amem_cli.locations import find_vault
     from amem_cli.mcp.stdio import take_wire
 
     if read_only and allow_delete:
-        raise UsageError("--read-only and --allow-delete say the opposite", hint="Leave one out.")
+        raise UsageError("--read-only and --allow-delete cannot be combined", hint="Leave one out.")
     session = session_of(context)
-    root = find_vault(session.vault)
+    root = session.root
     if sys.stdin.isatty():
         session.output.notice(
-            f"serving {root}; it is for a client to start (docs/agents.md), Ctrl-D ends it"
+            f"serving {root}; agents start this themselves (docs/agents.md); Ctrl-D ends it"
         )
-    # Nothing else of the process may write to the client, so this comes before all else is loaded.
+    # Only answers may reach the client, so this comes before anything else is loaded.
     wire = take_wire()
-    # The SDK makes some hundred thousand objects as it is loaded, all of which stay.
+    # Loading the SDK creates some hundred thousand objects that all stay.
     gc.disable()
     from amem_cli.mcp.server import run
     from amem_cli.mcp.tool import Policy
@@ -65,5 +58,5 @@ def mcp(
 
     policy = Policy(writes=not read_only, deletes=allow_delete, sees_private=include_private)
     run(Workspace(root, notify=session.output.notice), policy, wire)
-    # A thread that waits for a client's next word, or for native code, is not waited for.
+    # Do not wait for threads that wait for the client or run native code.
     os._exit(0)

@@ -1,60 +1,57 @@
-"""`amem model`.
-
-What a person means by a model to use, and what the settings become by it.
-"""
+"""`amem model`: choose and test the models of a vault."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from amem_cli.cli import model_pull as model_pulling
+from amem_cli.cli import model_pull
+from amem_cli.cli.config import AFTER_ENCODER
 from amem_cli.cli.session import session_of
-from amem_cli.cli.settings import AFTER_ENCODER
 from amem_cli.errors import SettingsError, UsageError
-from amem_cli.terminal.progress import Transferred, size
+from amem_cli.settings import checked_value
+from amem_cli.terminal.output import size
 
 if TYPE_CHECKING:
     from amem_cli.memory.trial import ModelReport
     from amem_cli.settings import Settings
+    from amem_cli.terminal.progress import Transferred
     from amem_cli.workspace.workspace import Workspace
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    group = typer.Typer(
-        name="model", help="The language model and the encoder of a vault.", no_args_is_help=True
-    )
-    group.command("list")(list_models)
-    group.command("pull")(model_pulling.pull)
-    group.command("use")(use)
-    group.command("test")(test)
-    group.command("rm")(model_pulling.remove)
-    app.add_typer(group)
+model = typer.Typer(
+    name="model",
+    help="Manage the language model and the encoder of a vault.",
+    no_args_is_help=True,
+)
+model.command("pull")(model_pull.pull)
+model.command("rm")(model_pull.rm)
 
 
+@model.command("list")
 def list_models(
     context: typer.Context,
     servers: Annotated[
-        bool, typer.Option("--servers/--no-servers", help="Look for servers on this machine.")
+        bool, typer.Option("--servers/--no-servers", help="Look for model servers on this machine.")
     ] = True,
 ) -> None:
-    """The models of this vault, those at hand, those of servers that run here, and some to try.
+    """List this vault's models, others on this machine, and some to download.
 
-    Servers are looked for on this machine alone: Ollama, llama-server, LM Studio and vLLM at their
-    usual ports, for a moment.
+    amem briefly looks for servers on this machine only: Ollama, llama-server, LM Studio and vLLM
+    at their default ports.
 
     Examples:
 
         amem model list
     """
-    from amem_cli.models.openai_server import expected_servers, running_servers
+    from amem_cli.models.servers_found import places_of, servers_here
     from amem_cli.models.store import models_at_hand
     from amem_cli.terminal.models import models_document, models_text
 
@@ -62,59 +59,54 @@ def list_models(
     with session.workspace(sync=False) as workspace:
         settings = workspace.settings
         shelf = models_at_hand(settings, os.environ)
-        verdict = _stored_verdict(workspace)
-        gone = _is_gone(settings)
-    found = running_servers(expected_servers(os.environ)) if servers else []
+        verdict = _verdict_line(settings)
+    file = settings.llm_model if settings.llm_backend == "llama.cpp" else ""
+    running = servers_here(places_of(os.environ)) if servers else []
     document = models_document(
         {
             "backend": settings.llm_backend,
             "model": settings.llm_model or None,
             "base_url": settings.llm_base_url or None,
             "verdict": verdict or None,
-            "gone": gone,
+            "gone": bool(file) and not Path(file).expanduser().is_file(),
         },
         settings.encoder_model,
         shelf,
-        found,
+        running,
     )
-    session.output.result(document, lambda _: session.output.plain(models_text(document)))
+    session.output.result(document, models_text(document))
 
 
-def _is_gone(settings: Settings) -> bool:
-    """True where the vault's model is a file that is not there any more."""
-    named = settings.llm_model if settings.llm_backend == "llama.cpp" else ""
-    return bool(named) and not Path(named).expanduser().is_file()
-
-
-def _stored_verdict(workspace: Workspace) -> str:
+def _verdict_line(settings: Settings) -> str:
+    """What `amem model test` found out about the model of these settings; empty if nothing."""
     from amem_cli.models.open import server_url
     from amem_cli.workspace.verdicts import model_subject, stored_verdict
 
-    settings = workspace.settings
-    found = stored_verdict(model_subject(settings, server_url(settings)), workspace.environment)
-    return f"{found.line} ({found.day})" if found is not None else ""
+    stored = stored_verdict(model_subject(settings, server_url(settings)), os.environ)
+    return f"{stored.line} ({stored.day})" if stored is not None else ""
 
 
+@model.command()
 def use(
     context: typer.Context,
-    model: Annotated[
+    name: Annotated[
         str,
         typer.Argument(
-            help="A fetched model, a GGUF file, a model of a server, 'bundled' or 'none'."
+            metavar="MODEL",
+            help="A downloaded model, a GGUF file, a model of a server, 'bundled' or 'none'.",
         ),
     ],
     backend: Annotated[
-        str | None, typer.Option(help="llama.cpp, openai, ollama or none; guessed if missing.")
+        Literal["llama.cpp", "openai", "ollama", "none"] | None,
+        typer.Option(help="What runs the model. By default, amem finds out."),
     ] = None,
-    base_url: Annotated[str, typer.Option(help="An OpenAI-compatible server.")] = "",
-    encoder: Annotated[
-        bool, typer.Option("--encoder", help="The encoder, not the language model.")
-    ] = False,
+    base_url: Annotated[str, typer.Option(help="Address of an OpenAI-compatible server.")] = "",
+    encoder: Annotated[bool, typer.Option("--encoder", help="Choose the encoder instead.")] = False,
 ) -> None:
     """Choose the language model (or encoder) of this vault.
 
-    A server on another machine gets the texts of your notes; choosing it here allows that for
-    this vault on this machine. A file's digest is remembered and checked before every use.
+    A server on another machine receives the texts of your notes. Choosing it allows that, for this
+    vault on this machine. amem stores a file's digest and checks it before every use.
 
     Examples:
 
@@ -128,42 +120,48 @@ def use(
 
         amem model use intfloat/multilingual-e5-small --encoder
     """
-    from amem_cli.settings import checked_value
+    from amem_cli.models.open import default_url
     from amem_cli.terminal.progress import transfer_progress
     from amem_cli.vault.settings_file import write_values
-
-    checked = checked_value
-    from amem_cli.models.open import default_url
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         if encoder:
-            changes, follows = {"encoder.model": model}, []
+            changes, follows = {"encoder.model": name}, []
         else:
             with transfer_progress(session.output) as progress:
-                choice = chosen_model(model, backend, base_url, progress)
+                choice = chosen_model(name, backend, base_url, progress)
             changes = choice.settings
             settings = workspace.settings
             follows = what_follows(
                 choice,
                 choice.base_url or default_url(choice.backend),
-                verdict_line(changes),
+                _verdict_line(_settings_of(changes)),
                 settings.llm_memory_mb,
                 settings.llm_context_tokens,
             )
         for key, value in changes.items():
-            checked(key, value)
+            checked_value(key, value)
         _allow(workspace.root, changes)
         write_values(workspace.config_file, changes)
     if encoder:
         session.output.notice(AFTER_ENCODER)
     lines = [*(f"{key} = {value!r}" for key, value in changes.items()), *follows]
     document: dict[str, Any] = {**changes, "next": follows}
-    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
+    session.output.result(document, "\n".join(lines))
+
+
+def _settings_of(changes: Mapping[str, str]) -> Settings:
+    from amem_cli.settings import Settings, setting_keys
+
+    names = setting_keys()
+    values: dict[str, Any] = {names[key]: value for key, value in changes.items()}
+    return Settings(**values)
 
 
 def _allow(root: Path, changes: dict[str, str]) -> None:
-    from amem_cli.models.open import consent_subject, default_url, encoder_subject, give_consent
+    from amem_cli.models.open import default_url
+    from amem_cli.models.permission import consent_subject, encoder_subject, give_consent
 
     if "encoder.model" in changes:
         give_consent(root, encoder_subject(changes["encoder.model"]), os.environ)
@@ -173,18 +171,21 @@ def _allow(root: Path, changes: dict[str, str]) -> None:
         give_consent(root, consent_subject(url, changes["llm.model"]), os.environ)
 
 
+@model.command()
 def test(
     context: typer.Context,
     seconds: Annotated[
         float,
-        typer.Option(min=5, max=3600, help="Time for the language model, with loading it."),
+        typer.Option(
+            min=5, max=3600, help="Time limit for the language model, including loading it."
+        ),
     ] = 60.0,
 ) -> None:
-    """Try the models, and tell whether the language model is fit for this work.
+    """Test the models, and find out whether the language model is fit for this work.
 
-    It is asked for metadata, links and changes of a few made-up notes, just as it is for yours, and
-    what it says is judged by the same checks. The verdict is remembered: it decides whether the
-    model is asked for all of that from then on, for the context alone, or for nothing.
+    The model writes metadata, links and changes for a few sample notes, as it would for yours, and
+    must pass the same checks. amem stores the verdict, which decides what it asks the model for
+    from then on: everything, only the context, or nothing.
 
     Examples:
 
@@ -197,11 +198,11 @@ def test(
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
-        encoder, model = workspace.encoder, workspace.model
-        with session.output.progress("asking the models", once_told=True) as progress:
+        encoder, language_model = workspace.encoder, workspace.model
+        with session.output.progress("testing the models", on_first_call=True) as progress:
             report = test_models(
                 encoder,
-                model,
+                language_model,
                 seconds=seconds,
                 answer_seconds=workspace.settings.llm_deadline_seconds,
                 progress=progress,
@@ -209,40 +210,34 @@ def test(
         try:
             _store_verdict(workspace, report)
         except SettingsError as error:
-            session.output.notice(f"! the verdict is not remembered: {error.message}")
-    text = report_text(report)
-    session.output.result(report_document(report), lambda _: session.output.plain(text))
+            session.output.notice(f"! the verdict was not stored: {error.message}")
+    session.output.result(report_document(report), report_text(report))
     if report.verdict is not None and report.verdict.kind == "unfit":
         raise typer.Exit(1)
 
 
 def _store_verdict(workspace: Workspace, report: ModelReport) -> None:
-    """Remember a verdict that says something of the model, and not of the moment."""
-    from datetime import date
-
+    """Store a verdict, unless the model was not reached or the time was too short for one."""
     from amem_cli.models.open import server_url
     from amem_cli.workspace.verdicts import StoredVerdict, model_subject, store_verdict
 
-    answered = any(one.was_answered for one in report.results)
-    found, figures = report.verdict, report.figures
-    if found is None or figures is None or not found.decided or not answered:
+    answered = any(result.was_answered for result in report.results)
+    new, figures = report.verdict, report.figures
+    if new is None or figures is None or not new.decided or not answered:
         return
     settings = workspace.settings
     today = date.today().isoformat()
-    verdict = StoredVerdict(found.kind, found.line, today, figures.reliability)
+    verdict = StoredVerdict(new.kind, new.line, today, figures.reliability)
     subject = model_subject(settings, server_url(settings))
     store_verdict(subject, verdict, workspace.environment)
 
 
-BACKENDS = ("llama.cpp", "openai", "ollama", "none")
-
-
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """New values of the settings.
+    """New values for the settings of the language model.
 
     Attributes:
-        file: the model's file, where it is one that was named.
+        file: the model's file, if it is one.
     """
 
     backend: str
@@ -253,7 +248,7 @@ class ModelChoice:
 
     @property
     def settings(self) -> dict[str, str]:
-        """By dotted key; what another model had is emptied."""
+        """By dotted key; values of the previous model are cleared."""
         return {
             "llm.backend": self.backend,
             "llm.model": self.model,
@@ -265,38 +260,34 @@ class ModelChoice:
 def chosen_model(
     name: str, backend: str | None, base_url: str, progress: Transferred
 ) -> ModelChoice:
-    """Find the model of a name: bundled, a file, a fetched one, or one of a server.
+    """Find the model with this name: bundled, a file, a downloaded one, or one of a server.
 
     Raises:
         UsageError: there is none, or more than one.
-        ModelError: the file is no GGUF model.
-        SettingsError: no server can be asked at that address.
+        ModelError: the file is not a GGUF model.
+        SettingsError: the server's address is not valid.
     """
-    if backend is not None and backend not in BACKENDS:
-        raise UsageError(f"no backend {backend!r}", hint=f"One of: {', '.join(BACKENDS)}.")
     if name == "none" or backend == "none":
         return ModelChoice("none")
     if name == "bundled":
         return ModelChoice("llama.cpp")
     if backend in ("openai", "ollama") or base_url:
-        _check_server(name, base_url)
+        from amem_cli.models.openai_server import check_address
+
+        if not name.strip():
+            raise UsageError("the model's name is empty", hint="amem model list shows some.")
+        if base_url:
+            check_address(base_url)
         kind = backend or "openai"
         return ModelChoice(kind, name, base_url or (_ollama_here() if kind == "ollama" else ""))
     local = _local(name, progress)
     if local is not None:
         return local
     if backend == "llama.cpp" or name.lower().endswith(".gguf"):
-        raise UsageError(f"there is no file {name}", hint="Name a GGUF file, or amem model pull.")
+        raise UsageError(
+            f"there is no file {name}", hint="Name a GGUF file, or download one: amem model pull."
+        )
     return _of_a_server(name)
-
-
-def _check_server(name: str, base_url: str) -> None:
-    from amem_cli.models.openai_server import check_address
-
-    if not name.strip():
-        raise UsageError("a server's model has a name", hint="amem model list shows some.")
-    if base_url:
-        check_address(base_url)
 
 
 def _local(name: str, progress: Transferred) -> ModelChoice | None:
@@ -308,7 +299,7 @@ def _local(name: str, progress: Transferred) -> ModelChoice | None:
     store = ModelStore(os.environ)
     path = Path(name).expanduser()
     pulled = store.find(name) if path.name == name else None
-    # The list tells names without their ending; a file of such a name may be anybody's.
+    # `model list` shows names without .gguf; a file without it may be anything.
     if path.is_file() and (pulled is None or path.suffix.lower() == GGUF_ENDING):
         path, known = path.resolve(), ""
     elif pulled is not None:
@@ -321,68 +312,68 @@ def _local(name: str, progress: Transferred) -> ModelChoice | None:
 
 
 def _ollama_here() -> str:
-    """The address to set where Ollama listens elsewhere than usual on this machine."""
-    from amem_cli.models.openai_server import USUAL_SERVERS, expected_servers
+    """Ollama's address on this machine, if it is not the default."""
+    from amem_cli.models.servers_found import USUAL_PLACES, places_of
 
-    place = expected_servers(os.environ)[0]
-    return "" if place == USUAL_SERVERS[0] else place.url
+    place = places_of(os.environ)[0]
+    return "" if place == USUAL_PLACES[0] else place.url
 
 
 def _of_a_server(name: str) -> ModelChoice:
-    from amem_cli.models.openai_server import expected_servers, running_servers
+    from amem_cli.models.servers_found import places_of, servers_here
     from amem_cli.models.sources import HubModel, recommended, source_of
 
-    servers = [one for one in running_servers(expected_servers(os.environ)) if name in one.models]
+    servers = [server for server in servers_here(places_of(os.environ)) if name in server.models]
     if len(servers) == 1:
         return ModelChoice(servers[0].backend, name, servers[0].url)
     if servers:
-        urls = ", ".join(one.url for one in servers)
+        urls = ", ".join(server.url for server in servers)
         raise UsageError(f"{name} is on more than one server", hint=f"Name one: --base-url {urls}")
     if recommended(name) is not None or isinstance(source_of(name), HubModel):
         raise UsageError(f"{name} is not on this machine", hint=f"amem model pull {name}")
     raise UsageError(
-        f"{name!r} was not fetched, and no server on this machine has it",
-        hint="amem model list shows what there is; --base-url URL names a server.",
+        f"no downloaded model and no server on this machine has the name {name!r}",
+        hint="amem model list shows all; --base-url URL names a server.",
     )
 
 
 def what_follows(
     choice: ModelChoice, url: str, verdict: str, memory_mb: int, context_tokens: int
 ) -> list[str]:
-    """What a person should know after choosing a model, one line each.
+    """What to know after choosing a model, one line each.
 
     Args:
-        url: of the server, where the model is a server's.
-        verdict: what the test said of it, or an empty text.
-        memory_mb, context_tokens: settings that the model has to do with.
+        url: of the model's server, if it has one.
+        verdict: of an earlier test, or an empty text.
+        memory_mb, context_tokens: the settings that limit the model.
     """
     if choice.backend == "none":
-        return ["amem's own analyzer does the work."]
-    told = []
+        return ["amem works without a language model."]
+    lines = []
     if choice.file is not None:
-        told += _memory(choice.file, memory_mb, context_tokens)
+        lines += _memory(choice.file, memory_mb, context_tokens)
     if choice.backend in ("openai", "ollama"):
-        told += _where(choice, url)
+        lines += _privacy(choice, url)
     if verdict:
-        told.append(f"tested before: {verdict}")
+        lines.append(f"tested before: {verdict}")
     elif choice.model:
-        told.append(
-            "next: amem model test, which tells within a minute whether it is fit for this work"
+        lines.append(
+            "next: amem model test, to see within a minute whether it is fit for this work"
         )
-    return told
+    return lines
 
 
-def _where(choice: ModelChoice, url: str) -> list[str]:
+def _privacy(choice: ModelChoice, url: str) -> list[str]:
     from amem_cli.models.http import host_of, is_loopback
     from amem_cli.models.openai_server import runs_elsewhere
 
     host = host_of(url)
     if is_loopback(host) and not runs_elsewhere(choice.model):
-        return [f"It is asked at {url}; the texts of your notes stay on this machine."]
+        return [f"It runs at {url}; the texts of your notes stay on this machine."]
     where = "another machine" if is_loopback(host) else host
     return [
-        f"The texts of your notes go to {where}, but for those with private: true."
-        " amem config set llm.daily_tokens N bounds what is spent."
+        f"The texts of your notes go to {where}, except those with private: true."
+        " To limit what you spend: amem config set llm.daily_tokens N"
     ]
 
 
@@ -396,29 +387,14 @@ def _memory(file: Path, memory_mb: int, context_tokens: int) -> list[str]:
     except (NotGguf, OSError):
         return []
     memory = psutil.virtual_memory()
-    told = [f"It takes about {size(needed)} of memory; {size(memory.available)} are free."]
+    lines = [f"It needs about {size(needed)} of memory; {size(memory.available)} are free."]
     if needed > memory.total:
-        told.append("That is more than this machine has. A smaller model is better.")
+        lines.append("That is more than this machine has; choose a smaller model.")
     elif needed > memory.available:
-        told.append("Other programs have to make room for it, or it will be slow.")
+        lines.append("Close other programs, or it will be slow.")
     if needed > memory_mb * 2**20:
-        told.append(
-            f"llm.memory_mb allows {memory_mb} MB: amem config set llm.memory_mb"
+        lines.append(
+            f"llm.memory_mb only allows {memory_mb} MB: amem config set llm.memory_mb"
             f" {-(-needed * 5 // 4 // 2**20)}"
         )
-    return told
-
-
-def verdict_line(settings_of: Mapping[str, str]) -> str:
-    """What `amem model test` said of the model that the given settings name; empty if nothing."""
-    from dataclasses import replace
-
-    from amem_cli.models.open import server_url
-    from amem_cli.settings import Settings, setting_keys
-    from amem_cli.workspace.verdicts import model_subject, stored_verdict
-
-    names = setting_keys()
-    values: dict[str, Any] = {names[key]: value for key, value in settings_of.items()}
-    settings = replace(Settings(), **values)
-    found = stored_verdict(model_subject(settings, server_url(settings)), os.environ)
-    return f"{found.line} ({found.day})" if found is not None else ""
+    return lines

@@ -1,4 +1,4 @@
-"""`amem model pull` and `amem model rm`."""
+"""`amem model pull` and `amem model rm`: language models on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from amem_cli.cli.session import Session, session_of
-from amem_cli.terminal.progress import size, transfer_progress
+from amem_cli.terminal.output import size
+from amem_cli.terminal.progress import transfer_progress
 
 if TYPE_CHECKING:
     from amem_cli.models.sources import HubModel, WebModel
@@ -22,19 +23,19 @@ def pull(
     source: Annotated[
         str,
         typer.Argument(
-            help="A recommended model, OWNER/NAME[:FILE or :QUANTIZATION] of a hub, an https"
-            " address, or a file."
+            help="A recommended model, a repository OWNER/NAME[:FILE or :QUANTIZATION] on the hub,"
+            " an https address, or a file."
         ),
     ],
     sha256: Annotated[
-        str, typer.Option("--sha256", help="Digest that the file must have, hexadecimal.")
+        str, typer.Option("--sha256", help="The file's expected digest, in hexadecimal.")
     ] = "",
-    name: Annotated[str, typer.Option("--name", help="Keep it under this name.")] = "",
+    name: Annotated[str, typer.Option("--name", help="Store it under this name.")] = "",
 ) -> None:
-    """Fetch a language model as a GGUF file, for all vaults of this machine.
+    """Download a language model as a GGUF file, for all vaults on this machine.
 
-    An interrupted fetch goes on where it was when the command is called again. The file is checked
-    before it is kept; its digest is remembered, and checked before every use.
+    Run the command again to continue an interrupted download. amem checks the file before storing
+    it, and its digest before every use.
 
     Examples:
 
@@ -60,22 +61,22 @@ def pull(
         "source": model.source,
         "checked_against": known,
     }
-    how = f"checked against {known}" if known else "its digest was not known before"
+    how = f"checked against {known}" if known else "no digest to check against"
     lines = [
         f"{model.name}  {size(model.size)}  {model.path}",
         f"sha256 {model.sha256} ({how})",
         f"next: amem model use {model.name}",
     ]
-    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
+    session.output.result(document, "\n".join(lines))
 
 
-def remove(
+def rm(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="A model that was fetched with `model pull`.")],
+    name: Annotated[str, typer.Argument(help="A model downloaded with `model pull`.")],
 ) -> None:
-    """Delete a fetched language model.
+    """Delete a downloaded language model.
 
-    A vault that uses it keeps its notes pending until it has another model.
+    Notes of a vault that uses it stay pending until you choose another model.
 
     Examples:
 
@@ -88,8 +89,7 @@ def remove(
     _refuse_model_in_use(session, store, name)
     model = store.remove(name)
     document = {"name": model.name, "bytes": model.size}
-    text = f"deleted {model.name}, {size(model.size)}"
-    session.output.result(document, lambda _: session.output.plain(text))
+    session.output.result(document, f"deleted {model.name}, {size(model.size)}")
 
 
 def _refuse_model_in_use(session: Session, store: ModelStore, name: str) -> None:
@@ -100,7 +100,7 @@ def _refuse_model_in_use(session: Session, store: ModelStore, name: str) -> None
         with session.workspace(sync=False) as workspace:
             used = workspace.settings.llm_model
     except AmemError:
-        # Fetched models belong to no vault, and none need be here.
+        # Downloaded models belong to no vault, so there need not be one here.
         return
     if model is not None and used and Path(used).expanduser() == model.path:
         raise UsageError(
@@ -111,11 +111,11 @@ def _refuse_model_in_use(session: Session, store: ModelStore, name: str) -> None
 def _pulled(
     store: ModelStore, text: str, sha256: str, name: str, progress: Transferred
 ) -> tuple[PulledModel, str]:
-    """Fetch what a person named.
+    """Download or copy a model.
 
     Returns:
         The model, and what its digest was checked against: `--sha256`, `the hub`, `the list of
-        recommended models` or nothing.
+        recommended models` or an empty text.
     """
     from amem_cli.errors import UsageError
     from amem_cli.models.download import DownloadRequest
@@ -144,7 +144,7 @@ def _pulled(
     )
     if meant is None:
         raise UsageError(
-            f"{text!r} is no file, address, repository or recommended model",
+            f"{text!r} is not a file, address, repository or recommended model",
             hint="amem model list shows the recommended ones; a repository is OWNER/NAME.",
         )
     if isinstance(meant, HubModel):
@@ -175,8 +175,8 @@ def _from_hub(
     expected = given or listed
     if expected and file.sha256 and expected != file.sha256:
         raise ModelError(
-            f"the hub's {file.name} is not the file of the expected digest: it has {file.sha256}",
-            hint="The repository changed, or the digest is of another file.",
+            f"the hub's {file.name} has another digest than expected: {file.sha256}",
+            hint="The repository changed, or the digest belongs to another file.",
         )
     model = store.fetch(
         hub_download(meant.repository, file),

@@ -1,4 +1,4 @@
-"""`amem add`, `show`, `edit`, `update`, `rm`."""
+"""Commands for one note: `add`, `show`, `edit`, `update`, `rm`, `link` and `unlink`."""
 
 from __future__ import annotations
 
@@ -9,59 +9,54 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.session import (
+from amem_cli.cli.options import (
+    LlmOption,
     NoteArgument,
-    Session,
+    WaitOption,
     moment,
     named_or_picked,
     require_named,
-    session_of,
 )
-from amem_cli.errors import SettingsError, UsageError
+from amem_cli.cli.session import Session, session_of
+from amem_cli.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.find import Duplicate
     from amem_cli.memory.outcome import Outcome
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("add")(add)
-    app.command("show")(show)
-    app.command("edit")(edit)
-    app.command("update")(update)
-    app.command("rm")(remove)
+SourceArgument = Annotated[
+    str | None, typer.Argument(help="The note that holds the link.", show_default=False)
+]
+TargetArgument = Annotated[
+    str | None, typer.Argument(help="The note it links to.", show_default=False)
+]
 
 
 def add(
     context: typer.Context,
     text: Annotated[
-        str | None, typer.Argument(help="The note; - reads stdin; none opens $EDITOR.")
+        str | None, typer.Argument(help="The note's text. - reads stdin; none opens $EDITOR.")
     ] = None,
-    file: Annotated[Path | None, typer.Option(help="Read the note from a file.")] = None,
-    title: Annotated[str, typer.Option(help="Title; made from the text where missing.")] = "",
-    keyword: Annotated[list[str] | None, typer.Option(help="A keyword; repeatable.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; repeatable.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Read the text from a file.")] = None,
+    title: Annotated[str, typer.Option(help="Title. By default, taken from the text.")] = "",
+    keyword: Annotated[list[str] | None, typer.Option(help="A keyword. Repeatable.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag. Repeatable.")] = None,
     context_sentence: Annotated[
         str, typer.Option("--context", help="One sentence that says what the note is about.")
     ] = "",
     created: Annotated[str | None, typer.Option(help="When it was written (ISO 8601).")] = None,
-    llm: Annotated[
-        bool, typer.Option("--llm/--no-llm", help="Let the language model work, or not.")
-    ] = True,
-    wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Wait for metadata and links, or leave them.")
-    ] = True,
+    llm: LlmOption = True,
+    wait: WaitOption = True,
     unless_known: Annotated[
         bool,
         typer.Option(
-            "--unless-known", help="Add nothing where a note with this text is there; show that."
+            "--unless-known", help="If a note already has this text, show it and add nothing."
         ),
     ] = False,
 ) -> None:
-    """Add a note; amem writes its metadata and links it to what you already know.
+    """Add a note; amem writes its metadata and links it to what you know.
 
-    Where the same text is there already, or nearly, it says so; the note is added all the same.
+    If another note has the same or nearly the same text, amem says so and adds this one anyway.
 
     Examples:
 
@@ -76,8 +71,7 @@ def add(
     session = session_of(context)
     content = _content(text, file)
     when = moment(created, "--created")
-    backend = None if llm else "none"
-    with session.workspace(llm_backend=backend) as workspace:
+    with session.workspace(llm=llm) as workspace:
         new = NewNote(
             content=content,
             title=title or (file.stem if file is not None else ""),
@@ -88,86 +82,70 @@ def add(
             folder=workspace.settings.notes_dir,
         )
         added = workspace.add(new, unless_known=unless_known, wait=wait)
-    if added.known:
-        _show_known(session, added.outcome)
-    else:
-        _tell_duplicates(session, added.duplicates)
-        show_outcomes(session, added.outcome, duplicates=added.duplicates, known=False)
-
-
-def _tell_duplicates(session: Session, duplicates: Sequence[Duplicate]) -> None:
-    """Say on stderr which notes hold the text of a note, or nearly."""
-    from amem_cli.language.safe_text import on_one_line
-
-    for each in duplicates:
-        what = (
-            "the same text" if each.kind == "exact" else f"nearly the same ({each.similarity:.2f})"
-        )
-        session.output.notice(
-            f"! {what} is in {on_one_line(each.note.path)}; `amem dedupe --merge` makes one of them"
-        )
-
-
-def _show_known(session: Session, outcome: Outcome) -> None:
-    """Print the note that holds the text already, in place of one that would have been added."""
-    from amem_cli.language.safe_text import on_one_line
-    from amem_cli.terminal.documents import outcome_document
-
-    document = {**outcome_document(outcome), "duplicates": [], "known": True}
-    line = f"nothing added: the same text is in {on_one_line(outcome.path)}"
-    session.output.result(document, lambda _: session.output.plain(line))
-
-
-def show_outcomes(
-    session: Session,
-    outcome: Outcome,
-    *,
-    duplicates: Sequence[Duplicate] | None = None,
-    **beside: object,
-) -> None:
-    """Print what became of one note.
-
-    Args:
-        duplicates: other notes with its text; None if they were not looked for.
-        beside: further fields of the JSON document.
-    """
-    from amem_cli.terminal.documents import outcome_document
-    from amem_cli.terminal.duplicates import duplicate_document
-    from amem_cli.terminal.notes import show_outcome
-
-    if duplicates is not None:
-        beside = {"duplicates": [duplicate_document(each) for each in duplicates], **beside}
-    session.output.result(
-        {**outcome_document(outcome), **beside},
-        lambda console: show_outcome(console, outcome, verbose=session.output.verbose),
-    )
+    _show_outcome(session, added.outcome, added.duplicates, known=added.known)
 
 
 def _content(text: str | None, file: Path | None) -> str:
+    """The text of a note, from wherever the options say."""
+    from amem_cli.cli.files import read_input, write_in_editor
+
     if text is not None and file is not None:
         raise UsageError("give a text or --file, not both")
-    try:
-        if file is not None:
-            return file.read_bytes().decode("utf-8")
-        if text == "-":
-            return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError("the text is not UTF-8") from None
-    except OSError as error:
-        raise SettingsError(f"cannot read {file}: {error.strerror}") from None
+    if file is not None or text == "-":
+        try:
+            return read_input(file or Path("-")).decode("utf-8")
+        except UnicodeDecodeError:
+            raise UsageError("the text is not UTF-8") from None
     if text is not None:
         return text
     if not sys.stdin.isatty():
         raise UsageError("no text given", hint='amem add "…", or amem add - to read stdin.')
-    from amem_cli.cli.session import write_in_editor
-
     return write_in_editor("")
+
+
+def _show_outcome(
+    session: Session,
+    outcome: Outcome,
+    duplicates: Sequence[Duplicate] | None = None,
+    *,
+    known: bool | None = None,
+) -> None:
+    """Print what happened to one note.
+
+    Args:
+        duplicates: other notes with its text; None if the command did not look for them.
+        known: the note existed before and nothing was added; None if nothing could be added.
+    """
+    from amem_cli.language.safe_text import on_one_line
+    from amem_cli.terminal.documents import outcome_document
+    from amem_cli.terminal.duplicates import duplicate_document
+    from amem_cli.terminal.notes import show_outcome
+
+    document = outcome_document(outcome)
+    if duplicates is not None:
+        document["duplicates"] = [duplicate_document(each) for each in duplicates]
+    if known is not None:
+        document["known"] = known
+    if known:
+        line = f"nothing added: the same text is in {on_one_line(outcome.path)}"
+        session.output.result(document, line)
+        return
+    for each in duplicates or ():
+        similarity = (
+            "the same text" if each.kind == "exact" else f"nearly the same ({each.similarity:.2f})"
+        )
+        session.output.notice(
+            f"! {similarity} is in {on_one_line(each.note.path)}; `amem dedupe --merge` merges them"
+        )
+    session.output.result(
+        document, lambda console: show_outcome(console, outcome, verbose=session.output.verbose)
+    )
 
 
 def show(
     context: typer.Context,
     note: NoteArgument = None,
-    raw: Annotated[bool, typer.Option("--raw", help="The file as it is, byte for byte.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Print the file byte for byte.")] = False,
 ) -> None:
     """Read a note with its links in both directions.
 
@@ -186,55 +164,52 @@ def show(
         view = workspace.show(named_or_picked(session, workspace, note), counts=not raw)
         if raw and sys.stdout.isatty():
             session.output.plain(view.raw.decode("utf-8", "replace").removesuffix("\n"))
-            return
-        if raw:
+        elif raw:
             sys.stdout.buffer.write(view.raw)
-            return
-        session.output.result(note_document(view), lambda console: show_note(console, view))
+        else:
+            session.output.result(note_document(view), lambda console: show_note(console, view))
 
 
-def edit(
-    context: typer.Context,
-    note: NoteArgument = None,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Link it again at once.")] = True,
-) -> None:
-    """Open a note in $EDITOR, then bring its links up to date.
+def edit(context: typer.Context, note: NoteArgument = None, wait: WaitOption = True) -> None:
+    """Open a note in $EDITOR, then update its links.
 
     Examples:
 
         amem edit "Weekly review"
     """
-    from amem_cli.cli.session import open_in_editor
+    from amem_cli.cli.files import open_in_editor
 
     session = session_of(context)
     require_named(context, session, {"note": note})
     with session.workspace() as workspace:
-        found = named_or_picked(session, workspace, note)
-        open_in_editor(workspace.vault.locate(found.path))
-        show_outcomes(session, workspace.edited(found, wait=wait))
+        before = named_or_picked(session, workspace, note)
+        open_in_editor(workspace.vault.locate(before.path))
+        _show_outcome(session, workspace.note_edited(before, wait=wait))
 
 
 def update(
     context: typer.Context,
     note: NoteArgument = None,
-    content: Annotated[str | None, typer.Option(help="New text; - reads stdin.")] = None,
+    content: Annotated[str | None, typer.Option(help="New text. - reads stdin.")] = None,
     context_sentence: Annotated[
         str | None, typer.Option("--context", help="New context sentence.")
     ] = None,
     keyword: Annotated[
-        list[str] | None, typer.Option(help="The whole new list; repeat it for each.")
+        list[str] | None, typer.Option(help="Replace all keywords. Repeatable.")
     ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(help="The whole new list; repeat it for each.")
+    tag: Annotated[list[str] | None, typer.Option(help="Replace all tags. Repeatable.")] = None,
+    add_keyword: Annotated[
+        list[str] | None, typer.Option(help="Add a keyword. Repeatable.")
     ] = None,
-    add_keyword: Annotated[list[str] | None, typer.Option(help="Add one.")] = None,
-    remove_keyword: Annotated[list[str] | None, typer.Option(help="Remove one.")] = None,
-    add_tag: Annotated[list[str] | None, typer.Option(help="Add one.")] = None,
-    remove_tag: Annotated[list[str] | None, typer.Option(help="Remove one.")] = None,
-    llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Let the model work.")] = True,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Link it again at once.")] = True,
+    remove_keyword: Annotated[
+        list[str] | None, typer.Option(help="Remove a keyword. Repeatable.")
+    ] = None,
+    add_tag: Annotated[list[str] | None, typer.Option(help="Add a tag. Repeatable.")] = None,
+    remove_tag: Annotated[list[str] | None, typer.Option(help="Remove a tag. Repeatable.")] = None,
+    llm: LlmOption = True,
+    wait: WaitOption = True,
 ) -> None:
-    """Change fields of a note; what you set is yours, amem never rewrites it.
+    """Change fields of a note; amem never rewrites what you set.
 
     Examples:
 
@@ -256,22 +231,17 @@ def update(
         remove_tags=remove_tag or (),
     )
     if edits == FieldEdits():
-        raise UsageError("nothing to change", hint="amem update NOTE --help shows what can be.")
+        raise UsageError("nothing to change", hint="amem update --help lists the fields.")
     require_named(context, session, {"note": note})
-    with session.workspace(llm_backend=None if llm else "none") as workspace:
-        found = named_or_picked(session, workspace, note)
-        updated = workspace.update(found, edits, wait=wait)
-    _tell_duplicates(session, updated.duplicates)
-    show_outcomes(session, updated.outcome, duplicates=updated.duplicates)
+    with session.workspace(llm=llm) as workspace:
+        updated = workspace.update(named_or_picked(session, workspace, note), edits, wait=wait)
+    _show_outcome(session, updated.outcome, updated.duplicates)
 
 
-def remove(
-    context: typer.Context,
-    note: NoteArgument = None,
-) -> None:
+def rm(context: typer.Context, note: NoteArgument = None) -> None:
     """Move a note to the vault's .trash folder.
 
-    Links to it that amem made are removed; your own are left and reported.
+    Links to it that amem made are removed; your own stay and are listed.
 
     Examples:
 
@@ -286,11 +256,83 @@ def remove(
         "unlinked": list(removal.unlinked),
         "dangling": list(removal.dangling),
     }
+    lines = [f"moved {removal.path} to .trash/"]
+    lines += [f"  removed amem's link in {path}" for path in removal.unlinked]
+    lines += [f"  still linked from {path}" for path in removal.dangling]
+    session.output.result(document, "\n".join(lines))
 
-    def lines() -> str:
-        told = [f"moved {removal.path} to .trash/"]
-        told += [f"  amem's link removed in {path}" for path in removal.unlinked]
-        told += [f"  still linked from {path}" for path in removal.dangling]
-        return "\n".join(told)
 
-    session.output.result(document, lambda _: session.output.plain(lines()))
+def link(
+    context: typer.Context,
+    source: SourceArgument = None,
+    target: TargetArgument = None,
+    relation: Annotated[
+        str,
+        typer.Option(
+            help="related, supports, contradicts, supersedes, example_of, part_of or causes."
+        ),
+    ] = "related",
+    reason: Annotated[str, typer.Option(help="Why, for you to read later.")] = "",
+) -> None:
+    """Link two notes; the link is yours, and amem never removes it.
+
+    Linking again what amem linked makes the link yours. Notes that you do not name you choose from
+    a list.
+
+    Examples:
+
+        amem link "Weekly review" "Atomic notes" --relation part_of --reason "one of its steps"
+    """
+    session = session_of(context)
+    require_named(context, session, {"source": source, "target": target})
+    with session.workspace() as workspace:
+        one = named_or_picked(session, workspace, source, prompt="link from")
+        other = named_or_picked(
+            session, workspace, target, prompt="link to", admit=lambda note: note.path != one.path
+        )
+        made = workspace.link(
+            one,
+            other,
+            relation=relation,  # type: ignore[arg-type]
+            reason=reason,
+        )
+    document = {"source": one.path, "target": other.path, "relation": relation, "made": made}
+    session.output.result(
+        document, f"{one.title} → {other.title}" if made else "this link exists already"
+    )
+
+
+def unlink(
+    context: typer.Context, source: SourceArgument = None, target: TargetArgument = None
+) -> None:
+    """Remove a link from a note's properties; amem will not add it again.
+
+    Notes that you do not name you choose from a list.
+
+    Examples:
+
+        amem unlink "Weekly review" "Atomic notes"
+    """
+    session = session_of(context)
+    require_named(context, session, {"source": source, "target": target})
+    with session.workspace() as workspace:
+        links = workspace.index.links
+        sources = {path for path, link in links.all() if link.kind == "property"}
+        one = named_or_picked(
+            session,
+            workspace,
+            source,
+            prompt="unlink from",
+            admit=lambda note: note.path in sources,
+        )
+        targets = {path for path, link in links.outgoing(one.path) if link.kind == "property"}
+        other = named_or_picked(
+            session, workspace, target, prompt="unlink", admit=lambda note: note.path in targets
+        )
+        if not workspace.unlink(one, other):
+            raise NotFoundError(
+                f"{one.path} has no property link to {other.path}",
+                hint="Links in the text are yours: edit the note.",
+            )
+    document = {"source": one.path, "target": other.path, "removed": True}
+    session.output.result(document, f"{one.title} ↛ {other.title}")

@@ -1,47 +1,45 @@
-"""`amem review`: decide on proposed changes of older notes, by keys or by options."""
+"""`amem review`: accept or reject proposed changes to older notes, by keys or by options."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from amem_cli.cli.files import ask_key, on_terminal, write_in_editor
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, SettingsError, UsageError
 
 if TYPE_CHECKING:
-    from amem_cli.editing.review import Decisions, ReviewItem
+    from amem_cli.editing.review import Decisions, Waiting
     from amem_cli.errors import Problem
-    from amem_cli.index.draft import FieldValue, VaultPorts
+    from amem_cli.index.draft import FieldValue
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.workspace.workspace import Workspace
 
 KEYS = "[a]ccept  [r]eject  [e]dit  [s]kip  [A]ccept all of this note  [q]uit"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command("review")(review)
 
 
 def review(
     context: typer.Context,
     note: Annotated[
-        str | None, typer.Argument(help="Only changes of this note, or because of it.")
+        str | None, typer.Argument(help="Only changes to this note, or caused by it.")
     ] = None,
     accept: Annotated[
-        list[str] | None, typer.Option(help="Accept the proposal with this id; may be repeated.")
+        list[str] | None, typer.Option(help="Accept the proposal with this id. Repeatable.")
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(help="Turn this proposal down; may be repeated.")
+        list[str] | None, typer.Option(help="Reject the proposal with this id. Repeatable.")
     ] = None,
-    accept_all: Annotated[bool, typer.Option("--accept-all", help="Accept all of them.")] = False,
-    reject_all: Annotated[bool, typer.Option("--reject-all", help="Turn all down.")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="Show them, decide nothing.")] = False,
+    accept_all: Annotated[bool, typer.Option("--accept-all", help="Accept all.")] = False,
+    reject_all: Annotated[bool, typer.Option("--reject-all", help="Reject all.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Only list them.")] = False,
 ) -> None:
-    """Decide on changes of older notes that wait (with `evolution.mode = "review"`).
+    """Accept or reject proposed changes to older notes.
 
-    On a terminal it steps through them; without one, or with --list, it shows them.
+    amem proposes changes instead of making them if `evolution.mode` is "review". On a terminal,
+    this command steps through them; elsewhere, or with --list, it lists them.
 
     Examples:
 
@@ -51,26 +49,25 @@ def review(
 
         amem review --accept 000641a2c3f --json
     """
-    from amem_cli.editing.review import Decisions, review_items
+    from amem_cli.editing.review import Decisions
     from amem_cli.terminal.history import review_document, show_all_waiting, show_decisions
 
     session = session_of(context)
     by_options = bool(accept or reject or accept_all or reject_all)
     if (accept_all and (reject_all or accept)) or (reject_all and reject):
-        raise UsageError("these options contradict each other", hint="amem review --help")
+        raise UsageError("these options cannot be combined", hint="amem review --help")
     shown_only = listing or session.output.as_json or session.output.quiet
-    by_keys = not (by_options or shown_only) and _on_terminal()
+    by_keys = not (by_options or shown_only) and on_terminal()
     with session.workspace() as workspace:
-        ports = workspace.ports
-        key = _key(ports, note)
+        about = workspace.note(note) if note else None
         problems: list[Problem] = []
         if by_options:
-            decisions = _by_options(ports, key, accept, reject, accept_all, reject_all)
+            decisions = _by_options(workspace, about, accept, reject, accept_all, reject_all)
         elif by_keys:
-            decisions = _by_keys(session, ports, key)
+            decisions = _by_keys(session, workspace, about)
         else:
             decisions = Decisions()
-        left = review_items(ports, key, problems=problems)
+        left = workspace.proposals(about, problems=problems)
     session.output.problems(problems)
     document = review_document(left, decisions)
     if by_options or decisions != Decisions() or (by_keys and left):
@@ -81,98 +78,75 @@ def review(
         raise typer.Exit(1)
 
 
-def _key(ports: VaultPorts, note: str | None) -> str:
-    from amem_cli.search.read import note_named
-
-    return note_named(ports.index, note).key if note else ""
-
-
-def _on_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
 def _by_options(
-    ports: VaultPorts,
-    key: str,
+    workspace: Workspace,
+    about: NoteSummary | None,
     accept: list[str] | None,
     reject: list[str] | None,
     accept_all: bool,
     reject_all: bool,
 ) -> Decisions:
-    from amem_cli.editing.review import Decisions, items_named, review_items
-    from amem_cli.editing.review import accept as carry_out
-    from amem_cli.editing.review import reject as turn_down
+    from amem_cli.editing.review import Decisions
 
-    # All names are looked up before anything is decided.
-    down = items_named(ports, reject or [])
+    # Look up all ids before deciding anything: a wrong one must change nothing.
+    down = workspace.proposals_named(reject or [])
     down_ids = {each.proposal.id for each in down}
     if accept_all:
-        up = [each for each in review_items(ports, key) if each.proposal.id not in down_ids]
+        up = [each for each in workspace.proposals(about) if each.proposal.id not in down_ids]
     else:
-        up = items_named(ports, accept or [])
+        up = workspace.proposals_named(accept or [])
         both = [each.proposal.id for each in up if each.proposal.id in down_ids]
         if both:
-            raise UsageError(f"{both[0]} cannot be both accepted and turned down")
+            raise UsageError(f"{both[0]} cannot be both accepted and rejected")
     if reject_all:
         up_ids = {each.proposal.id for each in up}
-        down = [each for each in review_items(ports, key) if each.proposal.id not in up_ids]
-    decisions = turn_down(ports, down) if down else Decisions()
-    return decisions + carry_out(ports, up)
+        down = [each for each in workspace.proposals(about) if each.proposal.id not in up_ids]
+    decisions = workspace.reject(down) if down else Decisions()
+    return decisions + workspace.accept(up)
 
 
-def _by_keys(session: Session, ports: VaultPorts, key: str) -> Decisions:
-    """Step through the proposals; each decision is carried out at once."""
-    from amem_cli.editing.review import Decisions, accept, reject, review_items
+def _by_keys(session: Session, workspace: Workspace, about: NoteSummary | None) -> Decisions:
+    """Step through the proposals; each decision takes effect at once."""
+    from amem_cli.editing.review import Decisions
     from amem_cli.terminal.history import show_waiting
 
     console = session.output.console()
     total = Decisions()
-    steps = review_items(ports, key)
+    steps = workspace.proposals(about)
     while steps:
         step = steps.pop(0)
         if step.outdated:
-            # It no longer fits; accepting records that and drops it.
-            total += accept(ports, [step])
+            # It no longer applies; accepting it records that and drops it.
+            total += workspace.accept([step])
             continue
         console.print()
         show_waiting(console, step)
         if step.blocked:
             continue
-        choice = _choice(session, left=len(steps) + 1)
+        choice = ask_key(session.output, f"{KEYS}   ({len(steps) + 1} left)", "aresAq")
         if choice == "q":
             break
         if choice == "r":
-            total += reject(ports, [step])
+            total += workspace.reject([step])
         elif choice in ("a", "A"):
             same = [each for each in steps if each.path == step.path] if choice == "A" else []
-            total += accept(ports, [step, *same])
+            total += workspace.accept([step, *same])
             done = {each.proposal.id for each in same}
             steps = [each for each in steps if each.proposal.id not in done]
         elif choice == "e":
-            total += _edited(session, ports, step)
+            total += _edited(session, workspace, step)
     return total
 
 
-def _choice(session: Session, *, left: int) -> str:
-    while True:
-        session.output.notice(f"{KEYS}   ({left} left)")
-        key = typer.getchar()
-        # No key at all is what a terminal gives that is gone.
-        if key in ("\x03", "\x04", ""):
-            raise KeyboardInterrupt
-        if key in tuple("arsqAeE"):
-            return "e" if key == "E" else key
-        session.output.notice("a key of: a r e s A q")
-
-
-def _edited(session: Session, ports: VaultPorts, step: ReviewItem) -> Decisions:
-    """Let the person write the value; one that cannot stand is told and the proposal waits."""
-    from amem_cli.cli.session import write_in_editor
-    from amem_cli.editing.review import Decisions, accept
+def _edited(session: Session, workspace: Workspace, step: Waiting) -> Decisions:
+    """Let the user edit the value; if it cannot be used, the proposal stays."""
+    from amem_cli.editing.review import Decisions
 
     assert step.change is not None
     if step.proposal.link_change is not None:
-        session.output.notice("the change of a link is accepted or turned down; it still waits")
+        session.output.notice(
+            "a link change can only be accepted or rejected; it is still proposed"
+        )
         return Decisions()
     value = step.change.after
     text = value if isinstance(value, str) else "\n".join(value)
@@ -180,14 +154,14 @@ def _edited(session: Session, ports: VaultPorts, step: ReviewItem) -> Decisions:
         written = write_in_editor(text + "\n")
         edited = _value(step, written.splitlines())
         if not edited:
-            raise SettingsError("nothing is left of it; the proposal still waits")
-        return accept(ports, [step], edited={step.proposal.id: edited})
+            raise SettingsError("the value is empty; it is still proposed")
+        return workspace.accept([step], edited={step.proposal.id: edited})
     except AmemError as error:
         session.output.notice(error.message)
         return Decisions()
 
 
-def _value(step: ReviewItem, lines: Sequence[str]) -> FieldValue:
+def _value(step: Waiting, lines: Sequence[str]) -> FieldValue:
     filled = [line.strip() for line in lines if line.strip()]
     is_list = isinstance(step.proposal.change.after, list)
     return filled if is_list else " ".join(filled)

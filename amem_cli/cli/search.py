@@ -1,56 +1,55 @@
-"""`amem search`."""
+"""Commands that find notes: `search`, `list` and `ask`."""
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from amem_cli.cli.main import ending_at_once
-from amem_cli.cli.session import (
+from amem_cli.cli.options import (
+    LlmOption,
     PathOption,
     SinceOption,
+    TagOption,
     UntilOption,
-    first_day,
-    last_day,
-    session_of,
+    filters,
 )
-from amem_cli.errors import SettingsError, UsageError
-
-if TYPE_CHECKING:
-    from amem_cli.search.search import Mode
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("search")(search)
+from amem_cli.cli.session import session_of
+from amem_cli.errors import EXIT_NOT_FOUND, SettingsError, UsageError
 
 
 def search(
     context: typer.Context,
     query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)] = "",
     limit: Annotated[
-        int, typer.Option("-k", "--limit", min=1, help="How many direct hits; at most 1,000.")
+        int, typer.Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
     ] = 5,
-    method: Annotated[str, typer.Option("--mode", help="hybrid, semantic or keyword.")] = "hybrid",
-    neighbors: Annotated[bool, typer.Option(help="Linked notes beside the hits.")] = True,
-    tag: Annotated[list[str] | None, typer.Option(help="Only notes with this tag.")] = None,
+    mode: Annotated[
+        Literal["hybrid", "semantic", "keyword"],
+        typer.Option(help="By meaning, by words, or both (hybrid)."),
+    ] = "hybrid",
+    neighbors: Annotated[bool, typer.Option(help="Also show notes linked to the hits.")] = True,
+    tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     path: PathOption = "",
     queries: Annotated[
         Path | None,
-        typer.Option(help="A file of queries, one a line or JSONL; one JSON result a line."),
+        typer.Option(
+            help="Run many queries: a file with one a line, as text or JSON. Prints one JSON"
+            " result a line."
+        ),
     ] = None,
 ) -> None:
-    """Find notes by meaning and by words, and the notes linked to them.
+    """Find notes by meaning and by words, with the notes linked to them.
 
-    Where the encoder cannot be had, the notes are found by words alone.
+    If the encoder is not available, notes are found by words alone.
 
     Examples:
 
@@ -62,57 +61,51 @@ def search(
 
         amem search --queries questions.txt > answers.jsonl
     """
-    from amem_cli.search.search import MODES, Filters
     from amem_cli.terminal.documents import search_document
     from amem_cli.terminal.notes import show_hits
 
-    if method not in MODES:
-        raise UsageError(f"no mode {method!r}", hint=f"One of: {', '.join(MODES)}.")
-    mode: Mode = method
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
     if not query.strip() and queries is None:
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
-    asked = [] if queries is None else list(_queries(queries))
-    days = first_day(since, "--since"), last_day(until, "--until")
-    filters = Filters(tuple(tag or ()), *days, path)
+    batch = [] if queries is None else list(_queries(queries))
+    selection = filters(tag, since, until, path)
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         if mode == "keyword":
             session.synchronise(workspace)
         else:
-            # A search multiplies nothing large, and starting threads for that costs more.
+            # One query multiplies nothing large: starting OpenBLAS threads would cost more.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             with ending_at_once(session.output.notice), workspace.loading_encoder():
                 session.synchronise(workspace)
         if queries is None:
-            found = workspace.search(
-                query, mode=mode, limit=limit, neighbors=neighbors, filters=filters
+            result = workspace.search(
+                query, mode=mode, limit=limit, neighbors=neighbors, filters=selection
             )
-            document = search_document(found.query, found.mode, found.hits)
-            session.output.result(document, lambda console: show_hits(console, found.hits, query))
+            session.output.result(
+                search_document(result.query, result.mode, result.hits),
+                lambda console: show_hits(console, result.hits, query),
+            )
             return
-        for text, extra in asked:
-            found = workspace.search(
-                text, mode=mode, limit=limit, neighbors=neighbors, filters=filters
+        for text, extra in batch:
+            answer = workspace.search(
+                text, mode=mode, limit=limit, neighbors=neighbors, filters=selection
             )
-            # An encoder that cannot be had is told of once.
-            mode = found.mode
-            session.output.json_line({**extra, **search_document(text, mode, found.hits)})
+            # After the first failure of the encoder, stay with words: it is reported once.
+            mode = answer.mode
+            session.output.json_line({**extra, **search_document(text, mode, answer.hits)})
 
 
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
     """Queries of a file with the other fields of their line, which the answer repeats."""
+    from amem_cli.cli.files import read_input
+
     try:
-        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-        text = raw.decode("utf-8-sig")
-    except OSError as error:
-        raise SettingsError(
-            f"cannot read {path}: {error.strerror}", hint="Name a file of queries, or - for stdin."
-        ) from None
+        text = read_input(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not UTF-8", hint="Save it as UTF-8.") from None
-    # Other characters that end a line elsewhere may stand inside of JSON.
+    # Not splitlines(): JSON may contain the other characters at which that splits.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -122,13 +115,141 @@ def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
         try:
             record = json.loads(line)
             query = record.pop("query")
-            # Python reads numbers that are none in JSON, and would write them into the answer.
+            # Python reads NaN, which is not JSON, and would write it into the answer.
             json.dumps(record, allow_nan=False)
         except (ValueError, KeyError, RecursionError):
             query = None
         if not isinstance(query, str) or not query.strip():
             raise UsageError(
-                f"{path}:{number} is no JSON object with a “query” of some text",
+                f"{path}:{number} is not a JSON object with a non-empty “query”",
                 hint='A line is a query, or {"query": "…"} with fields that the answer repeats.',
             )
         yield query, record
+
+
+def list_(
+    context: typer.Context,
+    tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    path: PathOption = "",
+    orphans: Annotated[bool, typer.Option("--orphans", help="Only notes without links.")] = False,
+    pending: Annotated[
+        bool, typer.Option("--pending", help="Only notes that amem has yet to process.")
+    ] = False,
+    stale: Annotated[
+        bool,
+        typer.Option(
+            "--stale",
+            help="Only notes that nobody edited or read for a year (setting list.stale_days)."
+            " Edits by amem do not count.",
+        ),
+    ] = False,
+    stale_days: Annotated[
+        int | None, typer.Option(min=1, max=36_500, help="Like --stale, for this many days.")
+    ] = None,
+    never_read: Annotated[
+        bool,
+        typer.Option(
+            "--never-read",
+            help="Only notes that no search and no `show` ever returned. amem does not see what"
+            " you open in an editor.",
+        ),
+    ] = False,
+    sort: Annotated[
+        Literal["created", "modified", "read", "title", "path"], typer.Option(help="Sort by.")
+    ] = "created",
+    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
+    limit: Annotated[
+        int | None, typer.Option("-n", "--limit", min=1, help="Maximum number of notes.")
+    ] = None,
+) -> None:
+    """List notes, newest first.
+
+    Given several conditions, a note must meet all of them.
+
+    Examples:
+
+        amem list --tag zettelkasten -n 20
+
+        amem list --orphans --never-read --sort title
+
+        amem list --stale-days 90 --sort modified --reverse
+
+        amem list --since "last week" --path 'daily/2026-*'
+    """
+    from amem_cli.search.read import Wanted
+    from amem_cli.search.search import day_of
+
+    selection = filters(tag, since, until, path)
+    session = session_of(context)
+    with session.workspace() as workspace:
+        days = stale_days or (workspace.settings.list_stale_days if stale else 0)
+        untouched_since = (date.today() - timedelta(days=days)).isoformat() if days else ""
+        notes = workspace.list_notes(
+            filters=selection,
+            wanted=Wanted(orphans, pending, never_read, untouched_since),
+            sort=sort,
+            reverse=reverse,
+            limit=limit,
+        )
+    if session.output.as_json:
+        from amem_cli.terminal.documents import listed_document
+
+        rows = [listed_document(each.note, each.standing, each.usage) for each in notes]
+        session.output.json_line(rows, indent=2)
+        return
+    for each in notes:
+        note = each.note
+        tags = "".join(f"  #{tag}" for tag in note.tags[:4])
+        mark = "  (superseded)" if each.standing.superseded_by else ""
+        row = f"{note.id or '-':<16}  {day_of(note)}  {note.title}{mark}{tags}"
+        session.output.plain(row.replace("\n", " "))
+
+
+def ask(
+    context: typer.Context,
+    question: Annotated[str, typer.Argument(help="What to answer.", show_default=False)],
+    limit: Annotated[int, typer.Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            min=100,
+            help="Tokens of notes to answer from. By default, half the model's window.",
+            show_default=False,
+        ),
+    ] = None,
+    tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    path: PathOption = "",
+    llm: LlmOption = True,
+) -> None:
+    """Answer a question from your notes, with citations.
+
+    The answer comes from the notes that a search finds and those linked to them. The model's
+    answer is shown only if the notes it cites support it; otherwise, and with --no-llm, the nearest
+    sentences are quoted. The exit code is 1 if the notes do not hold the answer.
+
+    Examples:
+
+        amem ask "Why did the webhooks come late on Mondays?"
+
+        amem ask "What did we agree on the rent?" --since 2026-01 --tag cafe
+
+        amem ask "Who has the spare key?" --no-llm --json
+    """
+    from amem_cli.terminal.notes import answer_document, show_answer
+
+    if not question.strip():
+        raise UsageError("the question is empty", hint='Ask something: amem ask "…".')
+    selection = filters(tag, since, until, path)
+    session = session_of(context)
+    with session.workspace(llm=llm) as workspace:
+        answer = workspace.ask(question, limit=limit, budget=budget, filters=selection)
+    session.output.result(answer_document(answer), lambda console: show_answer(console, answer))
+    if not session.output.as_json:
+        for problem in answer.problems:
+            session.output.notice(f"! {problem}")
+    if not answer.held:
+        raise typer.Exit(EXIT_NOT_FOUND)

@@ -1,36 +1,32 @@
-"""`amem init`, `index`, `stats`, `demo`."""
+"""Commands about the whole vault: `init`, `index`, `stats` and `doctor`."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import UsageError
+from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
     from amem_cli.workspace.workspace import Workspace
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    app.command("init")(init)
-    app.command("index")(index)
-    app.command("stats")(stats)
-    app.command("demo")(demo)
 
 
 def init(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="The vault's folder.")] = Path(),
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Turn notes that are there into a vault.")
+        bool, typer.Option("--adopt", help="Make a folder of existing notes a vault.")
     ] = False,
 ) -> None:
-    """Make a vault from the template, or adopt a folder of notes without touching one.
+    """Create a vault from the template, or adopt a folder of notes unchanged.
 
     Examples:
 
@@ -38,7 +34,6 @@ def init(
 
         amem init ~/Documents/Obsidian --adopt
     """
-    from amem_cli.editing.edit import take_stock
     from amem_cli.vault.template import adopt_vault, create_vault
     from amem_cli.workspace.workspace import Workspace
 
@@ -47,7 +42,7 @@ def init(
     written = adopt_vault(root) if adopt else create_vault(root)
     workspace = Workspace(root, notify=session.output.notice)
     try:
-        notes = take_stock(workspace.ports)
+        notes = workspace.take_stock()
         problems = workspace.index.files.problems()
     finally:
         workspace.close()
@@ -56,25 +51,22 @@ def init(
         "vault": str(root),
         "notes": notes,
         "written": written,
-        "problems": [_problem(problem) for problem in problems],
+        "problems": [asdict(problem) for problem in problems],
     }
-    what = "adopted" if adopt else "made"
-    counted = f"{notes} note{'' if notes == 1 else 's'}"
-    text = f'{what} {root}: {counted}\nnext: cd {shlex.quote(str(root))} && amem add "…"'
-    session.output.result(document, lambda _: session.output.plain(text))
-
-
-def _problem(problem: object) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return asdict(problem)  # type: ignore[call-overload,no-any-return]
+    verb = "adopted" if adopt else "created"
+    text = (
+        f'{verb} {root}: {plural(notes, "note")}\nnext: cd {shlex.quote(str(root))} && amem add "…"'
+    )
+    session.output.result(document, text)
 
 
 def index(
     context: typer.Context,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make it anew from nothing.")] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Build it again from scratch.")
+    ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare with the vault, write nothing.")
+        bool, typer.Option("--check", help="Compare it with the vault; write nothing.")
     ] = False,
 ) -> None:
     """Bring the index up to date with the folder.
@@ -88,7 +80,7 @@ def index(
         amem index --check
     """
     if check and rebuild:
-        raise UsageError("--check writes nothing and --rebuild does", hint="Choose one of them.")
+        raise UsageError("--check and --rebuild cannot be combined", hint="Choose one.")
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         if check:
@@ -103,14 +95,9 @@ def index(
 
 
 def _update(session: Session, workspace: Workspace) -> None:
-    import time
-
-    from amem_cli.index.sync import synchronise
-
     started = time.perf_counter()
-    with session.output.progress("reading notes") as progress:
-        # This is the answer to a watcher that asks about notes that are missing.
-        report = synchronise(workspace.ports, keep_missing=(), progress=progress)
+    # With this command, the user answers a watcher that asks whether notes are really gone.
+    report = workspace.synchronise(keep_missing=False)
     read_seconds = time.perf_counter() - started
     embedded = workspace.embed_missing(go_over=True)
     seconds = time.perf_counter() - started
@@ -126,36 +113,34 @@ def _update(session: Session, workspace: Workspace) -> None:
         "passages_embedded": embedded,
         "read_seconds": round(read_seconds, 3),
         "seconds": round(seconds, 3),
-        "problems": [_problem(problem) for problem in problems],
+        "problems": [asdict(problem) for problem in problems],
     }
     text = (
-        f"{count} notes: {len(report.added)} added, {len(report.changed)} changed,"
+        f"{plural(count, 'note')}: {len(report.added)} added, {len(report.changed)} changed,"
         f" {len(report.moved)} moved, {len(report.removed)} removed;"
         f" {embedded} passages embedded in {seconds:.1f} s"
     )
-    session.output.result(document, lambda _: session.output.plain(text))
+    session.output.result(document, text)
 
 
 def _check(session: Session, workspace: Workspace) -> None:
-    from amem_cli.index.sync import check_index
-
-    differences = check_index(workspace.ports)
+    differences = workspace.check_index()
     document = {"in_step": not differences, "differences": differences}
-    lines = differences or ["the index is in step with the vault"]
-    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
+    lines = differences or ["the index matches the vault"]
+    session.output.result(document, "\n".join(lines))
     if differences:
         raise typer.Exit(1)
 
 
 def stats(
     context: typer.Context,
-    by: Annotated[str, typer.Option(help="Tell growth by month or week.")] = "month",
+    by: Annotated[Literal["month", "week"], typer.Option(help="Period of growth.")] = "month",
 ) -> None:
-    """Notes, links, orphans, pending work, and what the model cost.
+    """Count notes, links, orphans and pending work, and what the model cost.
 
-    Tokens, seconds and costs are those of `add`, `evolve` and `watch`; answers of `ask` are not
-    counted. A cost is told where llm.price_input and llm.price_output say what a million tokens
-    cost; a model in process costs nothing. Growth is that of what is there now.
+    Tokens, seconds and costs include `add`, `evolve` and `watch`, not `ask`. Costs need the prices
+    of a million tokens in llm.price_input and llm.price_output; a model on this machine is free.
+    Growth counts the notes and links that exist now.
 
     Examples:
 
@@ -163,20 +148,12 @@ def stats(
 
         amem stats --by week --json
     """
-    from amem_cli.graph.stats import SPANS, Price
-    from amem_cli.graph.stats import stats as count
     from amem_cli.terminal.documents import stats_document
     from amem_cli.terminal.stats import show_stats
 
-    span = next((each for each in SPANS if each == by), None)
-    if span is None:
-        raise UsageError(f"cannot tell growth by {by!r}", hint=f"One of: {', '.join(SPANS)}.")
     session = session_of(context)
     with session.workspace() as workspace:
-        settings = workspace.settings
-        price = Price(settings.llm_model, settings.llm_price_input, settings.llm_price_output)
-        learn = settings.evolution_feedback == "on"
-        figures = count(workspace.ports, learn=learn, price=price, by=span)
+        figures = workspace.stats(by=by)
         watcher = _watcher(workspace)
         spent, limit = _tokens_today(workspace)
     document = {
@@ -188,22 +165,22 @@ def stats(
     today = f"{spent} of {limit} tokens" if limit else ""
     session.output.result(
         document,
-        lambda console: show_stats(console, figures, watcher=watcher, today=today, by=span),
+        lambda console: show_stats(console, figures, watcher=watcher, today=today, by=by),
     )
 
 
 def _tokens_today(workspace: Workspace) -> tuple[int, int]:
-    """What of the day's tokens is spent, and how many there are; 0 and 0 without a limit."""
+    """Tokens spent today and the daily limit; 0 and 0 without a limit."""
     limit = workspace.settings.llm_daily_tokens
     if not limit:
         return 0, 0
-    from amem_cli.models.open import TokenLedger
+    from amem_cli.models.budget import TokenLedger
 
     return TokenLedger(workspace.root, workspace.environment).used(), limit
 
 
 def _watcher(workspace: Workspace) -> str:
-    """What the vault's watcher does, in a word; empty where there is none."""
+    """The state of the vault's watcher, in a word; empty if there is none."""
     from amem_cli.workspace.watch_lock import is_watched, read_status
 
     status = read_status(workspace.root, workspace.environment)
@@ -212,21 +189,42 @@ def _watcher(workspace: Workspace) -> str:
     return "elsewhere" if is_watched(workspace.root) else ""
 
 
-def demo(
+def doctor(
     context: typer.Context,
-    keep: Annotated[
-        Path | None, typer.Option(help="Leave the demonstration's vault in this folder.")
-    ] = None,
-    llm: Annotated[bool, typer.Option("--llm/--no-llm", help="Use the language model.")] = True,
+    fix: Annotated[bool, typer.Option("--fix", help="Fix what is safe to fix.")] = False,
 ) -> None:
-    """Show the whole job on a sample vault: add, link, evolve, search, graph.
+    """Check vault, index, models, links, ids and git, and say what to do.
+
+    Without --fix nothing is written. --fix only does what cannot lose anything: it updates the
+    index, removes leftovers of interrupted writes, adds lines that git needs, gives a copied note
+    its own id if the journal shows which is the copy, and removes amem's links to notes that are
+    gone. Notices do not make a vault unhealthy; if problems remain, the exit code is 1.
 
     Examples:
 
-        amem demo
+        amem doctor
 
-        amem demo --keep ~/amem-demo
+        amem doctor --fix
+
+        amem doctor --json
     """
-    from amem_cli.cli.demo import demonstrate
+    from amem_cli.doctor.checkup import Checkup
+    from amem_cli.doctor.finding import examine, is_healthy, mend
+    from amem_cli.terminal.stats import findings_document, show_findings
 
-    demonstrate(session_of(context), keep, llm=llm)
+    session = session_of(context)
+    checkup = Checkup(session.root, os.environ)
+    try:
+        with session.output.progress("checking") as progress:
+            findings = examine(checkup.checks(), progress=progress)
+        if fix:
+            findings = mend(findings)
+    finally:
+        checkup.close()
+    verbose = session.output.verbose
+    session.output.result(
+        findings_document(findings),
+        lambda console: show_findings(console, findings, fixing=fix, whole=verbose),
+    )
+    if not is_healthy(findings):
+        raise typer.Exit(1)

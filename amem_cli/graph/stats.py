@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Literal
 
-from amem_cli.graph.graph import vault_graph
+from amem_cli.graph.graph import public, vault_graph
 from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 
 if TYPE_CHECKING:
@@ -251,7 +251,12 @@ class Stats:
 
 
 def stats(
-    ports: VaultPorts, *, learn: bool = True, price: Price | None = None, by: Span = "month"
+    ports: VaultPorts,
+    *,
+    learn: bool = True,
+    price: Price | None = None,
+    by: Span = "month",
+    private: bool = True,
 ) -> Stats:
     """Count everything.
 
@@ -259,22 +264,28 @@ def stats(
         learn: decisions about links change the minimum strength of others.
         price: of the model in the settings.
         by: the periods of growth.
+        private: private notes, and what waits for them, count too.
     """
     index = ports.index
     graph = vault_graph(index)
+    if not private:
+        graph = public(graph)
+    keys = {note.key for note in graph.nodes.values()}
     # What the vault would be without the machine's links.
     own = replace(graph, edges=tuple(each for each in graph.edges if each.by == "person"))
     price = price or Price()
     totals = index.events.model_totals()
     return Stats(
-        notes=index.notes.count(),
+        notes=len(graph.nodes),
         links=len({(edge.source, edge.target) for edge in graph.edges}),
         machine_links=sum(edge.by == "machine" for edge in graph.edges),
         broken_links=len(graph.broken),
         orphans=len(graph.orphans()),
-        tags=len(index.notes.tag_counts()),
-        pending=len(index.queue.pending()),
-        proposed=len(ports.changes.waiting()),
+        tags=len(index.notes.tag_counts(public=not private)),
+        pending=sum(note.path in graph.nodes for note in index.queue.pending()),
+        proposed=sum(
+            private or (each.note or each.path) in keys for each in ports.changes.waiting()
+        ),
         problems=len(index.files.problems()),
         processed=int(totals["notes"]),
         model_calls=int(totals["calls"]),

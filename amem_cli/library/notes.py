@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.edit import category_of, link, unlink
+from amem_cli.editing.edit import category_of
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.journal.events import to_record
 from amem_cli.markdown.links import format_link, is_attachment, parse_link
@@ -175,31 +175,23 @@ def wikilink(workspace: Workspace, given: str) -> str:
     return format_link(name.translate(_NOT_IN_A_NAME))
 
 
-def check_links(workspace: Workspace, summary: NoteSummary, wanted: Sequence[str]) -> None:
-    """Refuse links to what is no memory and is not linked already.
+def link_targets(
+    workspace: Workspace, summary: NoteSummary, given: Sequence[str]
+) -> list[NoteSummary]:
+    """The notes that links name; names of notes that are not written yet stay as they are.
 
     Raises:
-        UsageError: there is one.
+        UsageError: a name is neither a memory's nor linked already.
     """
     present = links_out(workspace.index, summary.path)
-    for name in map(_name, wanted):
-        if name not in present and found_note(workspace.index, name) is None:
+    targets = []
+    for name in map(_name, given):
+        target = found_note(workspace.index, name)
+        if target is not None:
+            targets.append(target)
+        elif name not in present:
             raise UsageError(f"no memory {name!r} to link to", hint="Give the ids of memories.")
-
-
-def set_links(workspace: Workspace, summary: NoteSummary, wanted: Sequence[str]) -> None:
-    """Make the links of a note's properties those that are wanted; links in its text stay."""
-    ports, index = workspace.ports, workspace.index
-    names = [_name(each) for each in wanted]
-    present = links_out(index, summary.path)
-    for key in present:
-        target = found_note(index, key)
-        if key not in names and target is not None:
-            unlink(ports, summary, target)
-    for name in names:
-        target = found_note(index, name)
-        if target is not None and target.path != summary.path and target.key not in present:
-            link(ports, summary, target)
+    return targets
 
 
 def _name(given: str) -> str:

@@ -132,7 +132,6 @@ def _refuse_unusable_model(workspace: Workspace) -> None:
 def _make_vault(root: Path) -> None:
     if (root / STATE_FOLDER).is_dir():
         return
-    from amem_cli.editing.edit import take_stock
     from amem_cli.vault.template import adopt_vault
 
     try:
@@ -142,7 +141,7 @@ def _make_vault(root: Path) -> None:
     adopt_vault(root)
     fresh = Workspace(root)
     try:
-        take_stock(fresh.ports)
+        fresh.take_stock()
     finally:
         fresh.close()
 

@@ -11,32 +11,26 @@ import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.add import NewNote, text_bytes
-from amem_cli.editing.edit import FieldEdits, set_category, update, with_category
+from amem_cli.editing.add import NewNote
+from amem_cli.editing.edit import FieldEdits, with_category
 from amem_cli.errors import AmemError, NotFoundError
-from amem_cli.journal.provenance import Provenance
 from amem_cli.language.dates import parse_moment
 from amem_cli.language.safe_text import redacted
 from amem_cli.library.notes import (
     Memories,
     MemoryNote,
-    check_links,
     found_note,
+    link_targets,
     read_memory,
-    set_links,
     timestamp,
     wikilink,
 )
 from amem_cli.library.open import call_of, close, log, open_workspace
-from amem_cli.memory.steps import MemorySteps
-from amem_cli.notes.codec import parse_note
-from amem_cli.notes.note import Metadata
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -245,19 +239,16 @@ class AgenticMemorySystem:
             summary = found_note(workspace.index, memory_id)
             if summary is None:
                 return False
+            links = None
             if fields.get("links") is not None:
-                check_links(workspace, summary, fields["links"])
+                links = link_targets(workspace, summary, fields["links"])
             try:
-                with workspace.writing():
-                    update(workspace.ports, summary, edits)
-                    if fields.get("category") is not None:
-                        set_category(workspace.ports, summary, fields["category"])
-                    if fields.get("links") is not None:
-                        set_links(workspace, summary, fields["links"])
+                updated = workspace.update(
+                    summary, edits, category=fields.get("category"), links=links
+                )
             except NotFoundError:
                 return False
-            outcome = workspace.remember(summary.path, new_text="content" in fields)
-            _tell_if_pending(workspace, outcome)
+            _tell_if_pending(workspace, updated.outcome)
         return True
 
     def delete(self, memory_id: str) -> bool:
@@ -319,10 +310,8 @@ class AgenticMemorySystem:
         Raises:
             ModelError: the language model gave no answer.
         """
-
-        with self._call() as workspace, workspace.model_at_work():
-            workspace.embed_missing()
-            found = analysis_of(workspace, content)
+        with self._call() as workspace:
+            found = workspace.analyse(content)
         return {
             "keywords": list(found.keywords),
             "context": found.context,
@@ -342,7 +331,7 @@ class AgenticMemorySystem:
             summary = found_note(workspace.index, note.id)
             if summary is None:
                 raise NotFoundError(f"no memory {note.id!r}")
-            outcome = workspace.remember(summary.path, new_text=False)
+            outcome = workspace.process_note(summary.path, new_text=False)
             _tell_if_pending(workspace, outcome)
             evolved = bool(outcome.links or outcome.evolved)
             now = workspace.index.notes.summary(summary.path) or summary
@@ -416,17 +405,3 @@ def _document(hit: Hit, memory: MemoryNote) -> dict[str, Any]:
         "score": hit.score,
         "is_neighbor": hit.via is not None,
     }
-
-
-def analysis_of(workspace: Workspace, content: str) -> Metadata:
-    """Keywords, tags and context by the vault's model, or its analyzer where there is none.
-
-    Raises:
-        UsageError: the text is empty.
-        ModelError: the language model gave no answer.
-    """
-    process = workspace.process
-    settings = replace(process.settings, evolve=False)
-    steps = MemorySteps(workspace.index, process.encoder, process.model, settings)
-    note = parse_note("", text_bytes(content), workspace.ports.names)
-    return steps.analyse(note, Provenance()).description.metadata

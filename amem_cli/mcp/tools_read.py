@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, time
@@ -101,26 +100,19 @@ def _read(workspace: Workspace, given: Mapping[str, Any]) -> Document:
 
 def _related(workspace: Workspace, given: Mapping[str, Any]) -> Document:
     root, limit = workspace.note(given["note"]), given["limit"]
-    distance = {root.path: 0}
-    queue = deque([root])
-    found: list[Document] = []
-    while queue and len(found) <= limit:
-        note = queue.popleft()
-        if distance[note.path] >= given["depth"]:
-            continue
-        for view in workspace.show(note, counts=False).links:
-            other = workspace.index.notes.summary(view.path)
-            if view.path in distance or other is None:
-                continue
-            distance[view.path] = distance[note.path] + 1
-            queue.append(other)
-            context = bounds.cut(other.context)
-            place = {"context": context, "distance": distance[view.path], "from": note.path}
-            found.append({**documents.link(view), **place})
+    related = workspace.related(root, depth=given["depth"], limit=limit + 1)
     return {
         "note": documents.named(root),
-        "related": found[:limit],
-        "truncated": len(found) > limit,
+        "related": [
+            {
+                **documents.link(each.link),
+                "context": bounds.cut(each.note.context),
+                "distance": each.distance,
+                "from": each.source,
+            }
+            for each in related[:limit]
+        ],
+        "truncated": len(related) > limit,
     }
 
 

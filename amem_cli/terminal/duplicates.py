@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.terminal.output import Styled
+from amem_cli.terminal.output import Styled, plural
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.find import ConflictFile, Duplicate, Duplicates, Group
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.terminal.output import Console
 
-_MOST_LINES = 4
-_MOST_IN_DIFF = 60
+_MAX_LINES = 4
+_MAX_DIFF_LINES = 60
 _LINE_LENGTH = 120
 
 
 def duplicates_document(found: Duplicates) -> dict[str, Any]:
-    """What `dedupe` found."""
+    """The result of `dedupe`."""
     return {
         "groups": [
             {
@@ -47,7 +47,7 @@ def note_reference(note: NoteSummary) -> dict[str, Any]:
 
 
 def duplicate_document(found: Duplicate) -> dict[str, Any]:
-    """One note that says what another says."""
+    """A note with the text of another."""
     return {
         **note_reference(found.note),
         "kind": found.kind,
@@ -56,7 +56,7 @@ def duplicate_document(found: Duplicate) -> dict[str, Any]:
 
 
 def merged_document(merged: Merged) -> dict[str, Any]:
-    """What one merge did."""
+    """A merge."""
     return {
         "kept": merged.kept,
         "removed": merged.removed,
@@ -69,29 +69,27 @@ def merged_document(merged: Merged) -> dict[str, Any]:
 
 
 def show_duplicates(console: Console, found: Duplicates) -> None:
-    """Groups with why, which note would be kept, and what the others have beyond it."""
+    """Groups of duplicates: the note to keep, and what the others add to it."""
     for group in found.groups:
         _show_group(console, group)
     for conflict in found.conflicts:
         console.print(Styled(("conflict copy", "bold"), f"  {conflict.path}"))
         console.print(Styled(f"  {_advice(conflict)}"))
-    count = len(found.groups)
-    among = f"among {found.compared} note{'' if found.compared == 1 else 's'}"
-    if not (count or found.conflicts):
+    among = f"among {plural(found.compared, 'note')}"
+    if not (found.groups or found.conflicts):
         console.print(f"no duplicates {among}")
         return
-    groups = "1 group" if count == 1 else f"{count} groups"
-    console.print(Styled((f"{groups} {among}", "dim")))
-    if count:
+    console.print(Styled((f"{plural(len(found.groups), 'group')} {among}", "dim")))
+    if found.groups:
         console.print(Styled(("merge two: amem dedupe --merge KEEP OTHER", "dim")))
 
 
 def _advice(conflict: ConflictFile) -> str:
     if not conflict.original:
-        return "of a note that is not there; rename it to make it one"
+        return "of a missing note; to make it a note, rename it"
     if conflict.same_text:
-        return f"holds the text of {conflict.original}; delete it"
-    return f"differs from {conflict.original}; merge it into that by hand and delete it"
+        return f"has the text of {conflict.original}; delete it"
+    return f"differs from {conflict.original}; merge it by hand, then delete it"
 
 
 def _show_group(console: Console, group: Group) -> None:
@@ -107,7 +105,7 @@ def _show_group(console: Console, group: Group) -> None:
         for line in _first_lines(each.beyond):
             console.print(Styled("            ", (f"+ {line}", "green")))
         if each.kind == "near" and not each.beyond:
-            console.print(Styled("            ", ("nothing that the kept note lacks", "dim")))
+            console.print(Styled("            ", ("adds nothing to the note to keep", "dim")))
 
 
 def _place(note: NoteSummary) -> tuple[str, str]:
@@ -118,40 +116,40 @@ def _place(note: NoteSummary) -> tuple[str, str]:
 
 def _first_lines(text: str) -> Iterator[str]:
     lines = [line for line in text.splitlines() if line.strip()]
-    for line in lines[:_MOST_LINES]:
+    for line in lines[:_MAX_LINES]:
         yield line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…"
-    if len(lines) > _MOST_LINES:
-        yield f"… and {len(lines) - _MOST_LINES} more lines"
+    if len(lines) > _MAX_LINES:
+        yield f"… and {len(lines) - _MAX_LINES} more lines"
 
 
 def show_difference(console: Console, kept: str, other: str) -> None:
-    """A diff of two notes' texts, the kept one first."""
+    """A diff of two notes' texts, the one to keep first."""
     lines = list(difflib.unified_diff(kept.splitlines(), other.splitlines(), lineterm="", n=2))
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    for line in lines[2 : 2 + _MOST_IN_DIFF]:
+    for line in lines[2 : 2 + _MAX_DIFF_LINES]:
         cut = line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…"
         console.print(Styled("  ", (cut, styles.get(line[:1], "dim"))))
-    if len(lines) > _MOST_IN_DIFF + 2:
-        console.print(f"  … and {len(lines) - _MOST_IN_DIFF - 2} more lines")
+    if len(lines) > _MAX_DIFF_LINES + 2:
+        console.print(f"  … and {len(lines) - _MAX_DIFF_LINES - 2} more lines")
     if not lines:
         console.print("  the texts are the same")
 
 
 def show_merges(console: Console, merges: Sequence[Merged], problems: Sequence[str]) -> None:
-    """What was merged, and how to take it back."""
+    """What was merged, and how to undo it."""
     for merged in merges:
         would = "" if merged.event else "would be "
-        console.print(Styled((merged.removed, "bold"), f" → {would}in {merged.kept}"))
+        console.print(Styled((merged.removed, "bold"), f" → {would}merged into {merged.kept}"))
         for line in _first_lines(merged.appended.replace("---", "", 1)):
             console.print(Styled("  ", (f"+ {line}", "green")))
         if merged.fields:
             console.print(f"  changed: {', '.join(merged.fields)}")
         for path in merged.redirected:
-            console.print(Styled(f"  links redirected in {path}"))
+            console.print(Styled(f"  redirected links in {path}"))
         for line in merged.left:
             console.print(Styled(("  ! ", "yellow"), line))
         if merged.event:
-            console.print(Styled((f"  amem undo {merged.event} takes it back", "dim")))
+            console.print(Styled((f"  to revert: amem undo {merged.event}", "dim")))
     for problem in problems:
         console.print(Styled(("! ", "yellow"), problem))
     if not (merges or problems):

@@ -1,4 +1,4 @@
-"""The network of notes as a person reads it on a terminal."""
+"""The network of notes as text: its summary, and the tree around a note."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.terminal.output import PlainConsole, Styled
+from amem_cli.terminal.output import PlainConsole, Styled, plural
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from amem_cli.graph.overview import Growth, MissingNote, Overview
     from amem_cli.terminal.output import Console
 
-if TYPE_CHECKING:
     Part = str | tuple[str, str]
     Row = tuple[Part, ...]
 
@@ -30,7 +29,7 @@ _PLACES_NAMED = 2
 
 
 class _Cut:
-    """A line that ends in an ellipsis where the terminal is too narrow for it."""
+    """A line that a narrow terminal cuts with an ellipsis."""
 
     def __init__(self, text: Styled) -> None:
         self._text = text
@@ -67,18 +66,16 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
     known = {path for path, _ in hubs}
     bridges = [item for item in seen.bridges if item[0] not in known]
     bridges = bridges if everything else bridges[:_SHOWN_BRIDGES]
-    told = "linked with so many other clusters"
-    show.section("bridges", told, _counted(bridges, titles), len(bridges))
-    show.section("disputes", "which note goes against which", _disputes(seen, titles))
-    lacks = "has" if len(seen.orphans) == 1 else "have"
-    share = f"{len(seen.orphans)} of {_plural(len(graph.nodes), 'note')} {lacks} no link"
+    show.section(
+        "bridges", "linked with that many other clusters", _counted(bridges, titles), len(bridges)
+    )
+    show.section("disputes", "which note contradicts or supersedes which", _disputes(seen, titles))
+    share = f"{len(seen.orphans)} of {plural(len(graph.nodes), 'note')} without a link"
     orphans: list[Row] = [
         (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in seen.orphans
     ]
     show.section("orphans", share, orphans)
-    missing = _plural(len(seen.missing), "note")
-    broken = f"{_plural(len(graph.broken), 'link')} to {missing} that there is not"
-    broken = broken.replace("notes that there is", "notes that there are")
+    broken = f"{plural(len(graph.broken), 'link')} to {plural(len(seen.missing), 'missing note')}"
     show.section("broken links", broken, [_missing_row(each) for each in seen.missing])
     if not graph.edges and len(graph.nodes) > 1:
         console.print(Styled("\n`amem evolve --all` looks for links among all notes"))
@@ -94,12 +91,12 @@ class _Sections:
         self._everything = everything
         self.left_out = False
 
-    def section(self, name: str, told: str, rows: Sequence[Row], limit: int = SHOWN) -> None:
-        """A heading and its rows; nothing where there are none."""
+    def section(self, name: str, subtitle: str, rows: Sequence[Row], limit: int = SHOWN) -> None:
+        """A heading and its rows, if there are any."""
         if not rows:
             return
         self._console.print()
-        _line(self._console, (name, "bold cyan"), (f"  {told}", "dim"))
+        _line(self._console, (name, "bold cyan"), (f"  {subtitle}", "dim"))
         shown = rows if self._everything else rows[:limit]
         for row in shown:
             _line(self._console, *row)
@@ -113,9 +110,9 @@ def _counts(seen: Overview) -> Row:
     machine = sum(edge.by == "machine" for edge in edges)
     notes = len(seen.graph.nodes)
     return (
-        (_plural(notes, "note"), "bold"),
+        (plural(notes, "note"), "bold"),
         ", ",
-        (_plural(len(edges), "link"), "bold"),
+        (plural(len(edges), "link"), "bold"),
         f" ({machine} by amem, {len(edges) - machine} by you)",
     )
 
@@ -125,24 +122,24 @@ def _growth_section(
 ) -> tuple[str, str, list[Row]]:
     links = growth.links or {}
     made = sum(links.values())
-    told = f"{_plural(len(growth.notes), 'new note')}"
+    subtitle = plural(len(growth.notes), "new note")
     if made:
-        told += f" and {_plural(made, 'new link')} ({links['machine']} by amem)"
-    told += f" in {growth.days} days"
+        subtitle += f" and {plural(made, 'new link')} ({links['machine']} by amem)"
+    subtitle += f" in {growth.days} days"
     new: list[Row] = [
         (
             (f"  {day}  ", "green"),
             titles[path],
-            (f"  {_plural(degrees[path], 'linked note')}", "dim"),
+            (f"  {plural(degrees[path], 'linked note')}", "dim"),
         )
         for path, day in growth.notes
     ]
     gaining: list[Row] = [
-        ((f"  {'+' + _plural(count, 'link'):<10}  ", "green"), titles[path])
+        ((f"  {'+' + plural(count, 'link'):<10}  ", "green"), titles[path])
         for path, count in growth.gaining
     ]
     few = _SHOWN_OF_A_KIND
-    return "lately", told, [*new[:few], *gaining[:few], *new[few:], *gaining[few:]]
+    return "lately", subtitle, [*new[:few], *gaining[:few], *new[few:], *gaining[few:]]
 
 
 def _counted(rows: Sequence[tuple[str, int]], titles: dict[str, str]) -> list[Row]:
@@ -189,16 +186,16 @@ def _missing_row(missing: MissingNote) -> Row:
 
 
 def show_neighbourhood(console: Console, graph: Graph, branch: Branch, limit: int = 0) -> None:
-    """A note's neighbourhood as a tree with what is known of each link.
+    """A note's neighbourhood as a tree, with the reason of each link.
 
     Args:
-        limit: at most so many links of one note; 0 for all.
+        limit: links shown of one note; 0 for all.
     """
     note = graph.nodes[branch.path]
     head = (on_one_line(note.title), "bold"), (f"  {on_one_line(branch.path)}", "dim")
     if not branch.children:
         _line(console, *head)
-        console.print(Styled("no note links to it, and it links to none"))
+        console.print(Styled("no links to or from this note"))
         return
     if isinstance(console, PlainConsole):
         console.print(Styled(*head))
@@ -220,8 +217,8 @@ def _count_below(branch: Branch) -> str:
         levels.append(len(row))
         row = [child for each in row for child in each.children]
     first, *further = levels
-    told = f"{_plural(first, 'note')} one link away"
-    return told + "".join(f", {count} at {away}" for away, count in enumerate(further, 2))
+    direct = f"{plural(first, 'note')} one link away"
+    return direct + "".join(f", {count} at {away}" for away, count in enumerate(further, 2))
 
 
 def _plain_tree(graph: Graph, branch: Branch, limit: int, guides: str) -> Iterator[str]:
@@ -244,8 +241,8 @@ def _grow(tree: Tree, graph: Graph, branch: Branch, limit: int) -> None:
     for child in shown:
         label = _Cut(Styled(*_label(graph, child)))
         reason = _reason(child)
-        told = Group(label, Styled((f"  {reason}", "italic"))) if reason else label
-        _grow(tree.add(told), graph, child, limit)
+        entry = Group(label, Styled((f"  {reason}", "italic"))) if reason else label
+        _grow(tree.add(entry), graph, child, limit)
     left = len(branch.children) - len(shown)
     if left:
         tree.add(Styled((f"… {left} more (--limit 0 shows all)", "dim")).as_text())
@@ -271,10 +268,6 @@ def _who(edge: Edge) -> str:
     strength = "" if edge.strength is None else f"{edge.strength:.1f}"
     by = "amem" if edge.by == "machine" else "you"
     return ", ".join(part for part in (relation, strength, by) if part)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _line(console: Console, *parts: Part) -> None:

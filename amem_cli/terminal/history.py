@@ -1,31 +1,28 @@
-"""The journal as a story with diffs.
-
-Waiting proposals and decisions, as text and as JSON.
-"""
+"""Events of the journal, and proposals with their decisions, as text and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.editing.history import Entry
+from amem_cli.editing.review import Decisions, Waiting
 from amem_cli.journal.events import Event, to_record
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
-from amem_cli.terminal.output import Styled
+from amem_cli.terminal.output import Styled, plural
 
 if TYPE_CHECKING:
-    from amem_cli.editing.history import HistoryEntry
-    from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.journal.events import LinkRecord
     from amem_cli.terminal.output import Console
 
-_MOST_LINES = 6
+_MAX_DIFF_LINES = 6
 _LINE_LENGTH = 160
 _IDENTITY = ("id", "created")
 
 
-def entry_document(entry: HistoryEntry) -> dict[str, Any]:
-    """An event as it stands in the journal, with what explains it."""
+def entry_document(entry: Entry) -> dict[str, Any]:
+    """An event as in the journal, with titles for a reader."""
     document = {**to_record(entry.event), "title": entry.title}
     if entry.because:
         document["because"] = entry.because
@@ -35,15 +32,15 @@ def entry_document(entry: HistoryEntry) -> dict[str, Any]:
 
 
 def show_history(
-    console: Console, entries: Sequence[HistoryEntry], *, one_note: bool, verbose: bool = False
+    console: Console, entries: Sequence[Entry], *, one_note: bool, verbose: bool = False
 ) -> None:
-    """What happened, oldest first, each change with who, why, at what cost, before and after.
+    """Events, oldest first, each with who, why, at what cost, before and after.
 
     Args:
-        one_note: all entries are about one note, whose title need not be said each time.
-        verbose: also runs of the memory process that changed nothing.
+        one_note: all entries are about one note, which is called "it".
+        verbose: also show runs of the memory process that changed nothing.
     """
-    shown = [entry for entry in entries if verbose or _tells_something(entry.event)]
+    shown = [entry for entry in entries if verbose or _is_worth_showing(entry.event)]
     if not shown:
         console.print("nothing recorded")
     for entry in shown:
@@ -62,11 +59,11 @@ def show_history(
             console.print(Styled("    ", (text, style)))
 
 
-def _tells_something(event: Event) -> bool:
+def _is_worth_showing(event: Event) -> bool:
     return event.kind != "process" or bool(event.problems)
 
 
-def _sentence(entry: HistoryEntry, one_note: bool) -> str:
+def _sentence(entry: Entry, one_note: bool) -> str:
     event = entry.event
     note = "it" if one_note and not entry.elsewhere else f"“{entry.title}”"
     who = _author(event)
@@ -94,15 +91,15 @@ def _deed(event: Event, note: str) -> str:
         "add": f"added {note}",
         "process": f"read {note}",
         "construct": f"wrote {of_note}",
-        "link": f"changed {links}" if _is_no_new_link(event) else f"linked {note}",
+        "link": f"linked {note}" if event.links and not event.links_before else f"changed {links}",
         "evolve": f"changed {of_note}",
         "edit": f"changed {of_note}",
         "remove": f"removed {note}",
         "merge": f"merged {note}",
         "undo": f"took back a change of {of_note}",
-        "reject": f"turned down a change of {note}",
+        "reject": f"rejected a change of {note}",
         "release": f"edited {of_note} by hand",
-        "baseline": f"made a vault of {len(event.known)} known texts",
+        "baseline": f"created a vault of {plural(len(event.known), 'note')}",
     }
     return deeds.get(event.kind, f"{event.kind} {note}")
 
@@ -112,15 +109,11 @@ def _what(event: Event) -> str:
     return _listing(fields) or ("links" if event.links_before else "text")
 
 
-def taken_back(event: Event) -> str:
-    """What `undo` says of a change that it took back."""
+def undone_line(event: Event) -> str:
+    """What `undo` prints about an event that it undid."""
     whole = {"remove": "removal", "merge": "merge", "process": "whole change", "undo": "undo"}
     written = _what(event) if event.kind in ("construct", "link") else f"change of {_what(event)}"
     return f"took back the {whole.get(event.kind, written)} of {event.path}  {event.id}"
-
-
-def _is_no_new_link(event: Event) -> bool:
-    return bool(event.links_before) or not event.links
 
 
 def _details(event: Event) -> Iterator[tuple[str, str]]:
@@ -171,11 +164,11 @@ def _cost(event: Event) -> str:
 def _text_diff(removed: str, inserted: str) -> Iterator[tuple[str, str]]:
     for text, mark, style in ((removed, "-", "red"), (inserted, "+", "green")):
         lines = text.splitlines()
-        for line in lines[:_MOST_LINES]:
+        for line in lines[:_MAX_DIFF_LINES]:
             cut = line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…"
             yield f"{mark} {cut}", style
-        if len(lines) > _MOST_LINES:
-            yield f"{mark} … and {len(lines) - _MOST_LINES} more lines", style
+        if len(lines) > _MAX_DIFF_LINES:
+            yield f"{mark} … and {len(lines) - _MAX_DIFF_LINES} more lines", style
 
 
 def _listing(names: Sequence[str]) -> str:
@@ -184,8 +177,8 @@ def _listing(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def waiting_document(waiting: ReviewItem) -> dict[str, Any]:
-    """One proposal; `before` and `after` are what accepting it would do today."""
+def waiting_document(waiting: Waiting) -> dict[str, Any]:
+    """A proposal; `before` and `after` are what accepting it would do now."""
     proposal = waiting.proposal
     change = waiting.change or proposal.change
     return {
@@ -207,7 +200,7 @@ def waiting_document(waiting: ReviewItem) -> dict[str, Any]:
 
 
 def _link(before: LinkRecord | None, after: LinkRecord | None) -> dict[str, Any]:
-    """What a proposal about a link would do to it."""
+    """What a proposal would change in a link."""
     if before is None:
         return {}
     was = {"relation": before.relation, "strength": before.strength}
@@ -215,8 +208,8 @@ def _link(before: LinkRecord | None, after: LinkRecord | None) -> dict[str, Any]
     return {"link": {"path": before.path, "before": was, "after": new}}
 
 
-def review_document(left: Sequence[ReviewItem], decisions: Decisions) -> dict[str, Any]:
-    """What waits, and what has just been decided."""
+def review_document(left: Sequence[Waiting], decisions: Decisions) -> dict[str, Any]:
+    """The proposals left, and the decisions just made."""
     return {
         "waiting": [waiting_document(each) for each in left],
         "accepted": [waiting_document(each) for each in decisions.accepted],
@@ -226,8 +219,8 @@ def review_document(left: Sequence[ReviewItem], decisions: Decisions) -> dict[st
     }
 
 
-def show_waiting(console: Console, waiting: ReviewItem) -> None:
-    """One proposal with its reason and a diff."""
+def show_waiting(console: Console, waiting: Waiting) -> None:
+    """A proposal with its reason and a diff."""
     proposal = waiting.proposal
     console.print(
         Styled(
@@ -240,7 +233,7 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
     if proposal.reason:
         console.print(Styled("  ", (proposal.reason, "italic")))
     if waiting.change is None:
-        why = "cannot be done now: " if waiting.blocked else "no longer fits: "
+        why = "not possible now: " if waiting.blocked else "no longer applies: "
         console.print(Styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
         return
     if waiting.link_before is not None:
@@ -258,20 +251,20 @@ def _show_link(console: Console, before: LinkRecord, after: LinkRecord | None) -
         console.print(Styled(f"  {'links':<9}", (new, "green")))
 
 
-def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:
+def show_all_waiting(console: Console, waiting: Sequence[Waiting]) -> None:
     """Every proposal, by note."""
     if not waiting:
-        console.print("nothing waits for review")
+        console.print("no proposals to review")
     for each in waiting:
         show_waiting(console, each)
 
 
 def show_decisions(console: Console, decisions: Decisions) -> None:
-    """What became of the proposals, in one line a kind."""
+    """The decisions, a line for each kind."""
     for name, group in (
         ("accepted", decisions.accepted),
-        ("turned down", decisions.rejected),
-        ("dropped, no longer fitting", decisions.outdated),
+        ("rejected", decisions.rejected),
+        ("dropped, no longer applicable", decisions.outdated),
     ):
         if group:
             titles = ", ".join(dict.fromkeys(each.title for each in group))

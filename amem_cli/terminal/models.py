@@ -1,55 +1,30 @@
-"""Models and what a trial of them showed, as text and as documents."""
+"""Models, and the report of a model test, as text and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, RECOMMENDED
+from amem_cli.terminal.output import size
 
 if TYPE_CHECKING:
     from amem_cli.memory.trial import ModelReport
     from amem_cli.memory.trust import Share
+    from amem_cli.models.servers_found import FoundServer
+    from amem_cli.models.store import ShelvedModel
 
 MODELS_SHOWN = 8
-
-
-class _Shelved(Protocol):
-    @property
-    def role(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def origin(self) -> str: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def in_use(self) -> bool: ...
-    @property
-    def memory(self) -> int: ...
-    @property
-    def sha256(self) -> str: ...
-
-
-class _Server(Protocol):
-    @property
-    def kind(self) -> str: ...
-    @property
-    def backend(self) -> str: ...
-    @property
-    def url(self) -> str: ...
-    @property
-    def models(self) -> tuple[str, ...]: ...
 
 
 def models_document(
     language_model: dict[str, Any],
     encoder: str,
-    shelf: Sequence[_Shelved],
-    servers: Sequence[_Server],
+    shelf: Sequence[ShelvedModel],
+    servers: Sequence[FoundServer],
 ) -> dict[str, Any]:
-    """All that `model list` tells."""
+    """What `model list` prints."""
     return {
         "language_model": language_model,
         "encoder": encoder,
@@ -91,29 +66,30 @@ def models_document(
     }
 
 
-def _benchmark_of(each: _Shelved) -> str | None:
-    """What `benchmarks/memory.py` said of a language model."""
-    if each.role != "language model":
+def _benchmark_of(model: ShelvedModel) -> str | None:
+    """The benchmark result of a language model."""
+    if model.role != "language model":
         return None
-    return BUNDLED_BENCHMARK if each.origin == "bundled" else NOT_MEASURED
+    return BUNDLED_BENCHMARK if model.origin == "bundled" else NOT_MEASURED
 
 
 def models_text(document: dict[str, Any]) -> str:
     """The same for a person."""
     model = document["language_model"]
-    lines = [f"language model: {model['backend']} {model['model'] or _unnamed(model['backend'])}"]
+    bundled = "(bundled)" if model["backend"] == "llama.cpp" else ""
+    lines = [f"language model: {model['backend']} {model['model'] or bundled}"]
     if model["base_url"]:
         lines.append(f"                at {model['base_url']}")
     if model["verdict"]:
         lines.append(f"                {model['verdict']}")
     if model["gone"]:
         lines.append("                the file is gone: amem model use FILE, or bundled")
-    lines += [f"encoder:        {document['encoder']}", "", "at hand"]
+    lines += [f"encoder:        {document['encoder']}", "", "on this machine"]
     for each in document["available"]:
         mark = "*" if each["in_use"] else " "
-        memory = f", takes about {_size(each['memory'])} of memory" if each["memory"] else ""
+        memory = f", needs about {size(each['memory'], 1)} of memory" if each["memory"] else ""
         benchmark = f"; {each['benchmark']}" if each["benchmark"] else ""
-        facts = f"{each['origin']}, {_size(each['bytes'])}{memory}{benchmark}"
+        facts = f"{each['origin']}, {size(each['bytes'], 1)}{memory}{benchmark}"
         lines.append(f"{mark} {each['role']:<15} {each['name']}  ({facts})")
     if document["servers"]:
         lines += ["", "servers on this machine"]
@@ -123,26 +99,16 @@ def models_text(document: dict[str, Any]) -> str:
             names = ", ".join(shown) + (f" and {more} more" if more else "")
             mark = "*" if each["in_use"] else " "
             lines.append(f"{mark} {each['kind']:<15} {each['base_url']}  {names or '(no model)'}")
-    lines += ["", "to fetch with amem model pull NAME"]
+    lines += ["", "to download with amem model pull NAME"]
     for each in document["recommended"]:
-        lines.append(
-            f"  {each['name']:<15} about {_size(each['bytes'])}, {_size(each['memory'])} of memory;"
-            f" {each['note']}; {each['benchmark']}"
-        )
+        sizes = f"{size(each['bytes'], 1)}, {size(each['memory'], 1)} of memory"
+        lines.append(f"  {each['name']:<15} about {sizes}; {each['note']}; {each['benchmark']}")
         lines.append(f"  {'':<15} {each['repository']}:{each['file']}")
     return "\n".join(lines)
 
 
-def _unnamed(backend: str) -> str:
-    return "(bundled)" if backend == "llama.cpp" else ""
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
-
-
 def report_document(report: ModelReport) -> dict[str, Any]:
-    """All that `model test` found."""
+    """The report of `model test`."""
     document = asdict(report)
     verdict = document.pop("verdict")
     return {
@@ -165,22 +131,22 @@ def report_text(report: ModelReport) -> str:
     ]
     figures, verdict = report.figures, report.verdict
     if figures is None or verdict is None:
-        return "\n".join([*lines, "language model  none: amem's own analyzer does the work"])
+        return "\n".join([*lines, "language model  none: amem works without one"])
     asked = f"{len(report.results)} of {report.cases} questions"
     lines.append(f"language model  {report.model}  {asked}")
     rows: tuple[tuple[str, Share], ...] = (
-        ("answers of the asked form", figures.valid),
+        ("answers in the right form", figures.valid),
         ("contexts about the note", figures.about),
-        ("contexts believed", figures.contexts),
+        ("contexts accepted", figures.contexts),
         ("keywords about the text", figures.keywords),
         ("related notes linked", figures.found),
         ("look-alikes left alone", figures.refused),
         ("changes found", figures.changes_found),
-        ("nothing changed where nothing was new", figures.kept),
+        ("nothing changed when nothing was new", figures.kept),
     )
     lines += [f"  {name:<38} {share}" for name, share in rows if share.asked]
     if figures.found.asked:
-        lines.append(f"  {'its yes to a link is right in':<38} {100 * figures.reliability:.0f} %")
+        lines.append(f"  {'its links are right in':<38} {100 * figures.reliability:.0f} %")
     if figures.valid.hits:
         lines.append(
             f"  {figures.tokens_per_second:.0f} tokens/s, {figures.seconds_per_note:.1f} s and"

@@ -1,8 +1,4 @@
-"""Results as a person reads them on a terminal.
-
-One note as a person reads it on a terminal.
-An answer with its sources, as text and as JSON.
-"""
+"""Notes, search hits, what amem wrote for a note, and answers, as text."""
 
 from __future__ import annotations
 
@@ -10,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.ask.ask import NEAREST, Answer
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Styled
 
 if TYPE_CHECKING:
-    from amem_cli.ask.ask import Answer
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Change, LinkRecord
-    from amem_cli.journal.link_decisions import LinkUpdate
     from amem_cli.memory.outcome import ChangedLink, Outcome
     from amem_cli.search.read import NoteView
     from amem_cli.search.search import Hit
@@ -25,24 +20,15 @@ if TYPE_CHECKING:
 
 
 def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
-    """Hits, best first, then the notes that links brought in."""
+    """Hits, best first, with the notes that links brought in."""
     if not hits:
         console.print(Styled("nothing found for ", (query, "bold")))
         return
     titles = {hit.note.key: hit.note.title for hit in hits}
     for hit in hits:
-        score = f"{hit.score:.2f}  "
-        if hit.via is None:
-            console.print(Styled((score, "green"), (hit.note.title, "bold"), *_place(hit)))
-        else:
-            console.print(
-                Styled(
-                    (score, "green"),
-                    ("↳ ", "cyan"),
-                    (hit.note.title, "bold"),
-                    *_place(hit),
-                )
-            )
+        score = (f"{hit.score:.2f}  ", "green"), ("" if hit.via is None else "↳ ", "cyan")
+        console.print(Styled(*score, (hit.note.title, "bold"), (f"  {hit.note.path}", "dim")))
+        if hit.via is not None:
             console.print(
                 Styled(f"      {_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"),
                 style="cyan",
@@ -69,7 +55,7 @@ def show_standing(
     *,
     indent: str = "",
 ) -> None:
-    """By which notes another one is superseded and contradicted, a line each."""
+    """Which notes supersede and contradict a note, a line each."""
     for note in superseded_by:
         since = f" since {note.created[:10]}" if note.created else ""
         name = f"“{note.title}”"
@@ -79,17 +65,13 @@ def show_standing(
 
 
 def _marked(hit: Hit) -> list[str | tuple[str, str]]:
-    """The snippet with the words of the query set off."""
+    """The snippet with the words of the query highlighted."""
     parts: list[str | tuple[str, str]] = []
     end = 0
     for start, stop in hit.marks:
         parts += [hit.snippet[end:start], (hit.snippet[start:stop], "bold yellow")]
         end = stop
     return [*parts, hit.snippet[end:]]
-
-
-def _place(hit: Hit) -> tuple[str | tuple[str, str], ...]:
-    return ((f"  {hit.note.path}", "dim"),)
 
 
 def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -> None:
@@ -130,16 +112,18 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
         for text, style in change_lines(proposal.change):
             console.print(Styled(f"           {proposal.change.field}: ", (text, style)))
         if proposal.link_change is not None and not proposal.link_change.removed:
-            told = f"{proposal.change.after[0]}  {_aim(proposal.link_change)}"
-            console.print(Styled(f"           links: {told}"))
+            link_change = proposal.link_change
+            strength = "" if link_change.strength is None else f"{link_change.strength:.2g}"
+            new = ", ".join(part for part in (link_change.relation or "", strength) if part)
+            console.print(Styled(f"           links: {proposal.change.after[0]}  {new}"))
     if outcome.proposed:
         console.print(
-            Styled(("  waiting  ", "yellow"), "`amem review` decides on what is proposed")
+            Styled(("  waiting  ", "yellow"), "`amem review` accepts or rejects the proposals")
         )
     for problem in outcome.problems if verbose else _condensed(outcome.problems):
         console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
-        console.print(Styled(("  pending  ", "yellow"), "`amem evolve` does the model's part"))
+        console.print(Styled(("  pending  ", "yellow"), "`amem evolve` writes metadata and links"))
 
 
 def _show_changed_link(console: Console, changed: ChangedLink) -> None:
@@ -152,36 +136,30 @@ def _show_changed_link(console: Console, changed: ChangedLink) -> None:
     console.print(Styled("           ", changed.reason))
 
 
-def _aim(change: LinkUpdate) -> str:
-    parts = [change.relation or "", "" if change.strength is None else f"{change.strength:.2g}"]
-    return ", ".join(part for part in parts if part)
-
-
 def _condensed(problems: Sequence[str]) -> list[str]:
-    """Refused parts of a model's answers in one line; other problems as they are."""
+    """Rejected parts of a model's answer in one line; other problems as they are."""
     parts = ("keywords", "tags", "context", "links", "changes")
-    refused = [part for part in parts if any(each.startswith(f"{part}: ") for each in problems)]
+    rejected = [part for part in parts if any(each.startswith(f"{part}: ") for each in problems)]
     others = [each for each in problems if each.split(": ", 1)[0] not in parts]
-    if refused:
-        what = refused[0] if len(refused) == 1 else f"{', '.join(refused[:-1])} and {refused[-1]}"
-        others.append(
-            f"what the model said of {what} did not stand the checks; amem's analyzer filled in"
-        )
+    if rejected:
+        *first, last = rejected
+        what = f"{', '.join(first)} and {last}" if first else last
+        others.append(f"the model's {what} failed validation; used the built-in analyzer")
     return others
 
 
 def change_lines(change: Change) -> list[tuple[str, str]]:
-    """A change as lines of a diff with their styles."""
+    """A change as the lines of a diff, with their styles."""
     if isinstance(change.after, list) or isinstance(change.before, list):
         before, after = list(change.before or ()), list(change.after or ())
-        gone = [(f"- {item}", "red") for item in before if item not in after]
-        return gone + [(f"+ {item}", "green") for item in after if item not in before]
+        removed = [(f"- {item}", "red") for item in before if item not in after]
+        return removed + [(f"+ {item}", "green") for item in after if item not in before]
     lines = [(f"- {change.before}", "red")] if change.before else []
     return lines + ([(f"+ {change.after}", "green")] if change.after else [])
 
 
 def link_words(link: LinkRecord) -> str:
-    """What is recorded of a link, behind its text."""
+    """Relation, strength and reason of a link."""
     reason = f": {link.reason}" if link.reason else ""
     return f"  {link.relation} {link.strength:.2g}{reason}"
 
@@ -192,7 +170,7 @@ def show_note(console: Console, view: NoteView) -> None:
     console.print(Styled((summary.title, "bold")))
     place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
     console.print(Styled((place, "dim")))
-    show_standing(console, view.supersession.superseded_by, view.supersession.contradicted_by)
+    show_standing(console, view.standing.superseded_by, view.standing.contradicted_by)
     if summary.context:
         console.print(Styled((summary.context, "italic")))
     if summary.keywords:
@@ -216,11 +194,11 @@ def show_note(console: Console, view: NoteView) -> None:
         console.print(Styled(*parts))
 
 
-_MOST_LOOKED_AT = 3
+_MAX_LOOKED_AT = 3
 
 
 def answer_document(answer: Answer) -> dict[str, Any]:
-    """One answer; `sources` are empty where the notes do not hold it."""
+    """An answer; `sources` is empty if the notes do not hold it."""
     return {
         "question": answer.question,
         "answer": answer.text,
@@ -237,10 +215,11 @@ def answer_document(answer: Answer) -> dict[str, Any]:
 
 
 def show_answer(console: Console, answer: Answer) -> None:
-    """The answer, then the numbered notes that it rests on with their words."""
-    console.print(Styled(answer.lead))
+    """The answer, then the numbered notes that support it, quoted."""
+    # An extract is quoted below, note by note.
+    console.print(Styled(NEAREST if answer.how == "extract" else answer.text))
     if not answer.held:
-        for note in answer.shown[:_MOST_LOOKED_AT]:
+        for note in answer.shown[:_MAX_LOOKED_AT]:
             place = f"  {on_one_line(note.path)}"
             console.print(Styled(("looked at ", "cyan"), on_one_line(note.title), (place, "dim")))
     for number, citation in enumerate(answer.citations, 1):

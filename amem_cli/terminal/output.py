@@ -6,6 +6,7 @@ Styled text on a terminal; elsewhere the text alone, for which nothing of rich i
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from amem_cli.language.safe_text import json_text, on_one_line, printable
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
     from rich.console import ConsoleOptions
+    from rich.progress import ProgressColumn
     from rich.text import Text
 
     from amem_cli.errors import AmemError, Problem
@@ -23,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """The command's voice.
+    """Prints what a command returns and reports.
 
     Args:
-        as_json: one JSON document on stdout and nothing else there.
+        as_json: stdout gets one JSON document and nothing else.
         quiet: no notices; errors and results remain.
         verbose: tracebacks and more notices.
-        color: None decides by the terminal.
+        color: None lets the terminal decide.
     """
 
     def __init__(
@@ -44,36 +46,37 @@ class Output:
         self.quiet = quiet
         self.verbose = verbose
         self.color = color
-        # Of one JSON document a line there may be many.
+        # A watcher prints many JSON documents, one a line; its errors must fit in.
         self.in_lines = False
 
     def console(self) -> Console:
-        """What results are shown on."""
-
+        """The console for results."""
         return console_on(sys.stdout, self.color)
 
-    def result(self, document: Any, show: Callable[[Console], None]) -> None:
-        """Print a result: the document as JSON, or what `show` draws."""
+    def result(self, document: Any, show: Callable[[Console], None] | str) -> None:
+        """Print a result: the document as JSON, or else the text, or what `show` draws."""
         if self.as_json:
             self.json_line(document, indent=2)
+        elif isinstance(show, str):
+            self.plain(show)
         else:
             show(self.console())
 
     def json_line(self, document: Any, *, indent: int | None = None) -> None:
-        """One JSON document; characters that a terminal or encoding cannot hold are escaped."""
+        """Print one JSON document; characters that the encoding lacks are escaped."""
         sys.stdout.write(json_text(document, indent=indent) + "\n")
 
     def plain(self, text: str) -> None:
-        """A line of result text without any styling."""
+        """Print result text without styling."""
         sys.stdout.write(_encodable(printable(text), sys.stdout.encoding) + "\n")
 
     def notice(self, text: str) -> None:
-        """Something that the user may want to know, on stderr."""
+        """Print something worth knowing on stderr."""
         if not self.quiet:
-            _say(text)
+            _print_error(text)
 
     def problems(self, problems: list[Problem] | tuple[Problem, ...], limit: int = 10) -> None:
-        """Notices of what is wrong in notes, at most a few unless verbose."""
+        """Print what is wrong in notes, at most `limit` unless verbose."""
         shown = problems if self.verbose else problems[:limit]
         for problem in shown:
             path = on_one_line(problem.path)
@@ -84,63 +87,39 @@ class Output:
             self.notice(f"! … and {len(problems) - len(shown)} more (--verbose shows all)")
 
     def error(self, error: AmemError) -> None:
-        """One line of what and why, then a hint."""
+        """Print what failed and why in one line, then a hint."""
         if self.as_json:
             document = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
             self.json_line(document, indent=None if self.in_lines else 2)
         text = f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
-        _say(text)
+        _print_error(text)
 
     @contextlib.contextmanager
-    def progress(self, label: str, *, once_told: bool = False) -> Iterator[Progress | None]:
-        """A progress bar on stderr, only on a terminal; yields what to call with (done, total).
+    def progress(self, label: str, *, on_first_call: bool = False) -> Iterator[Progress | None]:
+        """A bar on stderr if that is a terminal; yields what to call with (done, total).
 
         Args:
-            once_told: show nothing before the first call.
+            on_first_call: show nothing before the first call.
         """
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
-        bars = contextlib.ExitStack()
-        update: Progress | None = None
+        with contextlib.ExitStack() as stack:
 
-        def told(done: int, total: int) -> None:
-            nonlocal update
-            if update is None:
-                update = bars.enter_context(_bar(label, self.color))
-            update(done, total)
+            @functools.cache
+            def update() -> Callable[..., None]:
+                from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 
-        with bars:
-            if not once_told:
-                update = bars.enter_context(_bar(label, self.color))
-            yield told
+                columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+                return stack.enter_context(rich_bar(self, label, *columns))
 
-
-@contextlib.contextmanager
-def _bar(label: str, color: bool | None) -> Iterator[Progress]:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import (
-        Progress as Bar,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=rich_console(sys.stderr, color), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+            if not on_first_call:
+                update()
+            yield lambda done, total: update()(completed=done, total=total)
 
 
-def _say(text: str) -> None:
-    """Write to stderr; a terminal or pipe that is gone changes nothing of what was done."""
+def _print_error(text: str) -> None:
+    """Write to stderr; if that terminal or pipe is gone, the command goes on."""
     try:
         sys.stderr.write(_encodable(printable(text), sys.stderr.encoding) + "\n")
         sys.stderr.flush()
@@ -149,7 +128,7 @@ def _say(text: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Let what is still written to a stream that failed go nowhere."""
+    """Discard what is still written to a stream that failed."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -159,21 +138,21 @@ def _encodable(text: str, encoding: str | None) -> str:
     return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
 
 
-# Variables by which a user wants a terminal's output where there is none.
-_AS_ON_A_TERMINAL = ("FORCE_COLOR", "TTY_COMPATIBLE")
-# In narrower columns an indentation would cost more than it helps.
-_LEAST_WIDTH = 20
+# With one of these variables a user asks for a terminal's output in a pipe.
+_FORCING_VARIABLES = ("FORCE_COLOR", "TTY_COMPATIBLE")
+# In narrower columns, indentation would cost more than it helps.
+_MIN_INDENTED_WIDTH = 20
 
 
 class Console(Protocol):
-    """What results are shown on."""
+    """Prints results; a rich console, or `PlainConsole` without loading rich."""
 
     def print(self, *objects: Any, style: str | None = None, soft_wrap: bool | None = None) -> None:
         """Print objects as one paragraph: texts, `Styled`, or anything that rich draws."""
 
 
 class Styled:
-    """Text of plain and (text, style) parts, made safe for a terminal."""
+    """Text from plain and (text, style) parts, made safe for a terminal."""
 
     def __init__(self, *parts: str | tuple[str, str]) -> None:
         self._parts = [(part, "") if isinstance(part, str) else part for part in parts]
@@ -182,7 +161,7 @@ class Styled:
         return "".join(printable(text) for text, _ in self._parts)
 
     def as_text(self) -> Text:
-        """It as rich knows it."""
+        """The same for rich."""
         from rich.text import Text
 
         text = Text()
@@ -191,13 +170,13 @@ class Styled:
         return text
 
     def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> Iterator[Text]:
-        """Draw it; what does not fit into a line goes on below its beginning, not at the margin."""
+        """Draw it; further lines are indented like the first."""
         from rich.text import Text
 
         text = self.as_text()
         hang = self._indentation()
         room = options.max_width - hang
-        if options.no_wrap or not hang or room < _LEAST_WIDTH:
+        if options.no_wrap or not hang or room < _MIN_INDENTED_WIDTH:
             yield text
             return
         lead, rest = text.divide([hang])
@@ -206,14 +185,14 @@ class Styled:
             lead = Text(" " * hang)
 
     def _indentation(self) -> int:
-        """Where an indented text begins, behind its label if the first part is one."""
+        """The column where the text begins: behind its label, if the first part is one."""
         first = printable(self._parts[0][0]) if self._parts else ""
         is_label = first.startswith(" ") and first.endswith(" ")
         return len(first) if is_label else len(first) - len(first.lstrip(" "))
 
 
 class PlainConsole:
-    """Prints to what is no terminal, without styles or line breaks of its own."""
+    """Prints to a file or pipe, without styles and without breaking lines."""
 
     def __init__(self, stream: TextIO, color: bool | None) -> None:
         self._stream = stream
@@ -230,18 +209,18 @@ class PlainConsole:
 
 
 def console_on(stream: TextIO, color: bool | None) -> Console:
-    """A console that adds no markup of its own to what notes say.
+    """A console for a stream.
 
     Args:
-        color: False for none; None leaves it to the terminal.
+        color: False for none; None lets the terminal decide.
     """
-    if stream.isatty() or any(os.environ.get(name) for name in _AS_ON_A_TERMINAL):
+    if stream.isatty() or any(os.environ.get(name) for name in _FORCING_VARIABLES):
         return rich_console(stream, color)
     return PlainConsole(stream, color)
 
 
 def rich_console(stream: TextIO, color: bool | None) -> RichConsole:
-    """The same with all that rich can do."""
+    """A rich console that takes no word of a note for markup."""
     from rich.console import Console as RichConsole
 
     return RichConsole(
@@ -252,3 +231,38 @@ def rich_console(stream: TextIO, color: bool | None) -> RichConsole:
         no_color=True if color is False else None,
         soft_wrap=not stream.isatty(),
     )
+
+
+@contextlib.contextmanager
+def rich_bar(
+    output: Output, label: str, *columns: ProgressColumn, **options: Any
+) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr; yields what to call with new values of the task.
+
+    Args:
+        options: for rich's `Progress`.
+    """
+    from rich.progress import Progress as Bar
+    from rich.progress import TextColumn
+
+    console = rich_console(sys.stderr, output.color)
+    text = TextColumn("{task.description}")
+    with Bar(text, *columns, console=console, transient=True, **options) as bar:
+        # The fields are those that a column of `batch_progress` shows.
+        task = bar.add_task(label, total=None, left="", note="")
+        yield functools.partial(bar.update, task)
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def size(count: int, digits: int = 2) -> str:
+    """Bytes in GB or MB."""
+    return f"{count / 1e9:.{digits}f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in seconds or minutes."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,4 +1,4 @@
-"""A list on the terminal from which a person chooses by typing a few letters."""
+"""A list on the terminal, to pick a line from by typing a few letters."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.key_binding import KeyBindings
 
-# How long a lone Esc may still be the beginning of a key's sequence, in seconds.
+# How long Esc may still turn out to be the beginning of another key, in seconds.
 ESCAPE_SECONDS = 0.05
 MAX_QUERY = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PickerItem:
     """One line of the list, safe for a terminal.
 
     Attributes:
-        aside: what else is shown and found by.
-        known_by: what it is found by without being shown.
+        aside: shown beside the title, and searched.
+        hidden_terms: searched without being shown.
     """
 
     title: str
     aside: str = ""
-    known_by: str = ""
+    hidden_terms: str = ""
 
 
 def can_pick() -> bool:
-    """Whether a person sits at a terminal that can show a list."""
+    """True on a terminal that can show a list."""
     at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
     return at_terminal and os.environ.get("TERM", "") not in ("dumb", "unknown")
 
 
-def pick(choices: Sequence[Choice], prompt: str, *, color: bool = True) -> int | None:
-    """Let a person choose; the list is drawn on stderr and gone afterwards.
+def pick(items: Sequence[PickerItem], prompt: str, *, color: bool = True) -> int | None:
+    """Let the user pick an item; the list is drawn on stderr and gone afterwards.
 
     Args:
-        prompt: what is asked for, in a word or two.
+        prompt: shown before what the user types, a word or two.
 
     Returns:
-        The position of the choice, None where there was none.
+        The position of the item, None if the user left without picking one.
     """
-    return _Picker(choices, prompt).run(color=color)
+    return _Picker(items, prompt).run(color=color)
 
 
 class _Picker:
-    """The state of the list: what was typed, what it finds, and what is chosen."""
+    """The state of the list: what was typed, what matches, and the current line."""
 
-    def __init__(self, choices: Sequence[Choice], prompt: str) -> None:
-        self._choices = choices
+    def __init__(self, items: Sequence[PickerItem], prompt: str) -> None:
+        self._items = items
         self._prompt = f"{prompt}> "
         self._entries = [
-            Entry(folded(each.title), folded(f"{each.aside} {each.known_by}")) for each in choices
+            Entry(folded(item.title), folded(f"{item.aside} {item.hidden_terms}")) for item in items
         ]
-        self._found: list[int] = list(range(len(choices)))
+        self._matches: list[int] = list(range(len(items)))
         self._at = 0
         self._top = 0
-        self._known: dict[str, list[int]] = {}
+        self._matches_of: dict[str, list[int]] = {}
 
     def run(self, *, color: bool) -> int | None:
-        """Show the list until a choice is made."""
+        """Show the list until the user picks an item or leaves."""
         from prompt_toolkit.application import Application
         from prompt_toolkit.buffer import Buffer
         from prompt_toolkit.input import create_input
@@ -90,12 +90,14 @@ class _Picker:
 
     def _typed(self, query: str) -> None:
         query = query[:MAX_QUERY]
-        if query not in self._known:
-            # What a beginning of the query found is all that the rest has to be looked for in.
+        if query not in self._matches_of:
+            # Only what matches the beginning of a query can match all of it.
             beginnings = (query[:end] for end in range(len(query) - 1, 0, -1))
-            among = next((self._known[each] for each in beginnings if each in self._known), None)
-            self._known[query] = ranked(query, self._entries, among)
-        self._found = self._known[query]
+            among = next(
+                (self._matches_of[each] for each in beginnings if each in self._matches_of), None
+            )
+            self._matches_of[query] = ranked(query, self._entries, among)
+        self._matches = self._matches_of[query]
         self._at = self._top = 0
 
     def _layout(self, buffer: Any) -> Any:
@@ -115,26 +117,24 @@ class _Picker:
         from prompt_toolkit.application import get_app
 
         height = max(get_app().output.get_size().rows - 2, 1)
-        last = max(len(self._found) - height, 0)
+        last = max(len(self._matches) - height, 0)
         self._top = max(min(self._top, self._at, last), self._at - height + 1)
         lines: StyleAndTextTuples = []
-        for place in range(self._top, min(self._top + height, len(self._found))):
-            choice = self._choices[self._found[place]]
+        for place in range(self._top, min(self._top + height, len(self._matches))):
+            item = self._items[self._matches[place]]
             chosen = place == self._at
             mark = "class:selected reverse" if chosen else ""
-            lines.append((mark, f"{'›' if chosen else ' '} {choice.title}"))
-            lines.append(
-                (mark or "fg:ansibrightblack", f"  {choice.aside}" if choice.aside else "")
-            )
+            lines.append((mark, f"{'›' if chosen else ' '} {item.title}"))
+            lines.append((mark or "fg:ansibrightblack", f"  {item.aside}" if item.aside else ""))
             lines.append(("", "\n"))
         return lines[:-1]
 
     def _status(self) -> str:
-        count = f"{len(self._found)} of {len(self._choices)}"
+        count = f"{len(self._matches)} of {len(self._items)}"
         return f" {count}   Enter: choose   ↑ ↓: move   Esc: leave"
 
     def _move(self, by: int) -> None:
-        self._at = max(0, min(self._at + by, len(self._found) - 1))
+        self._at = max(0, min(self._at + by, len(self._matches) - 1))
 
     def _keys(self) -> KeyBindings:
         from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -149,8 +149,8 @@ class _Picker:
 
         @keys.add("enter", eager=True)
         def _(event: KeyPressEvent) -> None:
-            if self._found:
-                event.app.exit(result=self._found[self._at])
+            if self._matches:
+                event.app.exit(result=self._matches[self._at])
 
         @keys.add("escape", eager=True)
         @keys.add("c-c", eager=True)
@@ -164,20 +164,20 @@ class _Picker:
 
 @contextlib.contextmanager
 def _ended_by_signals(app: Application[int | None]) -> Iterator[None]:
-    """The signals that end a process end the list as Esc does, so that it cleans up the screen."""
+    """SIGTERM and SIGHUP end the list like Esc, so that it restores the screen."""
 
     def end(number: int, frame: object) -> None:
         if app.loop is None:
             raise KeyboardInterrupt
-        # Not from here: the list may be in the middle of drawing.
+        # Not from here: the signal may interrupt drawing.
         app.loop.call_soon_threadsafe(leave)
 
     def leave() -> None:
         if app.is_running and not app.is_done:
             app.exit(result=None)
 
-    found = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
-    former = {number: signal.signal(number, end) for number in found if number is not None}
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    former = {number: signal.signal(number, end) for number in numbers}
     try:
         yield
     finally:

@@ -1,7 +1,4 @@
-"""Shows how far a run over many notes has come, what it is at, and how long it will still take.
-
-Shows how far a transfer of gigabytes has come: a bar on a terminal, a line now and then else.
-"""
+"""Progress of long runs, on stderr: a bar on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -12,114 +9,87 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from amem_cli.language.safe_text import json_text, on_one_line
 from amem_cli.memory.batch import RemainingTime, span
+from amem_cli.terminal.documents import outcome_document
+from amem_cli.terminal.output import duration, plural, rich_bar, size
 
 if TYPE_CHECKING:
+    from amem_cli.memory.batch import EvolveBatch
+    from amem_cli.memory.outcome import Outcome
     from amem_cli.terminal.output import Output
 
 SECONDS_BEFORE_A_LINE = 15.0
 SECONDS_BETWEEN_LINES = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class BatchProgress:
-    """What a run tells of itself.
-
-    Attributes:
-        at: called with the path of the note that it begins.
-        reached: called with how many are done, and how many there are.
-    """
-
-    at: Callable[[str], None]
-    reached: Callable[[int, int], None]
-
-
-@contextlib.contextmanager
-def batch_progress(output: Output, label: str) -> Iterator[BatchProgress]:
-    """A bar on a terminal, elsewhere a line a minute; all of it on stderr."""
-    if output.quiet:
-        yield BatchProgress(lambda path: None, lambda done, total: None)
-    elif sys.stderr.isatty():
-        with _bar(output, label) as told:
-            yield told
-    else:
-        yield _lines(output.notice, label)
-
-
-def _lines(notice: Callable[[str], None], label: str) -> BatchProgress:
-    began = time.monotonic()
-    remaining = RemainingTime(began)
-    next_line = began + SECONDS_BEFORE_A_LINE
-
-    def reached(done: int, total: int) -> None:
-        nonlocal next_line
-        now = time.monotonic()
-        remaining.reached(done, now)
-        if now >= next_line and done < total:
-            next_line = now + SECONDS_BETWEEN_LINES
-            left = _left(remaining.seconds(total, now))
-            notice(f"{label}: {done} of {total} notes{', ' if left else ''}{left}")
-
-    return BatchProgress(lambda path: None, reached)
-
-
-@contextlib.contextmanager
-def _bar(output: Output, label: str) -> Iterator[BatchProgress]:
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
-    from rich.table import Column
-
-    from amem_cli.language.safe_text import on_one_line
-    from amem_cli.terminal.output import rich_console
-
-    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=16),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
-        TextColumn("{task.fields[note]}", markup=False, style="dim", table_column=rest),
-    )
-    remaining = RemainingTime(time.monotonic())
-    # What is printed meanwhile is put above the bar, unless it goes to a file.
-    with Bar(
-        *columns,
-        console=rich_console(sys.stderr, output.color),
-        transient=True,
-        expand=True,
-        redirect_stdout=sys.stdout.isatty(),
-    ) as bar:
-        task = bar.add_task(label, total=None, left="", note="")
-
-        def at(path: str) -> None:
-            bar.update(task, note=on_one_line(path))
-
-        def reached(done: int, total: int) -> None:
-            now = time.monotonic()
-            remaining.reached(done, now)
-            left = _left(remaining.seconds(total, now))
-            bar.update(task, completed=done, total=total, left=left)
-
-        yield BatchProgress(at, reached)
-
-
-def _left(seconds: float | None) -> str:
-    return "" if seconds is None else f"about {span(seconds)} left"
-
-
-Transferred = Callable[[str, int, int], None]
-
 SECONDS_BETWEEN_TRANSFER_LINES = 15.0
 
 
 @contextlib.contextmanager
+def batch_progress(output: Output, label: str, batch: EvolveBatch) -> Iterator[None]:
+    """Show how far a run over notes is, its current note, and the time left."""
+    began = time.monotonic()
+    remaining = RemainingTime(began)
+
+    def time_left(done: int, total: int) -> str:
+        now = time.monotonic()
+        remaining.reached(done, now)
+        seconds = remaining.seconds(total, now)
+        return "" if seconds is None else f"about {span(seconds)} left"
+
+    if output.quiet:
+        yield
+    elif sys.stderr.isatty():
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.table import Column
+
+        rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        columns = (
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[note]}", markup=False, style="dim", table_column=rest),
+        )
+        # Results are printed above the bar, unless they go to a file.
+        redirect = sys.stdout.isatty()
+        with rich_bar(output, label, *columns, expand=True, redirect_stdout=redirect) as update:
+            batch.begin = lambda path: update(note=on_one_line(path))
+            batch.progress = lambda done, total: update(
+                completed=done, total=total, left=time_left(done, total)
+            )
+            yield
+    else:
+        next_line = began + SECONDS_BEFORE_A_LINE
+
+        def report(done: int, total: int) -> None:
+            nonlocal next_line
+            left = time_left(done, total)
+            if time.monotonic() >= next_line and done < total:
+                next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+                output.notice(f"{label}: {done} of {total} notes{', ' if left else ''}{left}")
+
+        batch.begin, batch.progress = lambda path: None, report
+        yield
+
+
+Transferred = Callable[[str, int, int], None]
+
+
+@contextlib.contextmanager
 def transfer_progress(output: Output) -> Iterator[Transferred]:
-    """Yields what to call with (what is done, bytes so far, bytes in all); all of it on stderr."""
+    """Yields what to call with (label, bytes so far, total bytes)."""
     if output.quiet:
         yield lambda label, done, total: None
     elif sys.stderr.isatty():
-        with _transfer_bar(output) as told:
-            yield told
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        columns = BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
+        with rich_bar(output, "connecting", *columns) as update:
+            yield lambda label, done, total: update(description=label, completed=done, total=total)
     else:
         yield _transfer_lines(output.notice)
 
@@ -128,7 +98,7 @@ def _transfer_lines(notice: Callable[[str], None]) -> Transferred:
     began: dict[str, tuple[float, int]] = {}
     last = 0.0
 
-    def told(label: str, done: int, total: int) -> None:
+    def report(label: str, done: int, total: int) -> None:
         nonlocal last
         now = time.monotonic()
         started, before = began.setdefault(label, (now, done))
@@ -139,38 +109,97 @@ def _transfer_lines(notice: Callable[[str], None]) -> Transferred:
         left = f", about {duration((total - done) / speed)} left" if speed > 0 else ""
         notice(f"{label}: {100 * done // max(total, 1)} % of {size(total)}{left}")
 
-    return told
+    return report
 
 
-@contextlib.contextmanager
-def _transfer_bar(output: Output) -> Iterator[Transferred]:
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-    from rich.progress import TransferSpeedColumn as Speed
-
-    from amem_cli.terminal.output import rich_console
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        Speed(),
-        TimeRemainingColumn(),
-    )
-    with Bar(*columns, console=rich_console(sys.stderr, output.color), transient=True) as bar:
-        task = bar.add_task("asking", total=None)
-
-        def told(label: str, done: int, total: int) -> None:
-            bar.update(task, description=label, completed=done, total=total)
-
-        yield told
+# Of a longer run only the totals are printed; `amem history` has each note.
+NOTES_IN_FULL = 20
+PROBLEMS_SHOWN = 10
 
 
-def size(count: int) -> str:
-    """Bytes as a person reads them."""
-    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+@dataclass
+class EvolveReport:
+    """Prints each note of `amem evolve` as it is done, so that a long run needs no memory.
 
+    Args:
+        count: how many notes there are.
+    """
 
-def duration(seconds: float) -> str:
-    """A length of time as a person reads it."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    output: Output
+    count: int
+    dry_run: bool
+    done: int = 0
+    pending: int = 0
+    _described: int = 0
+    _links: int = 0
+    _evolved: int = 0
+    _proposed: int = 0
+    _with_problems: int = 0
+
+    def begin(self) -> None:
+        """Open the JSON document."""
+        if self.output.as_json:
+            dry_run = json_text(self.dry_run)
+            sys.stdout.write(f'{{\n  "dry_run": {dry_run},\n  "notes": [')
+
+    def note(self, outcome: Outcome) -> None:
+        """Print one note, or count it."""
+        self.done += not outcome.pending
+        self.pending += outcome.pending
+        self._described += bool(outcome.written)
+        self._links += len(outcome.links)
+        self._evolved += len(outcome.evolved)
+        self._proposed += len(outcome.proposed)
+        if self.output.as_json:
+            comma = "," if self.done + self.pending > 1 else ""
+            text = json_text(outcome_document(outcome), indent=2).replace("\n", "\n    ")
+            sys.stdout.write(f"{comma}\n    {text}")
+        elif self.output.verbose or self.count <= NOTES_IN_FULL:
+            from amem_cli.terminal.notes import show_outcome
+
+            show_outcome(self.output.console(), outcome, verbose=self.output.verbose)
+        elif outcome.problems and (outcome.pending or not outcome.written):
+            self._with_problems += 1
+            if self._with_problems <= PROBLEMS_SHOWN:
+                problem = " ".join(part for part in outcome.problems[:2] if part)
+                self.output.notice(f"! {on_one_line(outcome.path)}: {problem}")
+
+    def end(self, batch: EvolveBatch, *, interrupted: bool) -> None:
+        """Print the totals and why the run ended, and close the JSON document."""
+        reason = "interrupted" if interrupted else "".join(batch.stopped[:1])
+        if self.output.as_json:
+            rest = {
+                "pending": self.pending + batch.left,
+                "left": batch.left,
+                "elsewhere": batch.elsewhere,
+                "stopped": reason,
+            }
+            gap = "\n  " if self.done + self.pending else ""
+            sys.stdout.write(f"{gap}],\n{json_text(rest, indent=2)[2:]}\n")
+        elif not self.count:
+            self.output.plain("nothing is pending")
+        elif self.count > NOTES_IN_FULL and self.done + self.pending:
+            self.output.plain(self._totals())
+        if batch.elsewhere:
+            self.output.notice(f"another amem process did {plural(batch.elsewhere, 'note')}")
+        if self._with_problems > PROBLEMS_SHOWN:
+            more = self._with_problems - PROBLEMS_SHOWN
+            self.output.notice(f"! … and {more} more (--verbose shows all)")
+        if batch.stopped:
+            hint = f" {batch.stopped[1]}" if batch.stopped[1:] and batch.stopped[1] else ""
+            self.output.notice(f"stopped: {batch.stopped[0]}.{hint}")
+        if (batch.stopped or interrupted) and not self.dry_run:
+            self.output.notice(
+                f"{batch.reached} of {plural(self.count, 'note')} done;"
+                " run the same command to continue"
+            )
+
+    def _totals(self) -> str:
+        verb = "would be processed" if self.dry_run else "processed"
+        parts = [f"{self._described} described", plural(self._links, "link") + " made"]
+        if self._evolved:
+            parts.append(plural(self._evolved, "older note") + " evolved")
+        if self._proposed:
+            parts.append(plural(self._proposed, "change") + " proposed")
+        pending = f"; {plural(self.pending, 'note')} still pending" if self.pending else ""
+        return f"{plural(self.done, 'note')} {verb}: {', '.join(parts)}{pending}"

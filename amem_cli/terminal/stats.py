@@ -1,16 +1,18 @@
-"""Figures of a vault as a person reads them."""
+"""Statistics of a vault, and the findings of a check-up, as text and as JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
+from amem_cli.doctor.finding import Finding, is_healthy
 from amem_cli.graph.stats import Gap, Period, timeline
-from amem_cli.terminal.output import Styled
+from amem_cli.language.safe_text import on_one_line
+from amem_cli.terminal.output import Styled, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from amem_cli.graph.stats import ModelCost, Span, Stats
     from amem_cli.terminal.output import Console
 
@@ -22,7 +24,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 def show_stats(
     console: Console, stats: Stats, *, watcher: str, today: str = "", by: Span = "month"
 ) -> None:
-    """Figures of the vault, what its watcher does, what models cost, and how the vault grew."""
+    """Counts of the vault, its watcher, the cost of models, and how the vault grew."""
     rows = (
         ("notes", f"{stats.notes}"),
         ("links", f"{stats.links} ({stats.machine_links} by amem, {stats.broken_links} broken)"),
@@ -47,8 +49,8 @@ def show_stats(
         *(
             (
                 "decided",
-                f"{each.kept} links of {each.judge} kept, {each.removed} removed:"
-                f" it links from a strength of {each.minimum:.2g} on",
+                f"{each.kept} links of {each.judge} kept, {each.removed} removed;"
+                f" it now links from strength {each.minimum:.2g}",
             )
             for each in stats.link_feedback
         ),
@@ -74,22 +76,22 @@ def _cost(amount: float | None) -> str:
 def _model(use: ModelCost) -> str:
     cost = "no price set" if use.cost is None else f"cost {use.cost:.3g}" if use.cost else ""
     tokens = f"{use.prompt_tokens} tokens in, {use.answer_tokens} out"
-    told = f"{use.model}: {use.calls} calls, {tokens}, {use.seconds:.0f} s"
-    return f"{told}, {cost}" if cost else told
+    calls = f"{use.model}: {use.calls} calls, {tokens}, {use.seconds:.0f} s"
+    return f"{calls}, {cost}" if cost else calls
 
 
 def _chart(stats: Stats, today: date, by: Span) -> Iterator[Styled]:
-    """A line for each of the last periods; of many in which nothing was added one line tells."""
+    """A line for each of the last periods; one line for a gap without additions."""
     if not stats.growth:
         return
-    told = timeline(stats.growth, today, by, ROWS_SHOWN)
-    most = max((each.notes for each in told.rows if isinstance(each, Period)), default=0)
+    chart = timeline(stats.growth, today, by, ROWS_SHOWN)
+    most = max((each.notes for each in chart.rows if isinstance(each, Period)), default=0)
     yield Styled((f"\n{by:<10}", "cyan"), (f"{'notes':<{BAR_WIDTH + 7}}links", "cyan"))
-    if told.earlier is not None:
-        yield _row("earlier", told.earlier, "")
-    for each in told.rows:
+    if chart.earlier is not None:
+        yield _row("earlier", chart.earlier, "")
+    for each in chart.rows:
         if isinstance(each, Gap):
-            yield Styled((f"…         {each.periods} {by}s in which nothing was added", "dim"))
+            yield Styled((f"…         {each.periods} {by}s without additions", "dim"))
         else:
             yield _row(each.period, each, _bar(each.notes, most))
 
@@ -101,11 +103,83 @@ def _row(name: str, period: Period, bar: str) -> Styled:
     if period.links_by_machine:
         links.append(f"+{period.links_by_machine} by amem")
     count = f"+{period.notes}" if period.notes else ""
-    told = f"{count:<7}{bar:<{BAR_WIDTH}}{', '.join(links)}".rstrip()
-    return Styled((f"{name:<10}" if told else name, "dim"), told)
+    text = f"{count:<7}{bar:<{BAR_WIDTH}}{', '.join(links)}".rstrip()
+    return Styled((f"{name:<10}" if text else name, "dim"), text)
 
 
 def _bar(value: int, most: int) -> str:
     eighths = round(value * (BAR_WIDTH - 1) * 8 / most) if most else 0
     rest = _EIGHTHS[eighths % 8].strip()
     return "█" * (eighths // 8) + rest or ("▏" if value else "")
+
+
+SHOWN_OF_A_CHECK = 20
+
+
+def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
+    """All findings as JSON; `line` is 0 for a whole file."""
+    return {
+        "healthy": is_healthy(findings),
+        "findings": [
+            {
+                "check": finding.check,
+                "path": finding.path,
+                "line": finding.line,
+                "message": finding.message,
+                "hint": finding.hint,
+                "severity": finding.severity,
+                "fixable": finding.mend is not None,
+                "fixed": finding.fixed,
+            }
+            for finding in findings
+        ],
+    }
+
+
+def show_findings(
+    console: Console, findings: Sequence[Finding], *, fixing: bool, whole: bool
+) -> None:
+    """Findings by check with what to do, then how many there are.
+
+    Args:
+        fixing: what could be fixed has been.
+        whole: show all findings of each check.
+    """
+    for check, group in groupby(findings, key=lambda finding: finding.check):
+        all_of_check = list(group)
+        console.print(Styled((check, "bold cyan")))
+        shown = all_of_check if whole else all_of_check[:SHOWN_OF_A_CHECK]
+        for finding in shown:
+            _show_finding(console, finding)
+        hidden = len(all_of_check) - len(shown)
+        if hidden:
+            console.print(f"  … and {hidden} more (--verbose shows all)")
+    console.print(Styled((_summary(findings, fixing=fixing), "bold")))
+
+
+def _show_finding(console: Console, finding: Finding) -> None:
+    mark, style = ("✓", "green") if finding.fixed else ("!", "yellow")
+    if finding.severity == "notice" and not finding.fixed:
+        mark, style = "·", "dim"
+    place = f"{finding.path}:{finding.line}" if finding.line else finding.path
+    where = (f"{on_one_line(place)}  " if place else "", "bold")
+    console.print(Styled((f"  {mark} ", style), where, on_one_line(finding.message)))
+    if finding.hint:
+        console.print(Styled((f"      {on_one_line(finding.hint)}", "dim")))
+
+
+def _summary(findings: Sequence[Finding], *, fixing: bool) -> str:
+    problems = [finding for finding in findings if finding.severity == "problem"]
+    notices = plural(len(findings) - len(problems), "notice")
+    beside = f", {notices}" if len(findings) > len(problems) else ""
+    if not problems:
+        return f"healthy: no problems found{beside}"
+    total = plural(len(problems), "problem")
+    fixed = sum(finding.fixed for finding in problems)
+    if fixing:
+        left = len(problems) - fixed
+        rest = f"{left} left for you" if left else "nothing left to do"
+        return f"{total}{beside}: {fixed} fixed, {rest}"
+    fixable = sum(finding.mend is not None for finding in problems)
+    advice = f"`amem doctor --fix` can fix {fixable}" if fixable else "none that --fix can fix"
+    return f"{total}{beside}; {advice}"

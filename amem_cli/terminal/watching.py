@@ -1,8 +1,4 @@
-"""What happens while a vault is watched, as lines for a person or as JSON for a program.
-
-A watched vault at a glance: a calm picture that fits any terminal.
-Draws a watcher's board on a terminal's second screen, and leaves the first as it was.
-"""
+"""A watcher's events as lines, as JSON, and as a full-screen board on a terminal."""
 
 from __future__ import annotations
 
@@ -24,8 +20,8 @@ from amem_cli.index.sync import SyncReport
 from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.outcome import Outcome
 from amem_cli.terminal.documents import outcome_document
-from amem_cli.terminal.output import rich_console
-from amem_cli.watch.events import WatchEvent
+from amem_cli.terminal.output import plural, rich_console
+from amem_cli.watch.port import News
 from amem_cli.workspace.watch_lock import WatchStatus
 
 if TYPE_CHECKING:
@@ -33,13 +29,13 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
-# Paths that are named where many notes changed at once.
+# If many notes changed at once, only so many are named.
 NAMED = 3
-# What only a program wants to follow step by step.
+# Steps that only programs follow.
 _QUIET = frozenset({"embedding", "searchable", "thinking"})
 
 
-def news_document(news: WatchEvent, moment: datetime) -> dict[str, Any]:
+def news_document(news: News, moment: datetime) -> dict[str, Any]:
     """One JSON line."""
     document: dict[str, Any] = {
         "time": moment.isoformat(timespec="milliseconds"),
@@ -52,8 +48,8 @@ def news_document(news: WatchEvent, moment: datetime) -> dict[str, Any]:
     return document
 
 
-def news_lines(news: WatchEvent) -> list[tuple[str, str]]:
-    """What a person reads of it, as (line, style); nothing for mere steps."""
+def news_lines(news: News) -> list[tuple[str, str]]:
+    """An event as (line, style) pairs; none for mere steps."""
     if news.kind in _QUIET:
         return []
     if isinstance(news.result, Outcome):
@@ -85,9 +81,9 @@ def _changes(report: SyncReport) -> list[str]:
 
 
 def _outcome_lines(outcome: Outcome) -> list[tuple[str, str]]:
-    """What was learned of a note."""
+    """What amem wrote for a note."""
     if outcome.pending:
-        why = outcome.problems[0] if outcome.problems else "it waits"
+        why = outcome.problems[0] if outcome.problems else "pending"
         return [(f"{outcome.title}: {why}", "yellow")]
     lines = [(outcome.title, "bold")]
     lines += [(f"  {text}", "") for text in _written(outcome)]
@@ -100,7 +96,8 @@ def _outcome_lines(outcome: Outcome) -> list[tuple[str, str]]:
         for note in outcome.evolved
     ]
     lines += [
-        (f"  ? {each.path}: a proposal waits (amem review)", "yellow") for each in outcome.proposed
+        (f"  ? {proposal.path}: proposed change (amem review)", "yellow")
+        for proposal in outcome.proposed
     ]
     return lines
 
@@ -116,15 +113,15 @@ def _written(outcome: Outcome) -> list[str]:
 
 
 def status_lines(status: WatchStatus, now: datetime) -> list[str]:
-    """What a watcher does, for whoever asks from another terminal."""
+    """What a watcher does, for `amem watch --status`."""
     started = datetime.fromisoformat(status.started)
     doing = f": {status.doing}" if status.doing else ""
     reason = f": {status.reason}" if status.reason else ""
     tokens = f", {status.tokens:,} tokens" if status.tokens else ""
     lines = [
         f"{status.state}{doing}{reason}",
-        f"{counted(status.notes, 'note')}, {status.pending:,} pending",
-        f"learned {status.learned} ({counted(status.links, 'link')}, {status.evolved} evolved)"
+        f"{plural(status.notes, 'note')}, {status.pending:,} pending",
+        f"learned {status.learned} ({plural(status.links, 'link')}, {status.evolved} evolved)"
         f"{tokens}",
         f"process {status.pid} on {status.machine}, since {started.astimezone():%Y-%m-%d %H:%M}"
         f" ({span(now - started)})",
@@ -134,23 +131,18 @@ def status_lines(status: WatchStatus, now: datetime) -> list[str]:
     return lines
 
 
-def counted(count: int, what: str) -> str:
-    """A count with its noun."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def span(duration: timedelta) -> str:
     """A duration in hours and minutes."""
     minutes = max(0, int(duration.total_seconds() // 60))
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
-# Lines of news that are kept, for a terminal that grows.
-KEPT = 400
-# Lines that one piece of news takes at most.
-LONGEST = 4
+# Past lines, for a terminal that grows.
+MAX_LINES = 400
+# Screen lines for one line of an event.
+MAX_WRAPPED = 4
 _CLOCK_WIDTH = 7
-# Below so many lines rules and figures make room for news.
+# On fewer lines, rules and figures make room for events.
 _ROOMY, _CRAMPED = 14, 7
 
 _SIGNS = {"asking": ("?", "bold red"), "failing": ("!", "yellow"), "resting": ("‖", "yellow")}
@@ -158,15 +150,14 @@ _SIGNS = {"asking": ("?", "bold red"), "failing": ("!", "yellow"), "resting": ("
 
 @dataclass
 class WatchBoard:
-    """What a person wants to see of a watcher.
+    """A watched vault at a glance, on a terminal of any size.
 
     Attributes:
-        vault: the vault's folder, as the user knows it.
-        status: what the watcher does.
-        model: the language model, or that there is none.
-        settle: seconds for which a note rests before it is thought about.
-        queue: paths of the notes that wait, the next one first.
-        stopping: the user wants it to end.
+        vault: the vault's folder, as the user writes it.
+        model: name of the language model, or a word for none.
+        settle: seconds without an edit before a note is processed.
+        queue: paths of pending notes, the next one first.
+        stopping: the user asked the watcher to end.
     """
 
     vault: str
@@ -175,15 +166,15 @@ class WatchBoard:
     settle: float = 0.0
     queue: Sequence[str] = ()
     stopping: bool = False
-    _news: deque[tuple[str, str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _news: deque[tuple[str, str, str]] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
 
-    def take(self, news: WatchEvent, moment: datetime) -> None:
-        """Keep what is worth showing."""
+    def take(self, news: News, moment: datetime) -> None:
+        """Add an event."""
         for number, (text, style) in enumerate(news_lines(news)):
             self._news.append((f"{moment:%H:%M}" if number == 0 else "", text, style))
 
-    def hear(self, text: str, moment: datetime) -> None:
-        """Keep a notice that would else have gone to the terminal."""
+    def add_notice(self, text: str, moment: datetime) -> None:
+        """Add a notice that was written to stderr."""
         self._news.append((f"{moment:%H:%M}", text, "yellow"))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -192,7 +183,7 @@ class WatchBoard:
         room = max(0, height - len(head) - len(foot))
         news = self._lines(console, width, room)[-room:] if room else []
         blank = [_line(width)] * (room - len(news))
-        # The end of what does not fit counts most.
+        # If not everything fits, the end matters most.
         yield from [*head, *news, *blank, *foot][-height:]
 
     def _head(self, width: int, height: int) -> list[Text]:
@@ -202,8 +193,8 @@ class WatchBoard:
             return []
         learned = f"learned {status.learned}"
         if status.links or status.evolved:
-            learned += f" ({counted(status.links, 'link')}, {status.evolved} evolved)"
-        figures = [counted(status.notes, "note"), learned]
+            learned += f" ({plural(status.links, 'link')}, {status.evolved} evolved)"
+        figures = [plural(status.notes, "note"), learned]
         if status.tokens:
             figures.append(f"{status.tokens:,} tokens")
         figures += [part for part in (self.model, f"since {_clock(status.started)}") if part]
@@ -219,7 +210,7 @@ class WatchBoard:
         return [*lines, *self._now(console, width, height)]
 
     def _now(self, console: Console, width: int, height: int) -> list[Text]:
-        """What it does; a question or a failure is told to its end where there is room."""
+        """What it does; a question or a failure may take several lines."""
         from rich.cells import cell_len
 
         sign, style = _SIGNS.get(self.status.state, ("●", "green"))
@@ -228,15 +219,15 @@ class WatchBoard:
         gap = width - cell_len(state) - len(keys)
         if gap > 1:
             return [_line(width, (state, style), (" " * gap + keys, "dim"))]
-        told = self.status.state in ("asking", "failing") and height >= _CRAMPED
+        in_full = self.status.state in ("asking", "failing") and height >= _CRAMPED
         lines = list(_wrapped(console, ("", state, style), width, 0))
-        return lines if told else [_line(width, (state, style))]
+        return lines if in_full else [_line(width, (state, style))]
 
     def _queue(self) -> tuple[str | tuple[str, str], ...]:
         count = self.status.pending
         if not count:
             return (("nothing pending", "dim"),)
-        rest = f" · notes rest {self.settle:g} s first" if self.settle else ""
+        rest = f" · after {self.settle:g} s without an edit" if self.settle else ""
         names = named(self.queue)
         return (
             f"{count:,} pending",
@@ -247,9 +238,9 @@ class WatchBoard:
     def _state(self) -> str:
         status = self.status
         if self.stopping:
-            return "stopping after the note at hand; Ctrl-C once more ends it at once"
+            return "stopping after this note; Ctrl-C again stops at once"
         if status.state == "thinking":
-            return f"thinking about {status.doing}"
+            return f"processing {status.doing}"
         if status.state == "starting":
             return "reading the vault"
         if status.reason:
@@ -259,7 +250,7 @@ class WatchBoard:
 
     def _lines(self, console: Console, width: int, room: int) -> list[Text]:
         if not self._news:
-            return [_line(width, ("nothing yet; what is learned appears here", "dim"))]
+            return [_line(width, ("nothing yet; what amem does appears here", "dim"))]
         clock = _CLOCK_WIDTH if width >= 5 * _CLOCK_WIDTH else 0
         return [
             line
@@ -269,30 +260,30 @@ class WatchBoard:
 
 
 def at_home(folder: Path) -> str:
-    """A path as a person writes it."""
+    """A path with ~ for the home folder."""
     with suppress(ValueError, RuntimeError):
         return str(Path("~") / folder.relative_to(Path.home()))
     return str(folder)
 
 
 def summary(board: WatchBoard, duration: timedelta) -> str:
-    """What came of it, for the terminal that the user returns to."""
+    """What was done, for the terminal after the board is closed."""
     status = board.status
     parts = [
         f"watched {printable(board.vault)} for {span(duration)}",
-        f"learned {status.learned} ({counted(status.links, 'link')}, {status.evolved} evolved)",
+        f"learned {status.learned} ({plural(status.links, 'link')}, {status.evolved} evolved)",
         f"{status.pending:,} pending",
     ]
     if status.tokens:
         parts.append(f"{status.tokens:,} tokens")
-    more = "\namem history NOTE tells what was written and why" if status.learned else ""
+    more = "\namem history NOTE shows what was written and why" if status.learned else ""
     return " · ".join(parts) + more
 
 
 def _wrapped(
     console: Console, entry: tuple[str, str, str], width: int, clock: int
 ) -> Iterator[Text]:
-    """One piece of news, broken into lines that stand below one another."""
+    """A line of an event, wrapped with a hanging indent."""
     from rich.text import Text
 
     time, text, style = entry
@@ -300,8 +291,8 @@ def _wrapped(
     indent = clock + len(bare) - len(bare.lstrip())
     deeper = indent + 2
     parts = list(Text(bare.strip(), style=style).wrap(console, max(8, width - deeper)))
-    for number, part in enumerate(parts[:LONGEST]):
-        cut = "…" if number == LONGEST - 1 and len(parts) > LONGEST else ""
+    for number, part in enumerate(parts[:MAX_WRAPPED]):
+        cut = "…" if number == MAX_WRAPPED - 1 and len(parts) > MAX_WRAPPED else ""
         space = indent if number == 0 else deeper
         start = f"{time:<{space}}" if number == 0 and clock else " " * space
         yield _line(width, (start, "dim"), (part.plain.rstrip() + cut, style))
@@ -337,15 +328,15 @@ def _clock(started: str) -> str:
     return f"{datetime.fromisoformat(started).astimezone():%H:%M}"
 
 
-# Nothing is drawn more often; a terminal's size is looked at so often too.
+# At most ten frames a second; the terminal's size is checked twice a second.
 DRAW_SECONDS = 0.1
-LOOK_SECONDS = 0.5
-_SECOND_SCREEN_LEFT = b"\x1b[?1049l\x1b[?25h"
-_SECOND_SCREEN_ENTERED = b"\x1b[?1049h\x1b[?25l"
+SIZE_CHECK_SECONDS = 0.5
+_LEAVE_SCREEN = b"\x1b[?1049l\x1b[?25h"
+_ENTER_SCREEN = b"\x1b[?1049h\x1b[?25l"
 
 
 class WatchScreen:
-    """A board that is drawn when it changed or when the terminal's size did."""
+    """Draws a board on a terminal's alternate screen when it or the terminal's size changed."""
 
     def __init__(self, board: WatchBoard, color: bool | None) -> None:
         self.board = board
@@ -356,7 +347,7 @@ class WatchScreen:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Take the terminal, and give it back at the end."""
+        """Use the terminal inside, and restore it at the end."""
         from rich.live import Live
 
         console = rich_console(sys.stdout, self._color)
@@ -366,7 +357,7 @@ class WatchScreen:
         drawing = threading.Thread(target=self._draw, args=(live,), daemon=True)
         if hasattr(signal, "SIGTSTP"):
             signal.signal(signal.SIGTSTP, self._suspend)
-        with redirect_stderr(_Overheard(self)), suppress(OSError), live:
+        with redirect_stderr(_NoticesOnBoard(self)), suppress(OSError), live:
             drawing.start()
             try:
                 yield
@@ -376,15 +367,15 @@ class WatchScreen:
                 drawing.join()
 
     def changed(self) -> None:
-        """Have the board drawn soon."""
+        """Draw the board soon."""
         self._changed.set()
 
     def leave(self) -> None:
-        """Give the terminal back at once; safe in a signal handler that ends the process."""
-        _send(_SECOND_SCREEN_LEFT)
+        """Restore the terminal at once; safe in a signal handler that ends the process."""
+        _send(_LEAVE_SCREEN)
 
     def _suspend(self, number: int, frame: object) -> None:
-        """Ctrl-Z: the shell gets its screen, until the watcher is in the foreground again."""
+        """Ctrl-Z: show the shell's screen until the watcher is in the foreground again."""
         self._away = True
         self.leave()
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -392,22 +383,22 @@ class WatchScreen:
     def _is_back(self) -> bool:
         if self._away and _in_foreground():
             self._away = False
-            _send(_SECOND_SCREEN_ENTERED)
+            _send(_ENTER_SCREEN)
             return True
         return False
 
     def _draw(self, live: Live) -> None:
         drawn: object = None
         while not self._closed:
-            told = self._changed.wait(LOOK_SECONDS)
+            changed = self._changed.wait(SIZE_CHECK_SECONDS)
             self._changed.clear()
-            told = self._is_back() or told
+            changed = self._is_back() or changed
             if self._away:
                 continue
-            seen = (live.console.size, self.board.stopping)
-            if told or seen != drawn:
-                drawn = seen
-                # A terminal that is gone: the signal that says so ends the watcher.
+            state = (live.console.size, self.board.stopping)
+            if changed or state != drawn:
+                drawn = state
+                # If the terminal is gone, SIGHUP ends the watcher.
                 with suppress(OSError):
                     live.refresh()
                 time.sleep(DRAW_SECONDS)
@@ -422,20 +413,20 @@ def _in_foreground() -> bool:
     try:
         return os.tcgetpgrp(sys.stdout.fileno()) == os.getpgrp()
     except OSError:
-        # It is nobody's terminal but this program's.
+        # Without job control, the terminal is this program's alone.
         return True
 
 
-class _Overheard(io.TextIOBase):
-    """What is written to stderr meanwhile becomes news on the board."""
+class _NoticesOnBoard(io.TextIOBase):
+    """Shows on the board what is written to stderr."""
 
     def __init__(self, screen: WatchScreen) -> None:
         self._screen = screen
-        self._begun = ""
+        self._partial_line = ""
 
     def write(self, text: str) -> int:
-        *lines, self._begun = (self._begun + text).split("\n")
+        *lines, self._partial_line = (self._partial_line + text).split("\n")
         for line in filter(str.strip, lines):
-            self._screen.board.hear(line, datetime.now())
+            self._screen.board.add_notice(line, datetime.now())
             self._screen.changed()
         return len(text)

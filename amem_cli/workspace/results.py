@@ -1,4 +1,4 @@
-"""What the verbs of a workspace give back, where no use case has a result of its own."""
+"""Results of a workspace's verbs, if no use case has one of its own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
     from amem_cli.duplicates.find import Duplicate
+    from amem_cli.errors import Problem
+    from amem_cli.exchange.export_markdown import StayingNotes
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
+    from amem_cli.search.read import LinkView
     from amem_cli.search.search import Hit, Mode
     from amem_cli.search.supersession import Supersession
 
@@ -67,3 +73,35 @@ class ListedNote:
     note: NoteSummary
     supersession: Supersession
     usage: tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A note near another.
+
+    Attributes:
+        link: the link that leads to it, as seen from the note at `source`.
+        distance: how many links away it is.
+    """
+
+    link: LinkView
+    note: NoteSummary
+    distance: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordExport:
+    """Notes on their way out; `problems` and `staying` are complete once `records` is read.
+
+    Attributes:
+        notes: how many go out.
+        left_out: how many private notes do not.
+        staying: knows which notes that stay are named by those that go out.
+    """
+
+    notes: int
+    left_out: int
+    records: Iterator[dict[str, Any]]
+    problems: list[Problem]
+    staying: StayingNotes

@@ -3,51 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, NotFoundError, WriteConflict
-from amem_cli.search.search import EVERY_NOTE, Filters
-from amem_cli.workspace.open_vault import OpenVault
-from amem_cli.workspace.results import Added, ListedNote, SearchResult, Updated
+from amem_cli.workspace.queries import Queries
+from amem_cli.workspace.results import Added, Updated
 
 if TYPE_CHECKING:
-    from amem_cli.ask.ask import Answer
+    from pathlib import Path
+
     from amem_cli.duplicates.find import Duplicate
+    from amem_cli.duplicates.merge import Merged
+    from amem_cli.duplicates.merge_fields import Mentions
     from amem_cli.editing.add import NewNote
     from amem_cli.editing.edit import FieldEdits, Removal
-    from amem_cli.editing.history import HistoryEntry
+    from amem_cli.editing.review import Decisions, Waiting
     from amem_cli.editing.undo import Undone
+    from amem_cli.exchange.import_notes import ImportReport
+    from amem_cli.index.draft import FieldValue
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.batch import EvolveBatch
     from amem_cli.memory.outcome import Outcome
-    from amem_cli.models.ports import Encoder
     from amem_cli.notes.note import Relation
-    from amem_cli.search.read import NoteView, Wanted
-    from amem_cli.search.search import Hit, Mode
-    from amem_cli.search.supersession import Supersession
 
 # Of a text that others edit at the same time; what is only added can be added to theirs.
 _ATTEMPTS = 3
 
 
-class Workspace(OpenVault):
-    """The verbs; see `OpenVault` for opening and closing.
+class Workspace(Queries):
+    """A vault with all its verbs: those of `Queries`, which read, and those here, which change it.
 
-    Notes that the caller does not see are left out of every result. Verbs for one note take its
-    summary as `note` gives it. All raise `Stopped` when the caller does not wait any more.
+    See `SharedVault` for opening, closing and calls of several threads.
     """
-
-    def note(self, name: str) -> NoteSummary:
-        """The note with this id (or its unique beginning), path, file name, title or alias.
-
-        Raises:
-            NotFoundError: no note that the caller sees has this name, or more than one.
-        """
-        from amem_cli.search.read import note_named
-
-        return note_named(self.index, name, private=self.sees_private)
 
     def add(self, new: NewNote, *, unless_known: bool = False, wait: bool = True) -> Added:
         """Write a note, then describe it, link it and let older notes evolve.
@@ -61,22 +50,22 @@ class Workspace(OpenVault):
         Raises:
             UsageError, SettingsError: nothing was written.
         """
-        from amem_cli.duplicates.find import note_with_text
+        from amem_cli.duplicates.find import known_text
         from amem_cli.editing.add import add
 
         with self._claiming_work() if wait else contextlib.nullcontext():
             known = None
-            self._here.caller.step("writing the note")
+            self._connection.caller.step("writing the note")
             with self.writing(), self.ports.changes.locked():
                 if unless_known:
-                    known = note_with_text(
+                    known = known_text(
                         self.ports, new.content, title=new.title, hidden=self.hidden()
                     )
                 path = add(self.ports, new) if known is None else known.path
             if known is not None:
                 waits = any(note.path == path for note in self.index.queue.pending())
                 return Added(self._unprocessed(path, pending=waits), known=True)
-            outcome = self.remember(path, wait=wait, new_text=True)
+            outcome = self.process_note(path, wait=wait, new_text=True)
         return Added(outcome, duplicates=self._duplicates(path))
 
     @contextlib.contextmanager
@@ -91,7 +80,7 @@ class Workspace(OpenVault):
         finally:
             self._model_lock.release()
 
-    def remember(self, path: str, *, wait: bool = True, new_text: bool) -> Outcome:
+    def process_note(self, path: str, *, wait: bool = True, new_text: bool) -> Outcome:
         """Describe, link and evolve for a note that is safe on disk.
 
         Args:
@@ -106,7 +95,7 @@ class Workspace(OpenVault):
                 process = self.process
                 asking = "" if process.model is None else f", asking {process.model.name}"
                 label = f"working out keywords, tags and links{asking}"
-                with self._here.caller.progress(label):
+                with self._connection.caller.progress(label):
                     outcome = process.run(path, asked=True, only_pending=new_text)
         except NotFoundError as error:
             return self._unprocessed(path, error.message, pending=False)
@@ -152,6 +141,8 @@ class Workspace(OpenVault):
         edits: FieldEdits,
         *,
         append: str | None = None,
+        category: str | None = None,
+        links: Sequence[NoteSummary] | None = None,
         revision: str = "",
         wait: bool = True,
     ) -> Updated:
@@ -159,6 +150,8 @@ class Workspace(OpenVault):
 
         Args:
             append: a paragraph for the end of the text, in place of a new text in the edits.
+            category: the new `category` property.
+            links: what the note's properties link to from now on; links in its text stay.
             revision: hash of the text that the edits were made for; empty for any.
             wait: False leaves the note pending.
 
@@ -166,7 +159,7 @@ class Workspace(OpenVault):
             UsageError: a tag is impossible, or the text is empty.
             HeaderRefused, WriteConflict: nothing was written.
         """
-        from amem_cli.editing.edit import update, with_appended
+        from amem_cli.editing.edit import set_category, update, with_appended
 
         for attempt in range(_ATTEMPTS):
             based_on = revision
@@ -174,15 +167,19 @@ class Workspace(OpenVault):
                 content, now = with_appended(self.ports, note.path, append)
                 edits, based_on = replace(edits, content=content), revision or now
             try:
-                self._here.caller.step("writing the note")
+                self._connection.caller.step("writing the note")
                 with self.writing():
                     changed = update(self.ports, note, edits, text=based_on)
+                    if category is not None:
+                        set_category(self.ports, note, category)
+                    if links is not None:
+                        self._set_links(note, links)
                 break
             except WriteConflict:
                 if append is None or revision or attempt + 1 == _ATTEMPTS:
                     raise
         summary = self.index.notes.summary(note.path)
-        outcome = self.remember(note.path, wait=wait, new_text="content" in changed)
+        outcome = self.process_note(note.path, wait=wait, new_text="content" in changed)
         return Updated(
             outcome,
             changed,
@@ -190,7 +187,18 @@ class Workspace(OpenVault):
             self._duplicates(note.path) if edits.content is not None else (),
         )
 
-    def edited(self, note: NoteSummary, *, wait: bool = True) -> Outcome:
+    def _set_links(self, note: NoteSummary, targets: Sequence[NoteSummary]) -> None:
+        paths = {target.path for target in targets}
+        present = {path for path, _ in self.index.links.outgoing(note.path)}
+        for path in present - paths:
+            former = self.index.notes.summary(path)
+            if former is not None:
+                self.unlink(note, former)
+        for target in targets:
+            if target.path not in present and target.path != note.path:
+                self.link(note, target)
+
+    def note_edited(self, note: NoteSummary, *, wait: bool = True) -> Outcome:
         """Link a note anew that a person has had open in an editor, if they changed it.
 
         Args:
@@ -201,7 +209,7 @@ class Workspace(OpenVault):
         if now is not None and now.sha == note.sha:
             return self._unprocessed(note.path, pending=False)
         new_text = now is None or now.text_hash != note.text_hash
-        return self.remember(note.path, wait=wait, new_text=new_text)
+        return self.process_note(note.path, wait=wait, new_text=new_text)
 
     def remove(self, note: NoteSummary) -> Removal:
         """Move a note to the trash; links of the machine's to it go with it, a person's stay.
@@ -246,154 +254,6 @@ class Workspace(OpenVault):
         with self.writing():
             return unlink(self.ports, source, target)
 
-    def search(
-        self,
-        query: str,
-        *,
-        mode: Mode = "hybrid",
-        limit: int = 5,
-        neighbors: bool = True,
-        filters: Filters = EVERY_NOTE,
-    ) -> SearchResult:
-        """The best notes for a query, then notes linked to them.
-
-        Raises:
-            UsageError: the query is empty.
-            EncoderError, SettingsError: a `semantic` search has no encoder.
-        """
-        from amem_cli.search.search import search
-
-        encoder = None
-        if mode == "semantic":
-            encoder = self._encoder_with_all_embedded()
-        elif mode == "hybrid":
-            encoder = self._encoder_if_any()
-            mode = mode if encoder is not None else "keyword"
-        with self._here.caller.progress("searching"):
-            hits = search(
-                self.index,
-                query,
-                encoder=encoder,
-                mode=mode,
-                limit=limit,
-                neighbors=neighbors,
-                filters=replace(filters, hidden=self.hidden()),
-                reranker=self.reranker if mode == "hybrid" else None,
-            )
-        self.count_use([hit.note.key for hit in hits])
-        return SearchResult(query, mode, tuple(map(self._visible_hit, hits)))
-
-    def _encoder_with_all_embedded(self) -> Encoder:
-        self.embed_missing()
-        return self.encoder
-
-    def _encoder_if_any(self) -> Encoder | None:
-        """The encoder with every passage embedded; None, and a notice, if it cannot be had."""
-        from amem_cli.search.search import encoder_if_any
-
-        return encoder_if_any(self._encoder_with_all_embedded, self.notice)
-
-    def _visible_hit(self, hit: Hit) -> Hit:
-        seen = self._visible_supersession(hit)
-        return replace(hit, superseded_by=seen.superseded_by, contradicted_by=seen.contradicted_by)
-
-    def _visible_supersession(self, of: Hit | Supersession) -> Supersession:
-        from amem_cli.search.supersession import Supersession
-
-        all_seen = self.sees_private
-        return Supersession(
-            tuple(each for each in of.superseded_by if all_seen or not each.private),
-            tuple(each for each in of.contradicted_by if all_seen or not each.private),
-        )
-
-    def ask(
-        self,
-        question: str,
-        *,
-        limit: int = 6,
-        budget: int | None = None,
-        filters: Filters = EVERY_NOTE,
-        use_model: bool = True,
-    ) -> Answer:
-        """Answer a question from the notes that a search finds, or say that they do not hold it.
-
-        Args:
-            budget: tokens of notes to answer from; None is half the model's window.
-            use_model: False only quotes.
-
-        Raises:
-            UsageError: the question is empty.
-        """
-        from amem_cli.ask.ask import AskSettings, ask
-
-        trusted = use_model and self.model_trust.asked_for == "all"
-        settings = AskSettings.of(self.settings, trusted=trusted)
-        if budget is not None:
-            settings = replace(settings, budget=budget)
-        encoder = self._encoder_if_any()
-        with self.model_at_work() if trusted else contextlib.nullcontext():
-            # A model that is not asked is not loaded either.
-            model = self.model if trusted else None
-            label = "looking for an answer" if model is None else f"asking {model.name}"
-            with self._here.caller.progress(label, at_once=True):
-                answer = ask(
-                    self.ports,
-                    question,
-                    encoder=encoder,
-                    model=model,
-                    settings=settings,
-                    limit=limit,
-                    filters=replace(filters, hidden=self.hidden()),
-                )
-        self.count_use([each.id or each.path for each in answer.citations or answer.shown])
-        return answer
-
-    def show(self, note: NoteSummary, *, counts: bool = True) -> NoteView:
-        """A note with its links in both directions.
-
-        Args:
-            counts: remember that it was read.
-
-        Raises:
-            NotFoundError: it is gone.
-        """
-        from amem_cli.search.read import read_note
-
-        view = read_note(self.ports, note.path)
-        if counts:
-            self.count_use([note.key])
-        hidden, supersession = self.hidden(), view.supersession
-        return replace(
-            view,
-            links=tuple(each for each in view.links if each.path not in hidden),
-            supersession=self._visible_supersession(supersession),
-            usage=self.index.usage.of(note.key),
-        )
-
-    def list_notes(
-        self,
-        *,
-        filters: Filters = EVERY_NOTE,
-        wanted: Wanted,
-        sort: str = "created",
-        reverse: bool = False,
-        limit: int | None = None,
-    ) -> list[ListedNote]:
-        """Notes that meet all conditions; dates sort newest first, names from A to Z."""
-        from amem_cli.search.read import listed
-        from amem_cli.search.supersession import Supersession, supersessions
-
-        visible = replace(filters, hidden=self.hidden())
-        notes = listed(
-            self.index, filters=visible, wanted=wanted, sort=sort, reverse=reverse, limit=limit
-        )
-        known, usages, usual = supersessions(self.index), self.index.usage.all(), Supersession()
-        found = []
-        for note in notes:
-            supersession = self._visible_supersession(known.get(note.path, usual))
-            found.append(ListedNote(note, supersession, usages.get(note.key, (0, ""))))
-        return found
-
     @contextlib.contextmanager
     def evolving(
         self, paths: Sequence[str], *, asked: bool = False, dry_run: bool = False
@@ -412,32 +272,9 @@ class Workspace(OpenVault):
             self.embed_missing()
         with self.model_at_work():
             batch = EvolveBatch(self.process, paths, asked=asked, dry_run=dry_run)
-            caller, count = self._here.caller, len(paths)
+            caller, count = self._connection.caller, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch
-
-    def history(self, note: str = "", *, limit: int) -> list[HistoryEntry]:
-        """What happened, oldest first.
-
-        Args:
-            note: id or path: only this note, with what it brought about in others; empty: all.
-            limit: the newest so many events.
-        """
-        from amem_cli.editing.history import history
-
-        hidden = {key for path in self.hidden() for key in self._keys(path)}
-        looked_at = limit if not hidden else 2 * limit
-        while True:
-            entries = history(self.index, note, limit=looked_at)
-            seen = [each for each in entries if not {each.event.note, each.event.path} & hidden]
-            # Many of the newest may be of notes that are not shown.
-            if len(seen) >= limit or len(entries) < looked_at:
-                return seen[-limit:]
-            looked_at *= 4
-
-    def _keys(self, path: str) -> set[str]:
-        summary = self.index.notes.summary(path)
-        return {path, summary.key} if summary is not None else {path}
 
     def undo(self, event: str, *, cascade: bool = False, keep_edits: bool = False) -> Undone:
         """Take back a change; see `services.undo.undo`.
@@ -490,3 +327,106 @@ class Workspace(OpenVault):
 
         with self.writing():
             return undo_since(self.ports, since, keep_edits=keep_edits)
+
+    def accept(
+        self, proposals: Sequence[Waiting], *, edited: Mapping[str, FieldValue] | None = None
+    ) -> Decisions:
+        """Make the proposed changes, note by note; one that fails stops no other.
+
+        Args:
+            edited: values of the person's own in place of the proposed ones, by proposal id.
+
+        Raises:
+            UsageError: an edited value is impossible in its field.
+        """
+        from amem_cli.editing.review import accept
+
+        with self.writing():
+            return accept(self.ports, proposals, edited=edited)
+
+    def reject(self, proposals: Sequence[Waiting]) -> Decisions:
+        """Turn proposals down; the same changes are not proposed again."""
+        from amem_cli.editing.review import reject
+
+        with self.writing():
+            return reject(self.ports, proposals)
+
+    def links_in_other_properties(self) -> Mentions:
+        """What `merge` has to know of links that the index does not hold; reads every note."""
+        from amem_cli.duplicates.merge_fields import links_in_other_properties
+
+        return links_in_other_properties(self.ports)
+
+    def merge(
+        self,
+        kept: NoteSummary,
+        other: NoteSummary,
+        *,
+        mentions: Mentions | None = None,
+        dry_run: bool = False,
+    ) -> Merged:
+        """Put into `kept` what `other` has beyond it, and move `other` to the trash.
+
+        Args:
+            mentions: one `links_in_other_properties` for many merges; None reads it now.
+
+        Raises:
+            UsageError, SettingsError: see `duplicates.merge.merge`; nothing was done.
+        """
+        from amem_cli.duplicates.merge import merge
+
+        # A merge before may have changed the note.
+        kept = self.index.notes.summary(kept.path) or kept
+        with self.writing():
+            return merge(self.ports, kept, other, mentions=mentions, dry_run=dry_run)
+
+    def import_(
+        self,
+        path: Path,
+        kind: str | None = None,
+        *,
+        folder: str | None = None,
+        unless_known: bool = False,
+        dry_run: bool = False,
+    ) -> ImportReport:
+        """Make a note of each note of a file or folder that the vault does not have.
+
+        Args:
+            kind: what the source is; None to find out.
+            folder: of the vault, for the notes; None is the usual one.
+            unless_known: leave out notes whose very text the vault has.
+
+        Raises:
+            UsageError: the folder is not in the vault, or the kind is unknown.
+            SettingsError: the source cannot be read, or the vault cannot be written.
+        """
+        from amem_cli.exchange.attachments import VaultAttachments
+        from amem_cli.exchange.import_notes import import_notes
+        from amem_cli.exchange.open_source import open_source
+
+        source = open_source(path, kind, self.root)
+        with self._connection.caller.progress("importing") as progress, self.writing():
+            return import_notes(
+                self.ports,
+                source,
+                VaultAttachments(self.root),
+                folder=folder,
+                usual_folder=self.settings.notes_dir,
+                unless_known=unless_known,
+                dry_run=dry_run,
+                progress=progress,
+            )
+
+    def take_stock(self) -> int:
+        """Record the notes of a new vault as their owner's, with nothing pending; their number."""
+        from amem_cli.editing.edit import take_stock
+
+        with self.writing():
+            return take_stock(self.ports)
+
+    def follow_renames(self) -> Sequence[str]:
+        """Let the machine's links follow notes that were renamed; paths of notes that changed."""
+        from amem_cli.editing.renames import follow_moves
+
+        with self.writing():
+            return follow_moves(self.ports)

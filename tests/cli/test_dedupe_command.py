@@ -115,7 +115,7 @@ def test_who_leaves_in_the_middle_was_told_what_was_done(amem: Program) -> None:
         **amem.environment,
     )
     assert code == 130
-    assert "merged; `amem undo " in plain(shown)
+    assert "merged; to revert: amem undo " in plain(shown)
     assert not (root / "b/Call.md").exists()
 
 

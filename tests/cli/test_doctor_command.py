@@ -40,10 +40,10 @@ def test_problems_are_told_by_check_with_advice_and_counted(amem: Program, vault
     lines = answer.out.splitlines()
     assert "index" in lines
     assert any(line.startswith("  ! notes/b.md:3  ") for line in lines)
-    assert lines[-1] == "2 problems, 1 notice; none that --fix could mend"
+    assert lines[-1] == "2 problems, 1 notice; none that --fix can fix"
     mended = amem("doctor", "--fix")
     assert mended.code == 1
-    assert mended.out.splitlines()[-1] == "2 problems, 1 notice: 0 mended, 2 left for you"
+    assert mended.out.splitlines()[-1] == "2 problems, 1 notice: 0 fixed, 2 left for you"
     document = amem("--json", "doctor").json
     assert document["healthy"] is False
     assert [each["check"] for each in document["findings"]] == ["headers", "links"]

@@ -76,12 +76,12 @@ def test_a_run_that_is_interrupted_tells_how_far_it_came_and_goes_on(
     assert process.returncode == 130
     done = len(document["notes"])
     assert (document["stopped"], document["left"]) == ("interrupted", COUNT - done)
-    assert f"{done} of {COUNT} notes are done; the same command goes on with the rest\n" in err
+    assert f"{done} of {COUNT} notes done; run the same command to continue\n" in err
     assert err.endswith("interrupted\n")
     assert 0 < done < COUNT
     rest = amem("evolve", "--all")
     assert rest.code == 0
-    assert rest.out.startswith((f"{COUNT - done} notes remembered", f"{COUNT - done - 1} notes"))
+    assert rest.out.startswith((f"{COUNT - done} notes processed", f"{COUNT - done - 1} notes"))
     assert len(runs(vault)) == COUNT and set(runs(vault).values()) == {1}
     assert amem("evolve", "--all").out == "nothing is pending\n"
     assert amem("index", "--check").code == 0
@@ -98,7 +98,7 @@ def test_a_terminal_of_80_columns_shows_what_is_done_now(amem: Program, vault: P
     # The picture is drawn ten times a second, also between the end of a note and the next one.
     assert all(f"n{n:03}.md" in line or f"n{n - 1:03}.md" in line for n, line in told)
     assert max(map(len, lines)) <= 80
-    assert any(line.startswith(f"{COUNT} notes remembered: {COUNT} described") for line in lines)
+    assert any(line.startswith(f"{COUNT} notes processed: {COUNT} described") for line in lines)
 
 
 def test_a_server_that_dies_in_the_middle_ends_the_run_with_what_to_do(
@@ -121,7 +121,7 @@ def test_a_server_that_dies_in_the_middle_ends_the_run_with_what_to_do(
 
 def test_a_few_notes_are_shown_in_full_and_many_as_a_sum(amem: Program, vault: Path) -> None:
     few = amem("evolve", "--all", "--limit", "2").out
-    assert few.count("keywords") == 2 and "remembered" not in few
+    assert few.count("keywords") == 2 and "processed" not in few
     planned = amem("evolve", "--all", "--dry-run")
-    assert planned.out.startswith(f"{COUNT - 2} notes would be remembered: ")
+    assert planned.out.startswith(f"{COUNT - 2} notes would be processed: ")
     assert len(runs(vault)) == 2

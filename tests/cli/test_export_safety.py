@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.cli.session import write_export
+from amem_cli.cli.files import write_export
 from amem_cli.errors import SettingsError
 from amem_cli.exchange.export_folder import ExportFolder
 from amem_cli.vault.safe_write import temporary_name
@@ -66,7 +66,7 @@ def test_a_text_that_names_a_private_note_is_told_and_not_rewritten(
     assert text.endswith("---\nSee Secret plan, it.\n")
     named = [{"path": "B.md", "names": ["Diary.md", "Secret plan.md"]}]
     assert done.json["names_private"] == named
-    assert "1 note still names 2 private notes in the text" in done.err
+    assert "the text of 1 note still names 2 private notes" in done.err
 
 
 def test_lines_without_private_notes_hold_no_link_to_them(
@@ -111,7 +111,7 @@ def test_an_export_of_lines_that_is_killed_leaves_the_former_file(tmp_path: Path
     wanted.write_text("former\n")
     script = (
         "import sys, time, pathlib\n"
-        "from amem_cli.cli.session import write_export\n"
+        "from amem_cli.cli.files import write_export\n"
         "def pieces():\n"
         "    yield 'new\\n'\n"
         "    print('begun', flush=True)\n"

@@ -38,7 +38,7 @@ def test_a_vault_is_told_at_a_glance(amem: Program, vault: Path) -> None:
     assert sections == ["hubs", "clusters", "orphans", "broken links"]
     assert "  8  Structure notes are entrances" in told
     assert "#zettelkasten" in told
-    assert "10 of 28 notes have no link" in told and "… and 5 more" in told
+    assert "10 of 28 notes without a link" in told and "… and 5 more" in told
     assert "  2  [[Nowhere]]  in wanting too.md, wanting.md" in told
     assert "alone 8" not in told and "alone 8" in amem("--verbose", "graph").out
 
@@ -72,7 +72,7 @@ def test_nothing_is_written_over_settings_and_journal(
 
 def test_a_single_orphan_is_told_as_one(amem: Program, vault: Path) -> None:
     write_note(vault, "alone.md", "Nothing leads here.\n")
-    assert "1 of 18 notes has no link" in amem("graph").out
+    assert "1 of 18 notes without a link" in amem("graph").out
 
 
 def test_what_grew_lately_is_told_with_who_made_it(amem: Program, vault: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_neighbourhood_shows_direction_maker_and_reason(amem: Program, vault: 
     assert "9 notes one link away" in told
     assert amem("graph", HUB, "--depth", "1", "--limit", "0").out.count("──") == 9
     write_note(vault, "notes/Alone.md", "Nothing.\n")
-    assert "no note links to it" in amem("graph", "Alone").out
+    assert "no links to or from this note" in amem("graph", "Alone").out
     disputes = amem("graph").out
     assert "Tea  contradicts  Structure notes are entrances" in disputes
 
@@ -160,7 +160,7 @@ def test_a_canvas_that_was_arranged_by_hand_is_not_replaced_unasked(
     drawn.write_text('{"nodes": [], "edges": []}')
     refused = amem("graph", "--output", str(drawn))
     assert refused.code == 2
-    assert "is there already" in refused.err
+    assert "exists already" in refused.err
     assert drawn.read_text() == '{"nodes": [], "edges": []}'
     assert amem("graph", "--output", str(drawn), "--force").code == 0
     assert len(json.loads(drawn.read_text())["nodes"]) >= 17
@@ -202,7 +202,7 @@ def test_what_is_made_for_others_holds_private_notes_only_when_asked(amem: Progr
     for form in SHARED_FORMS:
         shown = amem("graph", "--format", form)
         assert "confid" not in shown.out, form
-        assert "5 private notes were left out; --private takes them along" in shown.err
+        assert "left out 5 private notes; --private includes them" in shown.err
         around = amem("graph", HUB, "--format", form, "--depth", "3")
         assert around.code == 0 and "confid" not in around.out, form
         refused = amem("graph", "confidant 1", "--format", form)
@@ -221,7 +221,7 @@ def test_private_notes_are_told_to_their_owner_unless_not_wanted(
         for words in ((), (HUB,)):
             shown = amem("--verbose", "graph", *words, "--format", form, "--no-private")
             assert shown.code == 0 and "confid" not in shown.out, (form, words)
-            assert "private notes were left out" in shown.err, (form, words)
+            assert "left out" in shown.err, (form, words)
     told = amem("graph", "--no-private").out
     assert "17 notes, 42 links" in told and "new link" not in told
     assert amem("graph", "confidant 1", "--no-private").code == 1
@@ -230,8 +230,8 @@ def test_private_notes_are_told_to_their_owner_unless_not_wanted(
 def test_what_cannot_be_written_is_said(amem: Program, vault: Path) -> None:
     cases = [
         (["--format", "svg"], "no format 'svg'"),
-        (["--output", "graph.svg"], "no format goes with the file name"),
-        (["--output", "notes.md", "--format", "mermaid"], "not written into a note"),
+        (["--output", "graph.svg"], "is no known format"),
+        (["--output", "notes.md", "--format", "mermaid"], "cannot write a graph into a note"),
         (["--format", "png"], "no format 'png' of the graph"),
         (["--map", "--format", "dot"], "no format 'dot' of a map"),
         (["--map", "--colour", "mood", "--output", "a.png"], "no --colour 'mood'"),

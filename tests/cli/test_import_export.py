@@ -39,7 +39,7 @@ def test_a_dry_run_says_what_would_be_made_and_writes_nothing(amem: Program, vau
     lines = told.out.splitlines()
     assert lines[0] == "from obsidian"
     assert "+ Ovens/Steam.md -> old/Ovens/Steam.md" in lines
-    assert lines[-1].startswith("7 notes would be imported, 0 were there already")
+    assert lines[-1].startswith("7 notes would be imported, 0 existed already")
     assert tree_hashes(vault) == before
     assert sorted((vault / ".amem").rglob("*.jsonl")) == journal
 
@@ -74,7 +74,8 @@ def test_texts_that_are_here_already_are_told_and_may_be_left_out(
     ]
     told = amem("import", "lines.jsonl", "--no-llm")
     assert "! lines.jsonl:1: the same text is in notes/Kiln.md" in told.out.splitlines()
-    assert told.out.splitlines()[-1].startswith("1 note imported (1 with a text that was there;")
+    summary = told.out.splitlines()[-1]
+    assert summary.startswith("1 note imported (1 with the text of an existing note;")
     assert len(amem("dedupe", "--exact", "--json").json["groups"]) == 1
 
 
@@ -129,7 +130,7 @@ def test_plain_markdown_has_links_that_any_program_follows(amem: Program, vault:
     assert amem("link", "D", "C", "--relation", "supports", "--reason", "It says so.").code == 0
     done = amem("export", "--format", "markdown", "--output", "plain", "--json")
     assert done.code == 0, done.err
-    assert "1 private note was left out" in done.err
+    assert "left out 1 private note" in done.err
     plain = amem.folder / "plain"
     assert (plain / "notes/A b.md").read_text() == (
         "See [the c](../C.md), [C > One two](../C.md#one-two) and [[No]].\n\n"

@@ -69,4 +69,4 @@ def test_a_link_is_accepted_or_turned_down_but_not_written_by_hand(
     code, shown = at_terminal(
         tmp_path, ["review"], [(keys, "e")], AMEM_LLM_BACKEND="none", EDITOR="false"
     )
-    assert code == 0 and "accepted or turned down" in plain(shown)
+    assert code == 0 and "accepted or rejected" in plain(shown)

@@ -24,6 +24,6 @@ def test_stats_tell_what_was_kept_and_removed_and_the_least_strength(
     assert amem("stats", "--json").json["link_feedback"] == [
         {"judge": judge, "kept": 0, "removed": 1, "minimum": 0.3}
     ]
-    said = "0 links of amem analyzer kept, 1 removed: it links from a strength of 0.3 on"
+    said = "0 links of amem analyzer kept, 1 removed; it now links from strength 0.3"
     assert said in " ".join(amem("stats").out.split())
     assert amem("config", "set", "evolution.feedback", "sometimes").code == 3

@@ -84,7 +84,7 @@ def test_a_model_is_pulled_without_a_vault_from_an_address_and_from_a_file(
     assert made.json["checked_against"] == "--sha256", made.err
     copied = amem("model", "pull", str(tiny), "--name", "mine")
     assert copied.code == 0
-    assert "digest was not known before" in copied.out
+    assert "no digest to check against" in copied.out
     assert "next: amem model use mine" in copied.out
 
 
@@ -154,7 +154,7 @@ def test_a_repository_that_does_not_hold_what_was_expected_is_refused(
 ) -> None:
     done = pulled(amem, hub, REPOSITORY, "--sha256", "0" * 64)
     assert (done.code, hub.given) == (3, [])
-    assert "not the file of the expected digest" in done.err
+    assert "has another digest than expected" in done.err
 
 
 def test_the_list_tells_what_there_is_and_what_to_try(vault: Program, tiny: Path) -> None:
@@ -173,7 +173,7 @@ def test_the_list_tells_what_there_is_and_what_to_try(vault: Program, tiny: Path
     assert "no better than without a model" in measured["bundled"]
     assert measured["pulled"] == "not measured here"
     assert "qwen3:4b" in shown
-    assert "to fetch with amem model pull NAME" in shown
+    assert "to download with amem model pull NAME" in shown
     assert vault("model", "list", "--no-servers", "--json").json["servers"] == []
 
 

@@ -142,7 +142,7 @@ def test_a_state_folder_that_cannot_be_written_is_told_of_after_a_test(vault: Pr
         tested = vault("model", "test")
     assert tested.code == 0, tested.err
     assert "fit for all" in tested.out
-    assert "not remembered" in tested.err
+    assert "was not stored" in tested.err
 
 
 def test_a_fetched_model_is_meant_by_its_name_also_where_a_file_of_that_name_lies(

@@ -65,7 +65,7 @@ def test_options_accept_and_turn_down(amem: Program, tmp_path: Path, ports: Vaul
     both = amem("review", "--accept", named["keywords"], "--reject", named["keywords"])
     assert both.code == 2
     assert amem("review", "--accept-all").out.startswith("accepted: 1")
-    assert "nothing waits" in amem("review").out
+    assert "no proposals to review" in amem("review").out
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -73,14 +73,14 @@ def test_keys_step_through_the_proposals(tmp_path: Path, ports: VaultPorts) -> N
     before = (tmp_path / "notes/Lamination.md").read_bytes()
     code, shown = at_terminal(tmp_path, ["review"], [(KEYS, "sr"), (KEYS, "\x1b[A"), (KEYS, "q")])
     assert code == 0
-    assert "a key of" in plain(shown)
+    assert "press one of" in plain(shown)
     assert (tmp_path / "notes/Lamination.md").read_bytes() == before
     code, shown = at_terminal(tmp_path, ["review"], [(KEYS, "r"), (KEYS, "A")])
     assert code == 0
     assert "\x1b[32m" in shown
-    assert "turned down: 1" in plain(shown)
+    assert "rejected: 1" in plain(shown)
     assert "accepted: 2" in plain(shown)
-    assert "nothing waits" in plain(at_terminal(tmp_path, ["review"], [])[1])
+    assert "no proposals to review" in plain(at_terminal(tmp_path, ["review"], [])[1])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

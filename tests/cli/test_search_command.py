@@ -161,7 +161,7 @@ def test_a_missing_file_of_queries_is_told_with_what_to_do(vault: Program) -> No
     assert refused.code == 3
     assert refused.err.splitlines() == [
         "error: cannot read nowhere.txt: No such file or directory",
-        "hint: Name a file of queries, or - for stdin.",
+        "hint: Name a file, or - for stdin.",
     ]
     assert vault("search", "walrus", "--queries", "nowhere.txt").code == 2
     assert "walrus" in vault("search", "--mode", "keyword", "--queries", "-", stdin="walrus").out

@@ -140,7 +140,7 @@ def test_a_long_gap_takes_one_line_of_the_chart_and_no_note_is_left_out(vault: P
     chart = lines[lines.index(next(each for each in lines if each.startswith("month"))) + 1 :]
     assert len(chart) <= 13
     assert chart[0].startswith("earlier   +")
-    assert "…         11 months in which nothing was added" in chart
+    assert "…         11 months without additions" in chart
     assert sum(int(each.split()[1]) for each in chart if "+" in each) == 21
 
 

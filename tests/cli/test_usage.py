@@ -65,7 +65,7 @@ def test_another_name_of_a_property_takes_effect_with_the_command_that_is_named(
     (amem.folder / "v/notes/Mine.md").write_text('---\nrelated:\n  - "[[Home]]"\n---\nMine.\n')
     amem("--vault", "v", "index")
     told = amem("--vault", "v", "config", "set", "properties.links", "related").err
-    assert "next: amem index --rebuild" in told
+    assert "next: `amem index --rebuild`" in told
     assert amem("--vault", "v", "index", "--rebuild").code == 0
     assert amem("--vault", "v", "index", "--check").code == 0
     assert "Home" in amem("--vault", "v", "show", "Mine").out

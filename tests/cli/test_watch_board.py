@@ -72,7 +72,7 @@ def test_it_shows_what_is_watched_what_was_learned_the_queue_and_what_it_cost(
         "↻ Seal  ",
         "now about ice too",
         "5 pending: notes/auk.md, b.md, c.md and 1 more",
-        "● thinking about notes/auk.md",
+        "● processing notes/auk.md",
         "Ctrl-C ends",
     ):
         assert part in text, part
@@ -83,7 +83,7 @@ def test_it_shows_what_is_watched_what_was_learned_the_queue_and_what_it_cost(
 def test_it_fills_a_terminal_of_any_size_and_never_more(
     board: WatchBoard, width: int, height: int
 ) -> None:
-    board.hear("! a notice\twith\nmany " + "words " * 200, NOON)
+    board.add_notice("! a notice\twith\nmany " + "words " * 200, NOON)
     lines = shown(board, width, height)
     assert len(lines) == height
     assert all(cell_len(line) <= width for line in lines)
@@ -115,7 +115,7 @@ def test_what_notes_say_steers_no_terminal(board: WatchBoard) -> None:
 def test_the_summary_says_what_came_of_it(board: WatchBoard) -> None:
     assert summary(board, timedelta(hours=2, minutes=13, seconds=59)) == (
         "watched ~/notes for 2 h 13 min · learned 1 (1 link, 1 evolved) · 0 pending · 734 tokens\n"
-        "amem history NOTE tells what was written and why"
+        "amem history NOTE shows what was written and why"
     )
 
 

@@ -136,7 +136,7 @@ def test_once_handles_what_is_pending_and_exits(amem: Program, vault: Path) -> N
     assert {note["path"] for note in done.json["notes"]} == {"a.md", "b.md"}
     assert done.json["pending"] == 0
     again = amem("watch", "--once", "--settle", "0")
-    assert (again.code, again.out) == (0, "0 notes remembered, 0 pending\n")
+    assert (again.code, again.out) == (0, "0 notes processed, 0 pending\n")
     assert times_processed(vault) == Counter({"a.md": 1, "b.md": 1})
     assert statuses() == []
 
@@ -153,7 +153,7 @@ def test_once_says_nothing_to_cron_where_it_did_nothing(amem: Program, vault: Pa
     assert (done.code, done.out, done.err) == (0, "", "")
     write_note(vault, "a.md", "About a.\n")
     done = amem("--quiet", "watch", "--once", "--settle", "0")
-    assert (done.code, done.out.splitlines()[-1]) == (0, "1 note remembered, 0 pending")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "1 note processed, 0 pending")
 
 
 def test_a_rest_is_a_number_of_seconds(amem: Program, vault: Path) -> None:
@@ -172,7 +172,7 @@ def test_once_rests_while_git_is_in_the_middle_of_something(
     merging = vault / ".git/MERGE_HEAD"
     merging.write_text(repository.head() + "\n")
     done = amem("watch", "--once", "--settle", "0")
-    assert (done.code, done.out) == (0, "0 notes remembered, 1 pending\n")
+    assert (done.code, done.out) == (0, "0 notes processed, 1 pending\n")
     assert done.err.startswith("resting: ") and "left for later" in done.err
     asked = amem("watch", "--once", "--settle", "0", "--json").json
     assert asked["reason"] == done.err.strip()
@@ -239,7 +239,7 @@ def test_another_machine_leaves_the_memory_process_to_the_first(
     other: dict[str, Any] = {"AMEM_STATE_DIR": str(tmp_path / "other")}
     write_note(vault, "a.md", "The penguin swims.\n")
     once = amem("watch", "--once", "--settle", "0", **other)
-    assert (once.code, once.out) == (0, "0 notes remembered, 1 pending\n")
+    assert (once.code, once.out) == (0, "0 notes processed, 1 pending\n")
     assert f"runs on another machine ({first.stem})" in once.err
     assert "amem config set evolution.device any" in once.err
     with watching(amem, vault, **other) as watcher:
@@ -269,7 +269,7 @@ def test_a_watcher_that_others_cannot_see_says_so(
         assert trouble["text"].startswith("--status and --stop cannot see this watcher: ")
         assert str(state / "watchers") in trouble["text"]
         status = amem("watch", "--status", AMEM_STATE_DIR=str(state))
-        assert (status.code, status.out.startswith("somebody watches this vault")) == (0, True)
+        assert (status.code, status.out.startswith("a watcher of another user")) == (0, True)
         write_note(vault, "a.md", "The penguin swims.\n")
         watcher.until_told("learned", path="a.md")
         assert len(watcher.lines("trouble")) == 1

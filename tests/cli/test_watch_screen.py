@@ -171,9 +171,9 @@ def test_a_second_interruption_ends_it_at_once_and_leaves_the_terminal_as_it_was
             "AMEM_LLM_MODEL": "slow",
         }
         with terminal(amem, vault, **model) as at:
-            at.until_shown("thinking about walrus.md")
+            at.until_shown("processing walrus.md")
             at.process.send_signal(signal.SIGINT)
-            at.until_shown("stopping after the note at hand")
+            at.until_shown("stopping after this note")
             at.process.send_signal(signal.SIGINT)
             assert at.ended() == -signal.SIGINT
             assert at.shown.rfind(LEFT) > at.shown.rfind(ENTERED)

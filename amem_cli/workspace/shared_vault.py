@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.errors import AmemError, EncoderError, SettingsError, UsageError
 from amem_cli.locations import STATE_FOLDER
 from amem_cli.workspace.caller import Caller
-from amem_cli.workspace.opening import Models, Opening
+from amem_cli.workspace.connection import ConfiguredModels, Connection
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,7 +36,7 @@ CLOSING_SECONDS = 30.0
 
 
 @dataclass
-class OpenVault:
+class SharedVault:
     """A vault opened with its settings, usable from any thread.
 
     Each thread, or each `call`, has a connection to the index of its own; the models are shared.
@@ -62,10 +62,10 @@ class OpenVault:
         self._models = self._new_models()
         self._own = threading.local()
         self._changed = threading.Condition()
-        # Openings of threads that close them with the vault, of calls, and of calls to come.
-        self._kept: list[Opening] = []
-        self._lent: list[Opening] = []
-        self._idle: list[Opening] = []
+        # Connections of threads that close them with the vault, of calls, and of calls to come.
+        self._kept: list[Connection] = []
+        self._lent: list[Connection] = []
+        self._idle: list[Connection] = []
         self._version: object = None
         self._is_closed = False
         # Held by a call that writes notes, so that threads do not wait in locks of files.
@@ -75,8 +75,8 @@ class OpenVault:
         self._committing = threading.Lock()
         self._commits: MachineCommits | None = None
 
-    def _new_models(self) -> Models:
-        return Models(self.root, self.overrides, self.environment, self.notify)
+    def _new_models(self) -> ConfiguredModels:
+        return ConfiguredModels(self.root, self.overrides, self.environment, self.notify)
 
     @property
     def is_closed(self) -> bool:
@@ -84,18 +84,18 @@ class OpenVault:
         return self._is_closed
 
     @property
-    def _here(self) -> Opening:
+    def _connection(self) -> Connection:
         """What this thread works with."""
-        opening: Opening | None = getattr(self._own, "opening", None)
-        if opening is None:
-            opening = self._opening(self.caller)
-            self._own.opening = opening
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._connect(self.caller)
+            self._own.connection = connection
             with self._changed:
-                self._kept.append(opening)
-        return opening
+                self._kept.append(connection)
+        return connection
 
-    def _opening(self, caller: Caller) -> Opening:
-        return Opening(
+    def _connect(self, caller: Caller) -> Connection:
+        return Connection(
             self._models, caller, self.clock, self.notify, self._collect, lambda: self.keep_missing
         )
 
@@ -113,29 +113,29 @@ class OpenVault:
             UsageError: the vault was closed.
             SettingsError: the settings were changed and cannot be read, or the vault is gone.
         """
-        before = getattr(self._own, "opening", None)
+        before = getattr(self._own, "connection", None)
         with self._changed:
             if self._is_closed:
                 raise UsageError(
                     "this memory is closed", hint="Open it again: AgenticMemorySystem(vault=…)."
                 )
             self._take_up_settings()
-            opening = self._idle.pop() if self._idle else self._opening(self.caller)
-            self._lent.append(opening)
-        opening.caller = caller or self.caller
-        self._own.opening = opening
+            connection = self._idle.pop() if self._idle else self._connect(self.caller)
+            self._lent.append(connection)
+        connection.caller = caller or self.caller
+        self._own.connection = connection
         try:
             if in_step:
                 self.synchronise()
             yield self
         finally:
             try:
-                if opening.has_changes:
-                    opening.has_changes = False
+                if connection.has_changes:
+                    connection.has_changes = False
                     self.commit()
             finally:
-                self._own.opening = before
-                self._take_back(opening)
+                self._own.connection = before
+                self._take_back(connection)
 
     def _take_up_settings(self) -> None:
         """Work with the settings as they are now; calls under way keep theirs."""
@@ -145,8 +145,8 @@ class OpenVault:
             return
         # Other files may be in their place.
         idle, self._idle = self._idle, []
-        for opening in idle:
-            opening.close()
+        for connection in idle:
+            connection.close()
         self.refuse_if_gone()
         present = self._new_models()
         is_changed = (present.settings, present.origin) != (former.settings, former.origin)
@@ -155,18 +155,18 @@ class OpenVault:
             self._models = present
             self._close_if_unused(former)
 
-    def _take_back(self, opening: Opening) -> None:
+    def _take_back(self, connection: Connection) -> None:
         with self._changed:
-            self._lent.remove(opening)
-            is_kept = not self._is_closed and opening.models is self._models
+            self._lent.remove(connection)
+            is_kept = not self._is_closed and connection.models is self._models
             if is_kept:
-                self._idle.append(opening)
+                self._idle.append(connection)
             self._changed.notify_all()
         if not is_kept:
-            opening.close()
-            self._close_if_unused(opening.models)
+            connection.close()
+            self._close_if_unused(connection.models)
 
-    def _close_if_unused(self, models: Models) -> None:
+    def _close_if_unused(self, models: ConfiguredModels) -> None:
         """End the model of settings that were replaced, once no call works with it."""
         with self._changed:
             is_used = any(each.models is models for each in (*self._lent, *self._kept))
@@ -189,10 +189,10 @@ class OpenVault:
         with self._changed:
             while self._lent and (left := end - time.monotonic()) > 0:
                 self._changed.wait(left)
-            openings = [*self._idle, *self._kept]
+            connections = [*self._idle, *self._kept]
             self._idle, self._kept = [], []
-        for opening in openings:
-            opening.close()
+        for connection in connections:
+            connection.close()
         # A call that had begun before may have started the model again.
         self.stop_models()
 
@@ -209,19 +209,19 @@ class OpenVault:
         return self._models.files[1]
 
     @property
-    def models(self) -> Models:
+    def models(self) -> ConfiguredModels:
         """The settings in force with their models."""
-        return self._here.models
+        return self._connection.models
 
     @property
     def settings(self) -> Settings:
         """The settings in force."""
-        return self._here.models.settings
+        return self._connection.models.settings
 
     @property
     def origin(self) -> Mapping[str, str]:
         """Where each setting comes from, by dotted key."""
-        return self._here.models.origin
+        return self._connection.models.origin
 
     @property
     def settings_version(self) -> tuple[tuple[int, int, int] | None, ...]:
@@ -243,7 +243,7 @@ class OpenVault:
     @property
     def vault(self) -> VaultFolder:
         """The folder of notes."""
-        return self._here.vault
+        return self._connection.vault
 
     @property
     def index_file(self) -> Path:
@@ -253,31 +253,31 @@ class OpenVault:
     @property
     def index(self) -> MemoryIndex:
         """This thread's connection to the index."""
-        return self._here.index
+        return self._connection.index
 
     @property
     def ports(self) -> VaultPorts:
         """What the use cases work on."""
-        return self._here.ports
+        return self._connection.ports
 
     def ports_with(self, index: MemoryIndex) -> VaultPorts:
         """The same vault over another index."""
-        return self._here.ports_with(index)
+        return self._connection.ports_with(index)
 
     @property
     def encoder(self) -> Encoder:
         """The encoder to search and to add with: that of the settings, once all is embedded."""
-        return self._here.serving.current()
+        return self._connection.serving.current()
 
     @property
     def embedding_encoder(self) -> Encoder:
         """The encoder to go over to: that of the settings, if it can be had."""
-        return self._here.serving.preferred()
+        return self._connection.serving.preferred()
 
     @property
     def reranker(self) -> Reranker | None:
         """The reranker of the settings; None if none is named."""
-        return self._here.models.reranker
+        return self._connection.models.reranker
 
     @contextlib.contextmanager
     def loading_encoder(self) -> Iterator[None]:
@@ -301,7 +301,7 @@ class OpenVault:
     @property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None if there shall be none."""
-        return self._here.models.model
+        return self._connection.models.model
 
     @property
     def model_trust(self) -> ModelTrust:
@@ -352,20 +352,26 @@ class OpenVault:
         Raises:
             Stopped: nobody waits for the result any more.
         """
-        here = self._here
-        with self._model_lock, here.caller.interruptible(here.models.close_model):
+        connection = self._connection
+        interrupt = connection.models.close_model
+        with self._model_lock, connection.caller.interruptible(interrupt):
             yield
 
-    def synchronise(self) -> SyncReport:
+    def synchronise(self, *, keep_missing: bool = True) -> SyncReport:
         """Read what changed in the folder.
+
+        Args:
+            keep_missing: while a watcher asks what became of missing notes, they stay known;
+                False forgets them.
 
         Raises:
             Stopped: nobody waits for the result any more.
         """
         from amem_cli.index.sync import synchronise
 
-        with self._here.caller.progress("reading notes") as progress:
-            return synchronise(self.ports, progress=progress)
+        with self._connection.caller.progress("reading notes") as progress:
+            spared = None if keep_missing else ()
+            return synchronise(self.ports, spared=spared, progress=progress)
 
     def embed_missing(self, *, go_over: bool = False) -> int:
         """Give new passages their vectors; returns how many got one.
@@ -380,13 +386,13 @@ class OpenVault:
         from amem_cli.index.sync import embed_missing
 
         encoder = self.models.encoder if go_over else self.encoder
-        with self._here.caller.progress("embedding passages") as progress:
+        with self._connection.caller.progress("embedding passages") as progress:
             return embed_missing(self.ports, encoder, progress=progress)
 
     @property
     def sees_private(self) -> bool:
         """True if the caller is shown notes with `private: true`."""
-        return self._here.caller.sees_private
+        return self._connection.caller.sees_private
 
     def hidden(self) -> Collection[str]:
         """Paths of the notes that the caller is not shown."""

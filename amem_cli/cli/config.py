@@ -1,33 +1,30 @@
-"""`amem config`."""
+"""`amem config`: read and change settings."""
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
 from amem_cli.cli.session import session_of
 
-_AFTER_NAME = (
-    "next: amem index --rebuild reads the notes by this name; what stands in them under the former"
-    " name stays, and counts as yours"
+AFTER_RENAMED_PROPERTY = (
+    "next: `amem index --rebuild` reads notes by the new name; values under the old name stay in"
+    " the notes and count as yours"
 )
-AFTER_ENCODER = "next: amem index embeds the notes anew; searches use the former vectors until then"
+AFTER_ENCODER = (
+    "next: `amem index` embeds all notes again; until then, searches use the old vectors"
+)
+
+config = typer.Typer(
+    name="config", help="Read and change settings of the vault or the user.", no_args_is_help=True
+)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands of this module."""
-    group = typer.Typer(
-        name="config", help="Settings of the vault and of the user.", no_args_is_help=True
-    )
-    group.command("list")(list_settings)
-    group.command("get")(get)
-    group.command("set")(set_value)
-    app.add_typer(group)
-
-
+@config.command("list")
 def list_settings(context: typer.Context) -> None:
-    """All settings in force and where each comes from.
+    """Show all settings and where each comes from.
 
     Examples:
 
@@ -39,17 +36,18 @@ def list_settings(context: typer.Context) -> None:
     with session.workspace(sync=False) as workspace:
         settings, origin = workspace.settings, workspace.origin
     document = {
-        key: {"value": _shown(getattr(settings, name)), "from": origin[key]}
+        key: {"value": _as_json(getattr(settings, name)), "from": origin[key]}
         for key, name in setting_keys().items()
     }
     lines = [f"{key} = {entry['value']!r}  ({entry['from']})" for key, entry in document.items()]
-    session.output.result(document, lambda _: session.output.plain("\n".join(lines)))
+    session.output.result(document, "\n".join(lines))
 
 
+@config.command()
 def get(
-    context: typer.Context, key: Annotated[str, typer.Argument(help="Such as llm.model.")]
+    context: typer.Context, key: Annotated[str, typer.Argument(help="For example llm.model.")]
 ) -> None:
-    """One setting.
+    """Show one setting.
 
     Examples:
 
@@ -60,17 +58,18 @@ def get(
     session = session_of(context)
     name = field_of(key)
     with session.workspace(sync=False) as workspace:
-        value = _shown(getattr(workspace.settings, name))
+        value = _as_json(getattr(workspace.settings, name))
     text = ", ".join(value) if isinstance(value, list) else str(value)
-    session.output.result({"key": key, "value": value}, lambda _: session.output.plain(text))
+    session.output.result({"key": key, "value": value}, text)
 
 
+@config.command("set")
 def set_value(
     context: typer.Context,
-    key: Annotated[str, typer.Argument(help="Such as llm.model.")],
-    value: Annotated[str, typer.Argument(help="The new value; lists with commas.")],
+    key: Annotated[str, typer.Argument(help="For example llm.model.")],
+    value: Annotated[str, typer.Argument(help="The new value. Separate list items with commas.")],
     user: Annotated[
-        bool, typer.Option("--user", help="In the user's settings instead of the vault's.")
+        bool, typer.Option("--user", help="Change the user's settings, not the vault's.")
     ] = False,
 ) -> None:
     """Change a setting in the vault's config.toml, keeping its comments.
@@ -81,8 +80,6 @@ def set_value(
 
         amem config set default_vault ~/notes --user
     """
-    import os
-
     from amem_cli.errors import SettingsError
     from amem_cli.locations import user_config_folder
     from amem_cli.models.open import encoder_subject, give_consent
@@ -92,23 +89,23 @@ def set_value(
     session = session_of(context)
     new = parse_setting(key, value)
     if "key" in key.rsplit(".", 1)[-1].split("_"):
-        raise SettingsError("keys do not belong into settings", hint="Put it into AMEM_API_KEY.")
+        raise SettingsError("keys do not belong in settings", hint="Put it in AMEM_API_KEY.")
     if user:
         path = user_config_folder() / CONFIG_NAME
     else:
         with session.workspace(sync=False) as workspace:
             path = workspace.config_file
         if key in ("encoder.model", "search.reranker"):
-            # Whoever sets it here may be made to download it; whoever clones the vault may not.
+            # Setting it here allows its download; cloning a vault that sets it must not.
             give_consent(path.parent.parent, encoder_subject(str(new)), os.environ)
     write_value(path, key, new)
     if key == "encoder.model":
         session.output.notice(AFTER_ENCODER)
     if key.startswith("properties."):
-        session.output.notice(_AFTER_NAME)
-    document = {"key": key, "value": _shown(new), "file": str(path)}
-    session.output.result(document, lambda _: session.output.plain(f"{key} = {value}  ({path})"))
+        session.output.notice(AFTER_RENAMED_PROPERTY)
+    document = {"key": key, "value": _as_json(new), "file": str(path)}
+    session.output.result(document, f"{key} = {value}  ({path})")
 
 
-def _shown(value: object) -> object:
+def _as_json(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value

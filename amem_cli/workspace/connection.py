@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Models:
+class ConfiguredModels:
     """The settings in force and the models that they name, each opened once for all threads.
 
     Attributes:
@@ -40,7 +40,7 @@ class Models:
     overrides: Mapping[str, Any]
     environment: Mapping[str, str] = field(repr=False)
     notify: Callable[[str], None] | None
-    _opening: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
+    _opening_lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
     _model: LanguageModel | None = field(default=None, init=False, repr=False)
     _is_model_open: bool = field(default=False, init=False, repr=False)
 
@@ -94,7 +94,7 @@ class Models:
     @property
     def encoder(self) -> Encoder:
         """The encoder of the settings, loaded with the first text."""
-        with self._opening:
+        with self._opening_lock:
             return self._encoder
 
     @encoder.setter
@@ -112,7 +112,7 @@ class Models:
     @property
     def reranker(self) -> Reranker | None:
         """The reranker of the settings, loaded with the first search; None if none is named."""
-        with self._opening:
+        with self._opening_lock:
             return self._reranker
 
     @cached_property
@@ -124,7 +124,7 @@ class Models:
     @property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None if there shall be none."""
-        with self._opening:
+        with self._opening_lock:
             if not self._is_model_open:
                 self.model = self._opened_model()
             return self._model
@@ -153,7 +153,7 @@ class Models:
 
 
 @dataclass
-class Opening:
+class Connection:
     """What one thread works with at a time: its own connection to the index, and the files.
 
     Attributes:
@@ -164,7 +164,7 @@ class Opening:
         has_changes: something was changed since the last commit.
     """
 
-    models: Models
+    models: ConfiguredModels
     caller: Caller
     clock: Clock | None
     notify: Callable[[str], None] | None

@@ -1,0 +1,158 @@
+"""What a command reads from the user and writes for them outside the vault's own files."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from amem_cli.errors import SettingsError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.terminal.output import Output
+
+
+def on_terminal() -> bool:
+    """True if somebody can read what is printed and answer it."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def ask_key(output: Output, prompt: str, keys: str) -> str:
+    """Wait until the user presses one of these keys; an unknown capital counts as its letter.
+
+    Raises:
+        KeyboardInterrupt: the user pressed Ctrl-C or Ctrl-D, or the terminal is gone.
+    """
+    import typer
+
+    while True:
+        output.notice(prompt)
+        key = typer.getchar()
+        # A terminal that is gone returns no key at all.
+        if key in ("\x03", "\x04", ""):
+            raise KeyboardInterrupt
+        for candidate in (key, key.lower()):
+            if candidate in tuple(keys):
+                return candidate
+        output.notice(f"press one of: {' '.join(keys)}")
+
+
+def read_input(path: Path) -> bytes:
+    """The content of a file, or of stdin if the path is `-`.
+
+    Raises:
+        SettingsError: it cannot be read.
+    """
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise SettingsError(
+            f"cannot read {path}: {error.strerror}", hint="Name a file, or - for stdin."
+        ) from None
+
+
+def open_in_editor(path: Path) -> None:
+    """Open a file in `$VISUAL` or `$EDITOR` and wait until it is closed.
+
+    Raises:
+        SettingsError: no editor is set, or it fails.
+    """
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not command:
+        raise SettingsError("no editor is set", hint="Set EDITOR, for example: export EDITOR=vim")
+    try:
+        words = shlex.split(command)
+        code = subprocess.run([*words, str(path)], check=False).returncode
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"cannot start {command!r}: {error}", hint="Check EDITOR.") from None
+    if code != 0:
+        raise SettingsError(f"{words[0]} exited with status {code}; the note is as it left it")
+
+
+def write_in_editor(text: str) -> str:
+    """Let the user edit a text in their editor; returns the result."""
+    with tempfile.TemporaryDirectory(prefix="amem-") as folder:
+        path = Path(folder) / "note.md"
+        path.write_text(text, encoding="utf-8")
+        open_in_editor(path)
+        return path.read_text(encoding="utf-8")
+
+
+def write_export(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """Write a file that the user named, text as UTF-8.
+
+    An existing file is replaced only once the new one is complete.
+
+    Args:
+        content: all of it, or pieces that are generated while they are written.
+
+    Raises:
+        UsageError: the path is in amem's own folder.
+        SettingsError: the file cannot be written.
+    """
+    if ".amem" in path.resolve().parts:
+        raise UsageError(f"{path} is in amem's own folder", hint="Write it somewhere else.")
+    pieces = [content] if isinstance(content, (str, bytes)) else content
+    try:
+        _write(path, pieces)
+    except OSError as error:
+        from amem_cli.vault.safe_write import write_failure
+
+        raise write_failure(str(path), error) from None
+
+
+def _write(path: Path, pieces: Iterable[str | bytes]) -> None:
+    status = path.stat() if path.exists() else None
+    if status is not None:
+        # Fails for a folder, and for a read-only file, which must not be replaced either.
+        handle = os.open(path, os.O_WRONLY)
+        if not stat.S_ISREG(status.st_mode):
+            # A pipe or a device cannot be replaced.
+            _write_pieces(handle, pieces)
+            return
+        os.close(handle)
+    target = path.resolve()
+    temporary = _temporary(target)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(temporary, flags, 0o666)
+    try:
+        if status is not None:
+            with suppress(OSError):
+                temporary.chmod(stat.S_IMODE(status.st_mode))
+        _write_pieces(handle, pieces, durable=True)
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _temporary(target: Path) -> Path:
+    """A name beside the target; deletes what killed exports of the same target left there."""
+    from hashlib import sha256
+    from time import time_ns
+
+    from amem_cli.vault.safe_write import is_abandoned, temporary_name
+
+    mark = sha256(os.fsencode(target.name)).hexdigest()[:16]
+    for leftover in target.parent.glob(f".amem-*-{mark}.tmp"):
+        with suppress(OSError):
+            if is_abandoned(leftover.name, leftover.lstat().st_mtime_ns, time_ns()):
+                leftover.unlink()
+    return target.with_name(temporary_name(mark))
+
+
+def _write_pieces(handle: int, pieces: Iterable[str | bytes], *, durable: bool = False) -> None:
+    with os.fdopen(handle, "wb") as stream:
+        for piece in pieces:
+            stream.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
+        stream.flush()
+        if durable:
+            os.fsync(handle)

@@ -1,0 +1,424 @@
+"""What a vault can be asked: every verb that changes no note."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from amem_cli.errors import AmemError, NotFoundError
+from amem_cli.search.search import EVERY_NOTE, Filters, Hit
+from amem_cli.search.supersession import Standing
+from amem_cli.workspace.results import ListedNote, RecordExport, Related, SearchResult
+from amem_cli.workspace.shared_vault import SharedVault
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amem_cli.ask.ask import Answer
+    from amem_cli.duplicates.find import Duplicates
+    from amem_cli.editing.history import Entry
+    from amem_cli.editing.review import Waiting
+    from amem_cli.errors import Problem
+    from amem_cli.exchange.export_markdown import MarkdownExport
+    from amem_cli.graph.graph import Graph
+    from amem_cli.graph.overview import Overview
+    from amem_cli.graph.stats import Span, Stats
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.models.ports import Encoder
+    from amem_cli.notes.note import Metadata
+    from amem_cli.search.read import NoteView, Wanted
+    from amem_cli.search.search import Mode
+
+_Superseded = TypeVar("_Superseded", Hit, Standing)
+
+
+class Queries(SharedVault):
+    """Verbs that read. Notes that the caller does not see are left out of every result.
+
+    A verb for one note takes its summary as `note` gives it. All raise `Stopped` when the caller
+    does not wait any more.
+    """
+
+    def note(self, name: str) -> NoteSummary:
+        """The note with this id (or its unique beginning), path, file name, title or alias.
+
+        Raises:
+            NotFoundError: no note that the caller sees has this name, or more than one.
+        """
+        from amem_cli.search.read import note_named
+
+        return note_named(self.index, name, private=self.sees_private)
+
+    def search(
+        self,
+        query: str,
+        *,
+        mode: Mode = "hybrid",
+        limit: int = 5,
+        neighbors: bool = True,
+        filters: Filters = EVERY_NOTE,
+    ) -> SearchResult:
+        """The best notes for a query, then notes linked to them.
+
+        Raises:
+            UsageError: the query is empty.
+            EncoderError, SettingsError: a `semantic` search has no encoder.
+        """
+        from amem_cli.search.search import search
+
+        encoder = None
+        if mode == "semantic":
+            encoder = self._encoder_with_all_embedded()
+        elif mode == "hybrid":
+            encoder = self._encoder_if_any()
+            mode = mode if encoder is not None else "keyword"
+        with self._connection.caller.progress("searching"):
+            hits = search(
+                self.index,
+                query,
+                encoder=encoder,
+                mode=mode,
+                limit=limit,
+                neighbors=neighbors,
+                filters=replace(filters, hidden=self.hidden()),
+                reranker=self.reranker if mode == "hybrid" else None,
+            )
+        self.count_use([hit.note.key for hit in hits])
+        return SearchResult(query, mode, tuple(map(self._without_private, hits)))
+
+    def _encoder_with_all_embedded(self) -> Encoder:
+        self.embed_missing()
+        return self.encoder
+
+    def _encoder_if_any(self) -> Encoder | None:
+        """The encoder with every passage embedded; None, and a notice, if it cannot be had."""
+        from amem_cli.search.search import encoder_if_any
+
+        return encoder_if_any(self._encoder_with_all_embedded, self.notice)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        limit: int = 6,
+        budget: int | None = None,
+        filters: Filters = EVERY_NOTE,
+        use_model: bool = True,
+    ) -> Answer:
+        """Answer a question from the notes that a search finds, or say that they do not hold it.
+
+        Args:
+            budget: tokens of notes to answer from; None is half the model's window.
+            use_model: False only quotes.
+
+        Raises:
+            UsageError: the question is empty.
+        """
+        from amem_cli.ask.ask import AskSettings, ask
+
+        trusted = use_model and self.model_trust.asked_for == "all"
+        settings = AskSettings.of(self.settings, trusted=trusted)
+        if budget is not None:
+            settings = replace(settings, budget=budget)
+        encoder = self._encoder_if_any()
+        with self.model_at_work() if trusted else contextlib.nullcontext():
+            # A model that is not asked is not loaded either.
+            model = self.model if trusted else None
+            label = "looking for an answer" if model is None else f"asking {model.name}"
+            with self._connection.caller.progress(label, at_once=True):
+                answer = ask(
+                    self.ports,
+                    question,
+                    encoder=encoder,
+                    model=model,
+                    settings=settings,
+                    limit=limit,
+                    filters=replace(filters, hidden=self.hidden()),
+                )
+        self.count_use([each.id or each.path for each in answer.citations or answer.shown])
+        return answer
+
+    def show(self, note: NoteSummary, *, counts: bool = True) -> NoteView:
+        """A note with its links in both directions.
+
+        Args:
+            counts: remember that it was read.
+
+        Raises:
+            NotFoundError: it is gone.
+        """
+        from amem_cli.search.read import read_note
+
+        view = read_note(self.ports, note.path)
+        if counts:
+            self.count_use([note.key])
+        hidden = self.hidden()
+        return replace(
+            view,
+            links=tuple(link for link in view.links if link.path not in hidden),
+            standing=self._without_private(view.standing),
+            usage=self.index.usage.of(note.key),
+        )
+
+    def list_notes(
+        self,
+        *,
+        filters: Filters = EVERY_NOTE,
+        wanted: Wanted,
+        sort: str = "created",
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> list[ListedNote]:
+        """Notes that meet all conditions; dates sort newest first, names from A to Z."""
+        from amem_cli.search.read import listed
+        from amem_cli.search.supersession import Standing, standings
+
+        visible = replace(filters, hidden=self.hidden())
+        notes = listed(
+            self.index, filters=visible, wanted=wanted, sort=sort, reverse=reverse, limit=limit
+        )
+        superseded, usages, current = standings(self.index), self.index.usage.all(), Standing()
+        return [
+            ListedNote(
+                note,
+                self._without_private(superseded.get(note.path, current)),
+                usages.get(note.key, (0, "")),
+            )
+            for note in notes
+        ]
+
+    def history(self, note: str = "", *, limit: int) -> list[Entry]:
+        """What happened, oldest first.
+
+        Args:
+            note: id or path: only this note, with what it brought about in others; empty: all.
+            limit: the newest so many events.
+        """
+        from amem_cli.editing.history import history
+
+        hidden = {key for path in self.hidden() for key in self._keys(path)}
+        looked_at = limit if not hidden else 2 * limit
+        while True:
+            entries = history(self.index, note, limit=looked_at)
+            visible = [each for each in entries if not {each.event.note, each.event.path} & hidden]
+            # Many of the newest events may be of hidden notes.
+            if len(visible) >= limit or len(entries) < looked_at:
+                return visible[-limit:]
+            looked_at *= 4
+
+    def _keys(self, path: str) -> set[str]:
+        summary = self.index.notes.summary(path)
+        return {path, summary.key} if summary is not None else {path}
+
+    def _without_private(self, found: _Superseded) -> _Superseded:
+        if self.sees_private:
+            return found
+        return replace(
+            found,
+            superseded_by=tuple(note for note in found.superseded_by if not note.private),
+            contradicted_by=tuple(note for note in found.contradicted_by if not note.private),
+        )
+
+    def related(self, note: NoteSummary, *, depth: int = 1, limit: int) -> tuple[Related, ...]:
+        """Notes linked to a note in either direction, each once, the nearest first.
+
+        Args:
+            depth: how many links away.
+        """
+        distance = {note.path: 0}
+        queue = deque([note])
+        related: list[Related] = []
+        while queue and len(related) < limit:
+            near = queue.popleft()
+            if distance[near.path] >= depth:
+                continue
+            for link in self.show(near, counts=False).links:
+                other = self.index.notes.summary(link.path)
+                if other is None or link.path in distance:
+                    continue
+                distance[link.path] = distance[near.path] + 1
+                queue.append(other)
+                related.append(Related(link, other, distance[link.path], near.path))
+        return tuple(related[:limit])
+
+    def network(self, *, private: bool = True) -> Graph:
+        """Notes and the links between them.
+
+        Args:
+            private: False leaves private notes out, even if the caller may see them.
+        """
+        from amem_cli.graph.graph import public, vault_graph
+
+        graph = vault_graph(self.index)
+        return graph if private and self.sees_private else public(graph)
+
+    def overview(self, *, private: bool = True) -> Overview:
+        """Hubs, clusters, orphans, broken links and growth; `private` as for `network`."""
+        from amem_cli.graph.overview import vault_overview
+
+        return vault_overview(self.ports, private=private and self.sees_private)
+
+    def stats(self, *, by: Span = "month") -> Stats:
+        """Counts of notes, links and pending work, and what the model cost.
+
+        Args:
+            by: the span of time by which growth is counted.
+        """
+        from amem_cli.graph.stats import Price, stats
+
+        settings = self.settings
+        return stats(
+            self.ports,
+            learn=settings.evolution_feedback == "on",
+            price=Price(settings.llm_model, settings.llm_price_input, settings.llm_price_output),
+            by=by,
+            private=self.sees_private,
+        )
+
+    def proposals(
+        self, note: NoteSummary | None = None, *, problems: list[Problem] | None = None
+    ) -> list[Waiting]:
+        """Changes of older notes that wait for a decision, by note and time.
+
+        Args:
+            note: only those of this note, and those that it gave rise to.
+            problems: gets the proposals that cannot be read.
+        """
+        from amem_cli.editing.review import waiting
+
+        key = note.key if note is not None else ""
+        return self._visible_proposals(waiting(self.ports, key, problems=problems))
+
+    def proposals_named(self, prefixes: Sequence[str]) -> list[Waiting]:
+        """The proposals with these ids, or ids that begin so.
+
+        Raises:
+            NotFoundError: no proposal that the caller sees, or more than one, begins so.
+        """
+        from amem_cli.editing.review import chosen
+
+        named = chosen(self.ports, prefixes)
+        if len(self._visible_proposals(named)) < len(named):
+            raise NotFoundError("no such proposal", hint="`amem review` shows their ids.")
+        return named
+
+    def _visible_proposals(self, proposals: Sequence[Waiting]) -> list[Waiting]:
+        hidden = self.hidden()
+        return [
+            each
+            for each in proposals
+            if each.path not in hidden
+            and not (each.proposal.link_change and each.proposal.link_change.target in hidden)
+        ]
+
+    def duplicates(
+        self,
+        notes: Sequence[NoteSummary] = (),
+        *,
+        exact: bool = False,
+        threshold: float | None = None,
+    ) -> Duplicates:
+        """Groups of notes that hold the same text, or nearly.
+
+        Args:
+            notes: only groups with one of these; empty: all.
+            exact: leave near duplicates out; needs no encoder.
+            threshold: similarity from which notes are near duplicates; None is the usual one.
+        """
+        from amem_cli.duplicates.find import THRESHOLD, find_duplicates
+
+        if not exact:
+            try:
+                self.embed_missing()
+            except AmemError as error:
+                self.notice(f"! only words are compared: {error.message}. {error.hint}")
+        duplicates = find_duplicates(
+            self.ports,
+            threshold=THRESHOLD if threshold is None else threshold,
+            exact_only=exact,
+            among=[note.path for note in notes],
+        )
+        if self.sees_private:
+            return duplicates
+        visible = [
+            replace(group, others=tuple(one for one in group.others if not one.note.private))
+            for group in duplicates.groups
+            if not group.kept.private
+        ]
+        return replace(duplicates, groups=tuple(group for group in visible if group.others))
+
+    def export_records(
+        self, filters: Filters = EVERY_NOTE, *, private: bool = True
+    ) -> RecordExport:
+        """Notes as the objects of JSON lines, read one by one.
+
+        Args:
+            private: False leaves private notes out, even if the caller may see them.
+        """
+        from amem_cli.exchange.export_jsonl import chosen, export_records
+        from amem_cli.exchange.export_markdown import StayingNotes
+
+        notes, left_out = chosen(self.ports, filters, private=private and self.sees_private)
+        staying = StayingNotes(self.ports, notes)
+        problems: list[Problem] = []
+        records = export_records(self.ports, notes, staying, problems)
+        return RecordExport(len(notes), left_out, records, problems, staying)
+
+    def export_markdown(
+        self, output: Path, filters: Filters = EVERY_NOTE, *, private: bool = False
+    ) -> tuple[MarkdownExport, int]:
+        """Write notes into a folder as markdown that any program reads.
+
+        Returns:
+            What was written, and how many private notes were left out.
+
+        Raises:
+            SettingsError: the folder cannot be written.
+        """
+        from amem_cli.exchange.export_folder import ExportFolder
+        from amem_cli.exchange.export_jsonl import chosen
+        from amem_cli.exchange.export_markdown import export_markdown
+
+        notes, left_out = chosen(self.ports, filters, private=private and self.sees_private)
+        folder = ExportFolder(output, vault=self.root)
+        with self._connection.caller.progress("exporting") as progress:
+            return export_markdown(self.ports, notes, folder, progress=progress), left_out
+
+    def analyse(self, content: str) -> Metadata:
+        """Keywords, tags and context for a text that is no note, by the model or the analyzer.
+
+        Raises:
+            UsageError: the text is empty.
+            ModelError: the language model gave no answer.
+        """
+        from amem_cli.editing.add import text_bytes
+        from amem_cli.journal.ownership import Ownership
+        from amem_cli.memory.steps import Thinker
+        from amem_cli.notes.codec import parse_note
+
+        self.embed_missing()
+        with self.model_at_work():
+            process = self.process
+            settings = process.settings
+            steps = Thinker(
+                self.index,
+                process.encoder,
+                process.model,
+                max_links=settings.max_links,
+                candidates=settings.candidates,
+                deadline=settings.deadline,
+                evolve=False,
+                trusted=settings.trusted,
+                plausible=settings.plausible,
+            )
+            note = parse_note("", text_bytes(content), self.ports.names)
+            return steps.think(note, Ownership()).construction.metadata
+
+    def check_index(self) -> list[str]:
+        """How the index differs from the folder, a line each; empty if it does not."""
+        from amem_cli.index.sync import check_index
+
+        return check_index(self.ports)
