@@ -40,7 +40,7 @@ def demonstrate(session: Session, keep: Path | None, *, llm: bool) -> None:
 
 
 def _run(session: Session, root: Path, *, llm: bool) -> None:
-    from amem_cli.terminal.documents import graph_document, outcome_document, search_document
+    from amem_cli.workspace.documents import graph_document, outcome_document, search_document
 
     overrides = {} if llm else {"llm_backend": "none"}
     workspace = session.opened(root, overrides)

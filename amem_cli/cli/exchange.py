@@ -103,8 +103,8 @@ def import_notes(
 def _show_import(
     session: Session, report: ImportReport, outcomes: Sequence[Outcome], *, dry_run: bool
 ) -> None:
-    from amem_cli.terminal.documents import outcome_document
     from amem_cli.terminal.exchange import import_document, import_lines
+    from amem_cli.workspace.documents import outcome_document
 
     document = import_document(report, dry_run=dry_run)
     document["notes"] = [outcome_document(outcome) for outcome in outcomes]

@@ -364,7 +364,7 @@ def _document(
     network: Graph, root: str | None, away: Mapping[str, int] | None
 ) -> dict[str, object]:
     from amem_cli.graph.formats import neighbourhood_document
-    from amem_cli.terminal.documents import graph_document
+    from amem_cli.workspace.documents import graph_document
 
     document = graph_document(network)
     if root is None or away is None:
@@ -376,7 +376,7 @@ def _map_document(
     network: Graph, positions: Positions, found: Sequence[Cluster]
 ) -> dict[str, object]:
     from amem_cli.graph.formats import map_document
-    from amem_cli.terminal.documents import graph_document
+    from amem_cli.workspace.documents import graph_document
 
     group = {path: cluster.name for cluster in found for path in cluster.paths}
     return map_document(graph_document(network), positions, group)

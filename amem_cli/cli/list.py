@@ -89,9 +89,9 @@ def list_notes(
             limit=limit,
         )
     if session.output.as_json:
-        from amem_cli.terminal.documents import listed_document
+        from amem_cli.workspace.documents import listed_document
 
-        rows = [listed_document(each.note, each.standing, each.usage) for each in notes]
+        rows = [listed_document(note) for note in notes]
         session.output.json_line(rows, indent=2)
         return
     for each in notes:

@@ -111,7 +111,7 @@ def _tell_duplicates(session: Session, duplicates: Sequence[Duplicate]) -> None:
 def _show_known(session: Session, outcome: Outcome) -> None:
     """Print the note that holds the text already, in place of one that would have been added."""
     from amem_cli.language.safe_text import on_one_line
-    from amem_cli.terminal.documents import outcome_document
+    from amem_cli.workspace.documents import outcome_document
 
     document = {**outcome_document(outcome), "duplicates": [], "known": True}
     line = f"nothing added: the same text is in {on_one_line(outcome.path)}"
@@ -131,9 +131,9 @@ def show_outcomes(
         duplicates: other notes with its text; None if they were not looked for.
         beside: further fields of the JSON document.
     """
-    from amem_cli.terminal.documents import outcome_document
     from amem_cli.terminal.duplicates import duplicate_document
     from amem_cli.terminal.notes import show_outcome
+    from amem_cli.workspace.documents import outcome_document
 
     if duplicates is not None:
         beside = {"duplicates": [duplicate_document(each) for each in duplicates], **beside}
@@ -177,8 +177,8 @@ def show(
 
         amem show 20260302150004 --json
     """
-    from amem_cli.terminal.documents import note_document
     from amem_cli.terminal.notes import show_note
+    from amem_cli.workspace.documents import note_document
 
     session = session_of(context)
     require_named(context, session, {"note": note})

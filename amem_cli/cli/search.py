@@ -63,8 +63,8 @@ def search(
         amem search --queries questions.txt > answers.jsonl
     """
     from amem_cli.search.search import MODES, Filters
-    from amem_cli.terminal.documents import search_document
     from amem_cli.terminal.notes import show_hits
+    from amem_cli.workspace.documents import search_document
 
     if method not in MODES:
         raise UsageError(f"no mode {method!r}", hint=f"One of: {', '.join(MODES)}.")

@@ -158,8 +158,8 @@ def stats(
         amem stats --by week --json
     """
     from amem_cli.graph.stats import SPANS
-    from amem_cli.terminal.documents import stats_document
     from amem_cli.terminal.stats import show_stats
+    from amem_cli.workspace.documents import stats_document
 
     span = next((each for each in SPANS if each == by), None)
     if span is None:

@@ -155,10 +155,10 @@ def _service(session: Session, *, install: bool) -> None:
 def _drain(session: Session, workspace: Workspace) -> None:
     """Handle what is pending, as one round of a watcher does."""
     from amem_cli.memory.batch import evolve_many
-    from amem_cli.terminal.documents import outcome_document
     from amem_cli.terminal.notes import show_outcome
     from amem_cli.watch.idle import lower_priority
     from amem_cli.watch.watcher import Watcher
+    from amem_cli.workspace.documents import outcome_document
 
     watcher = Watcher(workspace, lambda news, status: None)
     with watcher.held():

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from amem_cli.errors import NotFoundError, UsageError
-from amem_cli.mcp.documents import (
+from amem_cli.mcp.tool import (
     MOST_READ_CHARACTERS,
     QUERY_CHARACTERS,
     RESOURCES_ON_A_PAGE,
-    cut,
     marked,
 )
+from amem_cli.mcp.tools_read import SUMMARY, vault_summary
+from amem_cli.workspace.documents import cut, document
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
@@ -214,9 +215,7 @@ def contents(workspace: Workspace, uri: str) -> str:
 
 
 def _summary(workspace: Workspace) -> str:
-    from amem_cli.mcp.vault import vault_summary
-
-    found = vault_summary(workspace)
+    found = document(SUMMARY, vault_summary(workspace, {}), bounded=True)
     tags = ", ".join(f"#{each['tag']} ({each['notes']})" for each in found["tags"]) or "none"
     newest = "\n".join(
         f"- {each['created'][:10]} {each['title']} ({each['id'] or each['path']})"

@@ -22,10 +22,9 @@ from mcp_types.jsonrpc import INVALID_PARAMS
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.index.port import Progress
 from amem_cli.mcp import prompts as resources
-from amem_cli.mcp.documents import WAITING_CALLS
 from amem_cli.mcp.prompts import PROMPTS
 from amem_cli.mcp.stdio import Wire, open_streams
-from amem_cli.mcp.tool import NOTICE, Document, Policy, Tool, prepared, result
+from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, prepared
 from amem_cli.mcp.tools_read import READING_TOOLS
 from amem_cli.mcp.tools_write import WRITING_TOOLS
 from amem_cli.workspace.caller import Caller, ShowProgress, Stopped
@@ -112,11 +111,11 @@ class AgentServer:
             document = await self._done(ctx, lambda: tool.run(self._workspace, given), threads)
         except AmemError as error:
             return _failed(f"{error.message}\n{error.hint}".strip())
-        return _succeeded({"notice": NOTICE, **document})
+        return _succeeded(document)
 
     async def _done(
-        self, ctx: Any, work: Callable[[], Document], threads: ThreadPoolExecutor
-    ) -> Document:
+        self, ctx: Any, work: Callable[[], dict[str, Any]], threads: ThreadPoolExecutor
+    ) -> dict[str, Any]:
         """The result of a call's work, which is done in a thread.
 
         Raises:
@@ -141,11 +140,11 @@ class AgentServer:
         return found
 
     async def _in_thread(
-        self, threads: ThreadPoolExecutor, caller: Caller, work: Callable[[], Document]
-    ) -> Document | AmemError:
+        self, threads: ThreadPoolExecutor, caller: Caller, work: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any] | AmemError:
         """Have work done; it ends early if nobody waits for it any more."""
 
-        def guarded() -> Document | AmemError:
+        def guarded() -> dict[str, Any] | AmemError:
             try:
                 with self._workspace.call(caller):
                     return work()
@@ -169,7 +168,7 @@ class AgentServer:
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params is not None else None
 
-        def work() -> Document:
+        def work() -> dict[str, Any]:
             found, following = resources.page(self._workspace, cursor)
             return {"resources": found, "next": following}
 
@@ -194,14 +193,14 @@ class AgentServer:
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
 
-        def work() -> Document:
+        def work() -> dict[str, Any]:
             return {"text": resources.contents(self._workspace, uri)}
 
         found = await self._asked(ctx, work)
         text = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=found["text"])
         return types.ReadResourceResult(contents=[text])
 
-    async def _asked(self, ctx: Any, work: Callable[[], Document]) -> Document:
+    async def _asked(self, ctx: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The result of work that fails with an error of the protocol."""
         try:
             return await self._done(ctx, work, self._quick)
@@ -301,7 +300,7 @@ def _described(tool: Tool) -> types.Tool:
         title=tool.title,
         description=tool.description,
         input_schema=tool.takes,
-        output_schema=result(tool.result),
+        output_schema=tool.result_schema,
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=not tool.writes,
@@ -312,7 +311,7 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def _succeeded(document: Document) -> types.CallToolResult:
+def _succeeded(document: dict[str, Any]) -> types.CallToolResult:
     text = json.dumps(document, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=document)
 

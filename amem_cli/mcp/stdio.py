@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.mcp.documents import MESSAGE_BYTES
-
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.shared.message import SessionMessage
     from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage
 
+# A message of that many bytes is still read, so that the refusal names the call.
+MESSAGE_BYTES = 32 * 1024 * 1024
 _BLOCK = 64 * 1024
 _EXCERPT = 200
 _LAST_WORDS_SECONDS = 2.0

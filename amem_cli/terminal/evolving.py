@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import json_text, on_one_line
-from amem_cli.terminal.documents import outcome_document
+from amem_cli.workspace.documents import outcome_document
 
 if TYPE_CHECKING:
     from amem_cli.memory.batch import EvolveBatch

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.index.sync import SyncReport
 from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.outcome import Outcome
-from amem_cli.terminal.documents import outcome_document
 from amem_cli.terminal.output import rich_console
 from amem_cli.watch.port import News
+from amem_cli.workspace.documents import outcome_document
 from amem_cli.workspace.watch_lock import WatchStatus
 
 if TYPE_CHECKING:
