@@ -123,6 +123,45 @@ def test_who_does_not_see_private_notes_finds_none_and_gets_none_named(tmp_path:
     workspace.close()
 
 
+def test_no_verb_gives_away_private_notes(tmp_path: Path) -> None:
+    workspace = opened(tmp_path / "v")
+    with workspace.call():
+        workspace.add(NewNote("---\nprivate: true\n---\nThe walrus dives.", title="Diary"))
+        workspace.add(NewNote("The walrus dives.", title="Walrus"))
+        workspace.add(NewNote("Seals bask. See [[Diary]] and [[Walrus]].", title="Seals"))
+        assert len(workspace.duplicates(exact=True).groups) == 1
+        assert workspace.stats().notes == 3
+        assert workspace.export_records().notes == 3
+        assert workspace.export_records(private=False).left_out == 1
+    with workspace.call(Caller(sees_private=False)):
+        assert workspace.duplicates(exact=True).groups == ()
+        assert workspace.stats().notes == 2
+        assert {note.title for note in workspace.network().nodes.values()} == {"Walrus", "Seals"}
+        assert workspace.overview().graph.nodes.keys() == workspace.network().nodes.keys()
+        titles = [record["title"] for record in workspace.export_records().records]
+        assert sorted(titles) == ["Seals", "Walrus"]
+        seals = workspace.note("Seals")
+        assert [near.note.title for near in workspace.related(seals, limit=9)] == ["Walrus"]
+    workspace.close()
+
+
+def test_an_export_is_imported_and_duplicates_are_merged(tmp_path: Path) -> None:
+    workspace = opened(tmp_path / "v")
+    lines = tmp_path / "notes.jsonl"
+    lines.write_text(
+        '{"content": "Otters float."}\n{"content": "Otters float.", "title": "Copy"}\n'
+    )
+    with workspace.call():
+        assert len(workspace.import_(lines, dry_run=True).made) == 2
+        assert len(workspace.import_(lines).made) == 2
+        (group,) = workspace.duplicates(exact=True).groups
+        merged = workspace.merge(group.kept, group.others[0].note)
+        assert workspace.index.notes.count() == 1
+        workspace.undo(merged.event)
+        assert workspace.index.notes.count() == 2
+    workspace.close()
+
+
 def test_the_journal_names_the_client_of_each_call(tmp_path: Path) -> None:
     workspace = opened(tmp_path / "v")
     for client in ("one 1.0", "", "two 2.0"):

@@ -85,11 +85,11 @@ class AgentServer:
         self._workspace.close(ENDING_SECONDS)
 
     def _refusal(self, tool: Tool) -> str:
-        """Why the tool is not offered; empty where it is."""
+        """Why the tool is not offered; empty if it is."""
         if tool.writes and not self._policy.writes:
             return "this server is read-only"
         if tool.deletes and not self._policy.deletes:
-            return "notes can be deleted only where the server was started with --allow-delete"
+            return "notes can be deleted only if the server was started with --allow-delete"
         return ""
 
     async def _list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
@@ -116,7 +116,7 @@ class AgentServer:
     async def _done(
         self, ctx: Any, work: Callable[[], dict[str, Any]], threads: ThreadPoolExecutor
     ) -> dict[str, Any]:
-        """The result of a call's work, which is done in a thread.
+        """The result of a call's work, done in a thread; it ends early if nobody waits for it.
 
         Raises:
             AmemError: it failed.
@@ -131,37 +131,32 @@ class AgentServer:
                     sees_private=self._policy.sees_private,
                     client=_client_of(ctx),
                 )
-                found = await self._in_thread(threads, caller, work)
+                future = threads.submit(self._result, caller, work)
+                try:
+                    result = await asyncio.wrap_future(future)
+                except asyncio.CancelledError:
+                    caller.stop()
+                    raise
         finally:
             self._waiting -= 1
-        # A failure raised inside of the task group would come out wrapped.
-        if isinstance(found, AmemError):
-            raise found
-        return found
+        # An error raised inside of the task group would come out wrapped.
+        if isinstance(result, AmemError):
+            raise result
+        return result
 
-    async def _in_thread(
-        self, threads: ThreadPoolExecutor, caller: Caller, work: Callable[[], dict[str, Any]]
+    def _result(
+        self, caller: Caller, work: Callable[[], dict[str, Any]]
     ) -> dict[str, Any] | AmemError:
-        """Have work done; it ends early if nobody waits for it any more."""
-
-        def guarded() -> dict[str, Any] | AmemError:
-            try:
-                with self._workspace.call(caller):
-                    return work()
-            except AmemError as error:
-                return error
-            except Stopped:
-                return AmemError("the call was cancelled")
-            except Exception:
-                traceback.print_exc()
-                return AmemError("a fault in amem", hint="The server's log says more.")
-
-        future = threads.submit(guarded)
         try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            caller.stop()
-            raise
+            with self._workspace.call(caller):
+                return work()
+        except AmemError as error:
+            return error
+        except Stopped:
+            return AmemError("the call was cancelled")
+        except Exception:
+            traceback.print_exc()
+            return AmemError("a fault in amem", hint="The server's log says more.")
 
     async def _list_resources(
         self, ctx: Any, params: types.PaginatedRequestParams | None
@@ -169,10 +164,10 @@ class AgentServer:
         cursor = params.cursor if params is not None else None
 
         def work() -> dict[str, Any]:
-            found, following = resources.page(self._workspace, cursor)
-            return {"resources": found, "next": following}
+            listed, following = resources.page(self._workspace, cursor)
+            return {"resources": listed, "next": following}
 
-        page = await self._asked(ctx, work)
+        page = await self._read(ctx, work)
         return types.ListResourcesResult(
             resources=[types.Resource(**each) for each in page["resources"]],
             next_cursor=page["next"],
@@ -183,7 +178,7 @@ class AgentServer:
             uri_template=resources.TEMPLATE,
             name="note",
             title="A note",
-            description="A note by its id, or by its path (percent-encoded) where it has none.",
+            description="A note by its id, or by its path (percent-encoded) if it has none.",
             mime_type=resources.MARKDOWN,
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
@@ -196,11 +191,11 @@ class AgentServer:
         def work() -> dict[str, Any]:
             return {"text": resources.contents(self._workspace, uri)}
 
-        found = await self._asked(ctx, work)
-        text = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=found["text"])
-        return types.ReadResourceResult(contents=[text])
+        text = (await self._read(ctx, work))["text"]
+        contents = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=text)
+        return types.ReadResourceResult(contents=[contents])
 
-    async def _asked(self, ctx: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    async def _read(self, ctx: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The result of work that fails with an error of the protocol."""
         try:
             return await self._done(ctx, work, self._quick)
@@ -229,25 +224,25 @@ class AgentServer:
     async def _get_prompt(
         self, ctx: Any, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        found = next((each for each in PROMPTS if each.name == params.name), None)
-        if found is None or (found.writes and not self._policy.writes):
+        prompt = next((each for each in PROMPTS if each.name == params.name), None)
+        if prompt is None or (prompt.writes and not self._policy.writes):
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}")
         try:
-            text = found.text(params.arguments or {})
+            text = prompt.text(params.arguments or {})
         except UsageError as error:
             raise MCPError(INVALID_PARAMS, error.message) from None
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
-        return types.GetPromptResult(description=found.description, messages=[message])
+        return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
 @asynccontextmanager
 async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
-    """Tells the client what is being done, again and again while it lasts."""
+    """Report to the client what is being done, again and again while it lasts."""
     loop = asyncio.get_running_loop()
     sending, receiving = anyio.create_memory_object_stream[str](1000)
 
     def put(message: str) -> None:
-        # Nobody needs to hear of every step.
+        # A client can do without some of the steps.
         with suppress(anyio.WouldBlock, anyio.ClosedResourceError, anyio.BrokenResourceError):
             sending.send_nowait(message)
 
@@ -261,17 +256,17 @@ async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
         yield reached
 
     async def forward() -> None:
-        told, message, began = 0, "", loop.time()
+        sent, message, began = 0, "", loop.time()
         while True:
             with anyio.move_on_after(BEAT_SECONDS if message else None):
                 try:
                     message, began = await receiving.receive(), loop.time()
                 except anyio.EndOfStream:
                     return
-            told += 1
+            sent += 1
             lasts = loop.time() - began
             text = message if lasts < BEAT_SECONDS / 2 else f"{message} ({lasts:.0f} s)"
-            await ctx.session.report_progress(told, None, text)
+            await ctx.session.report_progress(sent, None, text)
 
     async with anyio.create_task_group() as group:
         group.start_soon(forward)
@@ -282,15 +277,14 @@ async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
 def _client_of(ctx: Any) -> str:
     """The name under which the journal records what the client does."""
     params = ctx.session.client_params
-    if params is None:
-        return client_name("")
-    return client_name(params.client_info.name, params.client_info.version)
+    info = params.client_info if params is not None else None
+    return client_name(info.name, info.version) if info is not None else client_name("")
 
 
 def client_name(name: str, version: str = "") -> str:
     """What the journal calls a client: a few plain characters of what it calls itself."""
-    said = f"{name} {version}".strip()
-    plain = "".join(char if char.isalnum() or char in "._-/ " else "-" for char in said)
+    text = f"{name} {version}".strip()
+    plain = "".join(char if char.isalnum() or char in "._-/ " else "-" for char in text)
     return " ".join(plain[:CLIENT_CHARACTERS].split()) or "unnamed"
 
 
@@ -329,7 +323,7 @@ def _end_on_signals(end: Callable[[], None]) -> None:
         try:
             loop.add_signal_handler(number, end)
         except NotImplementedError:
-            # On Windows loops know no signals; Ctrl-C ends the process at once.
+            # Event loops on Windows take no signals; Ctrl-C ends the process at once.
             signal.signal(number, signal.SIG_DFL)
 
 

@@ -159,7 +159,7 @@ async def open_streams(
             if not await anyio.to_thread.run_sync(
                 _written, wire.sink, data, abandon_on_cancel=True
             ):
-                # Nobody reads any more: the server ends as where the input does.
+                # Nobody reads any more: the server ends as when the input does.
                 await inward.aclose()
                 await outgoing.aclose()
                 return
@@ -196,7 +196,7 @@ def _listen(source: int, deliver: Any, end: Any) -> None:
 
 
 def _written(sink: int, data: bytes) -> bool:
-    """Write it whole; False where the client's end is gone."""
+    """Write it whole; False if the client's end is gone."""
     view = memoryview(data)
     try:
         while view:

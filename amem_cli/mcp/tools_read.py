@@ -194,7 +194,7 @@ EVENT = {
     "by": json.choice("person", "machine").of(
         lambda entry: "person" if entry["event"].by == "person" else "machine"
     ),
-    "client": json.TEXT_OR_NULL.about("the agent's program, where one asked for it"),
+    "client": json.TEXT_OR_NULL.about("the agent's program, if one asked for it"),
     "id": NAME_OR_NULL,
     "path": NAME_OR_NULL,
     "title": json.TEXT_OR_NULL,
@@ -293,7 +293,7 @@ READING_TOOLS = (
         "Find notes by meaning and by words; use it first whenever what the user has written,"
         " decided, planned or learned may matter. Notes linked to the hits come after them (`via`"
         " says whose). Gives outlines and snippets; use read for the whole text. `mode` says how it"
-        " was searched: by words alone where the encoder cannot be had.",
+        " was searched: by words alone if the encoder cannot be had.",
         takes.arguments(
             ["query"],
             {
@@ -319,14 +319,14 @@ READING_TOOLS = (
         "ask",
         "Answer from the notes",
         "Answer one question from the notes alone, with quotations and where they stand; `held` is"
-        " false where the notes do not say. Use search instead to collect material.",
+        " false if the notes do not say. Use search instead to collect material.",
         takes.arguments(
             ["question"],
             {
                 "question": takes.text("The question.", takes.QUERY_CHARACTERS),
                 "limit": takes.number("How many notes to look at.", 1, 20, 6),
                 "use_model": takes.flag(
-                    "Let the vault's own language model word the answer, where it is good enough;"
+                    "Let the vault's own language model word the answer, if it is good enough;"
                     " false only quotes.",
                     default=True,
                 ),
@@ -340,7 +340,7 @@ READING_TOOLS = (
     Tool(
         "read",
         "Read a note",
-        "Read one note with its links in both directions. Long notes come in parts: where"
+        "Read one note with its links in both directions. Long notes come in parts: if"
         " `truncated` is true, call again with `offset` set to `next_offset`.",
         takes.arguments(
             ["note"],

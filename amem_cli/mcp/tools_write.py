@@ -207,7 +207,7 @@ WRITING_TOOLS = (
         "Change a note",
         "Add to a note's text, replace it, or change its context, keywords and tags. What is not"
         " given stays. To replace the text (`content`), read the note first and pass its"
-        " `revision`: the change is refused where somebody edited the text since.",
+        " `revision`: the change is refused if somebody edited the text since.",
         takes.arguments(
             ["note"],
             {
@@ -221,7 +221,7 @@ WRITING_TOOLS = (
                     takes.TEXT_CHARACTERS,
                 ),
                 "revision": takes.text(
-                    "Refuse the change where the text is not the one that read gave with this.",
+                    "Refuse the change if the text is not the one that read gave with this.",
                     100,
                 ),
                 "context": takes.text("The new context sentence.", takes.SENTENCE_CHARACTERS),
@@ -259,7 +259,7 @@ WRITING_TOOLS = (
     Tool(
         "undo",
         "Take back a change",
-        "Take back one change that history shows, to the byte. Refused where the same place was"
+        "Take back one change that history shows, to the byte. Refused if the same place was"
         " edited since. An undo can be undone. It does not remove a note that was added.",
         takes.arguments(
             ["event"],
@@ -277,7 +277,7 @@ WRITING_TOOLS = (
     Tool(
         "delete",
         "Delete a note",
-        "Move a note to the vault's .trash folder, only where the user asked for that. Links to it"
+        "Move a note to the vault's .trash folder, only if the user asked for that. Links to it"
         " that amem made are removed; the user's own stay and are told.",
         takes.arguments(["note"], {"note": NOTE}),
         DELETED,
