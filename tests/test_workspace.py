@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,10 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.encoder import FakeEncoder
 
 PATIENCE = 60.0
+DIVING = (
+    "The walrus dives to the bottom of the shallow sea and digs clams out of the mud there"
+    " with its whiskers, several hundred of them in an hour."
+)
 
 
 def opened(root: Path, server: ChatServer | None = None) -> Workspace:
@@ -126,8 +131,8 @@ def test_who_does_not_see_private_notes_finds_none_and_gets_none_named(tmp_path:
 def test_no_verb_gives_away_private_notes(tmp_path: Path) -> None:
     workspace = opened(tmp_path / "v")
     with workspace.call():
-        workspace.add(NewNote("---\nprivate: true\n---\nThe walrus dives.", title="Diary"))
-        workspace.add(NewNote("The walrus dives.", title="Walrus"))
+        workspace.add(NewNote("---\nprivate: true\n---\n" + DIVING, title="Diary"))
+        workspace.add(NewNote(DIVING, title="Walrus"))
         workspace.add(NewNote("Seals bask. See [[Diary]] and [[Walrus]].", title="Seals"))
         assert len(workspace.duplicates(exact=True).groups) == 1
         assert workspace.stats().notes == 3
@@ -149,7 +154,7 @@ def test_an_export_is_imported_and_duplicates_are_merged(tmp_path: Path) -> None
     workspace = opened(tmp_path / "v")
     lines = tmp_path / "notes.jsonl"
     lines.write_text(
-        '{"content": "Otters float."}\n{"content": "Otters float.", "title": "Copy"}\n'
+        "".join(json.dumps({"content": DIVING, "title": each}) + "\n" for each in ("One", "Two"))
     )
     with workspace.call():
         assert len(workspace.import_(lines, dry_run=True).made) == 2

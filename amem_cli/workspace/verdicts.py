@@ -8,17 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from amem_cli.locations import user_state_folder, write_state
-from amem_cli.memory.describe import CONSTRUCTION_PROMPT
-from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
-from amem_cli.memory.trial import TRIAL
 from amem_cli.memory.trust import ModelTrust, asked_for, least_plausible
 from amem_cli.settings import Settings
 
 VERDICTS_FILE = "model-verdicts.json"
 MOST_KEPT = 200
 KINDS = ("fit", "usable", "unfit")
-# A verdict is of these cases and prompts; with others the model may do better or worse.
-ASKED_WITH = f"{TRIAL} {JOINT_PROMPT} {CONSTRUCTION_PROMPT} {LINKING_PROMPT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +56,10 @@ def model_subject(settings: Settings, url: str) -> str:
 
 def stored_verdict(subject: str, environment: Mapping[str, str]) -> StoredVerdict | None:
     """The verdict on a model, or None if it was not tested, or with other prompts."""
+    if not subject:
+        return None
     stored = _verdicts(environment).get(subject)
-    if not isinstance(stored, dict) or stored.get("asked_with") != ASKED_WITH:
+    if not isinstance(stored, dict) or stored.get("asked_with") != _asked_with():
         return None
     kind, line, day = (str(stored.get(name, "")) for name in ("kind", "line", "day"))
     reliability = stored.get("reliability")
@@ -83,7 +80,7 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
     newest = dict(list(verdicts.items())[-(MOST_KEPT - 1) :])
     # JSON would keep a whole number as one, which is no share when it is read.
     reliability = float(verdict.reliability)
-    newest[subject] = {**asdict(verdict), "reliability": reliability, "asked_with": ASKED_WITH}
+    newest[subject] = {**asdict(verdict), "reliability": reliability, "asked_with": _asked_with()}
     write_state(user_state_folder(environment) / VERDICTS_FILE, newest)
 
 
@@ -101,6 +98,16 @@ def trust_in(settings: Settings, url: str, environment: Mapping[str, str]) -> Mo
     if asked == "all" and not named:
         return ModelTrust("context")
     return ModelTrust(asked, least_plausible(verdict.reliability))
+
+
+def _asked_with() -> str:
+    """The cases and prompts of the test; with others the model may do better or worse."""
+    # Not loaded if no model is asked.
+    from amem_cli.memory.describe import CONSTRUCTION_PROMPT
+    from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
+    from amem_cli.memory.trial import TRIAL
+
+    return f"{TRIAL} {JOINT_PROMPT} {CONSTRUCTION_PROMPT} {LINKING_PROMPT}"
 
 
 def _verdicts(environment: Mapping[str, str]) -> dict[str, object]:
