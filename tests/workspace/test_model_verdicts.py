@@ -6,6 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+
+from amem_cli.journal.link_decisions import USUAL_MINIMUM
+from amem_cli.locations import user_state_folder
+from amem_cli.memory.trust import PLAUSIBLE, ModelTrust
+from amem_cli.settings import Settings
 from amem_cli.workspace.verdicts import (
     VERDICTS_FILE,
     StoredVerdict,
@@ -13,11 +18,6 @@ from amem_cli.workspace.verdicts import (
     store_verdict,
     trust_in,
 )
-
-from amem_cli.journal.link_decisions import USUAL_MINIMUM
-from amem_cli.locations import user_state_folder
-from amem_cli.memory.trust import PLAUSIBLE, ModelTrust
-from amem_cli.settings import Settings
 
 URL = "http://127.0.0.1:1/v1"
 NAMED = Settings(llm_backend="openai", llm_model="some", llm_base_url=URL)
