@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,10 @@ from tests.fakes.chat_server import ChatServer
 from tests.fakes.encoder import FakeEncoder
 
 PATIENCE = 60.0
+DIVING = (
+    "The walrus dives to the bottom of the shallow sea and digs clams out of the mud there"
+    " with its whiskers, several hundred of them in an hour."
+)
 
 
 def opened(root: Path, server: ChatServer | None = None) -> Workspace:
@@ -120,6 +125,45 @@ def test_who_does_not_see_private_notes_finds_none_and_gets_none_named(tmp_path:
         assert all("Diary" not in each.event.path for each in workspace.history(limit=50))
     with workspace.call():
         assert {hit.note.title for hit in workspace.search("walrus").hits} == {"Walrus", "Diary"}
+    workspace.close()
+
+
+def test_no_verb_gives_away_private_notes(tmp_path: Path) -> None:
+    workspace = opened(tmp_path / "v")
+    with workspace.call():
+        workspace.add(NewNote("---\nprivate: true\n---\n" + DIVING, title="Diary"))
+        workspace.add(NewNote(DIVING, title="Walrus"))
+        workspace.add(NewNote("Seals bask. See [[Diary]] and [[Walrus]].", title="Seals"))
+        assert len(workspace.duplicates(exact=True).groups) == 1
+        assert workspace.stats().notes == 3
+        assert workspace.export_records().notes == 3
+        assert workspace.export_records(private=False).left_out == 1
+    with workspace.call(Caller(sees_private=False)):
+        assert workspace.duplicates(exact=True).groups == ()
+        assert workspace.stats().notes == 2
+        assert {note.title for note in workspace.network().nodes.values()} == {"Walrus", "Seals"}
+        assert workspace.overview().graph.nodes.keys() == workspace.network().nodes.keys()
+        titles = [record["title"] for record in workspace.export_records().records]
+        assert sorted(titles) == ["Seals", "Walrus"]
+        seals = workspace.note("Seals")
+        assert [near.note.title for near in workspace.related(seals, limit=9)] == ["Walrus"]
+    workspace.close()
+
+
+def test_an_export_is_imported_and_duplicates_are_merged(tmp_path: Path) -> None:
+    workspace = opened(tmp_path / "v")
+    lines = tmp_path / "notes.jsonl"
+    lines.write_text(
+        "".join(json.dumps({"content": DIVING, "title": each}) + "\n" for each in ("One", "Two"))
+    )
+    with workspace.call():
+        assert len(workspace.import_(lines, dry_run=True).made) == 2
+        assert len(workspace.import_(lines).made) == 2
+        (group,) = workspace.duplicates(exact=True).groups
+        merged = workspace.merge(group.kept, group.others[0].note)
+        assert workspace.index.notes.count() == 1
+        workspace.undo(merged.event)
+        assert workspace.index.notes.count() == 2
     workspace.close()
 
 

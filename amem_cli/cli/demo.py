@@ -63,9 +63,9 @@ def _console(session: Session) -> Console:
 
 def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object]:
     from amem_cli.graph.graph import neighbourhood
-    from amem_cli.terminal.documents import graph_document, outcome_document, search_document
     from amem_cli.terminal.graph import show_neighbourhood, show_overview
     from amem_cli.terminal.notes import show_hits
+    from amem_cli.workspace.documents import graph_document, outcome_document, search_document
 
     notes = workspace.take_stock()
     _heading(console, "A vault of plain markdown notes")

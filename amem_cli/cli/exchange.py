@@ -72,8 +72,8 @@ def import_(
         amem import ~/logseq --into logseq --no-wait
     """
     from amem_cli.memory.batch import evolve_many
-    from amem_cli.terminal.documents import outcome_document
     from amem_cli.terminal.exchange import import_document, import_lines
+    from amem_cli.workspace.documents import outcome_document
 
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
@@ -138,7 +138,7 @@ def _export_lines(
     *,
     private: bool,
 ) -> None:
-    from amem_cli.exchange.export_jsonl import export_lines
+    import json
 
     if (
         output
@@ -149,7 +149,9 @@ def _export_lines(
     export = workspace.export_records(selection, private=private)
     report_left_out(session, export.left_out)
     if output is not None:
-        write_export(output, (f"{line}\n" for line in export_lines(export.records)))
+        write_export(
+            output, (f"{json.dumps(record, ensure_ascii=False)}\n" for record in export.records)
+        )
         session.output.notice(f"wrote {output}")
         if session.output.as_json:
             document = {"output": str(output), "notes": export.notes}
@@ -160,7 +162,7 @@ def _export_lines(
         for record in export.records:
             session.output.json_line(record)
     session.output.problems(export.problems)
-    _report_references(session, export.staying.named, export.staying.cut_links)
+    _report_references(session, export.privacy.named, export.privacy.cut_links)
 
 
 def _export_markdown(

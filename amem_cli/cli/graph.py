@@ -165,9 +165,9 @@ class _GraphView:
     def write_network(self, note: str | None, depth: int) -> None:
         """The whole network, or what surrounds a note, for another program."""
         from amem_cli.graph.clusters import clusters
-        from amem_cli.graph.formats import neighbourhood_document, written_as
+        from amem_cli.graph.formats import export, neighbourhood_document
         from amem_cli.graph.graph import distances, part
-        from amem_cli.terminal.documents import graph_document
+        from amem_cli.workspace.documents import graph_document
 
         network, root = self._network(note)
         if self.form == "html":
@@ -183,7 +183,7 @@ class _GraphView:
             return
         # Around one note, its links say more than clusters would.
         groups = clusters(network) if root is None else []
-        written = written_as(self.form, network, groups, self.workspace.root.name, root)
+        written = export(self.form, network, groups, self.workspace.root.name, root)
         if written.notice:
             self.session.output.notice(written.notice)
         self._deliver(written.text, network)
@@ -192,7 +192,7 @@ class _GraphView:
         """All notes, placed by their meaning."""
         from amem_cli.graph.formats import map_document
         from amem_cli.graph.map import map_clusters, map_tags, note_positions
-        from amem_cli.terminal.documents import graph_document
+        from amem_cli.workspace.documents import graph_document
 
         notice, index = self.session.output.notice, self.workspace.index
         self.workspace.embed_missing()
@@ -224,7 +224,7 @@ class _GraphView:
         theme: str,
         dpi: int,
     ) -> bytes:
-        from amem_cli.graph.map_picture import map_picture, unwritable
+        from amem_cli.graph.map import map_picture, unwritable
 
         missing = unwritable([cluster.name for cluster in groups])
         if missing:

@@ -51,7 +51,7 @@ def list_models(
 
         amem model list
     """
-    from amem_cli.models.servers_found import places_of, servers_here
+    from amem_cli.models.openai_server import expected_servers, running_servers
     from amem_cli.models.store import models_at_hand
     from amem_cli.terminal.models import models_document, models_text
 
@@ -61,7 +61,7 @@ def list_models(
         shelf = models_at_hand(settings, os.environ)
         verdict = _verdict_line(settings)
     file = settings.llm_model if settings.llm_backend == "llama.cpp" else ""
-    running = servers_here(places_of(os.environ)) if servers else []
+    running = running_servers(expected_servers(os.environ)) if servers else []
     document = models_document(
         {
             "backend": settings.llm_backend,
@@ -160,8 +160,7 @@ def _settings_of(changes: Mapping[str, str]) -> Settings:
 
 
 def _allow(root: Path, changes: dict[str, str]) -> None:
-    from amem_cli.models.open import default_url
-    from amem_cli.models.permission import consent_subject, encoder_subject, give_consent
+    from amem_cli.models.open import consent_subject, default_url, encoder_subject, give_consent
 
     if "encoder.model" in changes:
         give_consent(root, encoder_subject(changes["encoder.model"]), os.environ)
@@ -313,17 +312,19 @@ def _local(name: str, progress: Transferred) -> ModelChoice | None:
 
 def _ollama_here() -> str:
     """Ollama's address on this machine, if it is not the default."""
-    from amem_cli.models.servers_found import USUAL_PLACES, places_of
+    from amem_cli.models.openai_server import USUAL_SERVERS, expected_servers
 
-    place = places_of(os.environ)[0]
-    return "" if place == USUAL_PLACES[0] else place.url
+    place = expected_servers(os.environ)[0]
+    return "" if place == USUAL_SERVERS[0] else place.url
 
 
 def _of_a_server(name: str) -> ModelChoice:
-    from amem_cli.models.servers_found import places_of, servers_here
+    from amem_cli.models.openai_server import expected_servers, running_servers
     from amem_cli.models.sources import HubModel, recommended, source_of
 
-    servers = [server for server in servers_here(places_of(os.environ)) if name in server.models]
+    servers = [
+        server for server in running_servers(expected_servers(os.environ)) if name in server.models
+    ]
     if len(servers) == 1:
         return ModelChoice(servers[0].backend, name, servers[0].url)
     if servers:

@@ -117,9 +117,9 @@ def _show_outcome(
         known: the note existed before and nothing was added; None if nothing could be added.
     """
     from amem_cli.language.safe_text import on_one_line
-    from amem_cli.terminal.documents import outcome_document
     from amem_cli.terminal.duplicates import duplicate_document
     from amem_cli.terminal.notes import show_outcome
+    from amem_cli.workspace.documents import outcome_document
 
     document = outcome_document(outcome)
     if duplicates is not None:
@@ -155,8 +155,8 @@ def show(
 
         amem show 20260302150004 --json
     """
-    from amem_cli.terminal.documents import note_document
     from amem_cli.terminal.notes import show_note
+    from amem_cli.workspace.documents import note_document
 
     session = session_of(context)
     require_named(context, session, {"note": note})

@@ -12,7 +12,7 @@ from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, SettingsError, UsageError
 
 if TYPE_CHECKING:
-    from amem_cli.editing.review import Decisions, Waiting
+    from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.errors import Problem
     from amem_cli.index.draft import FieldValue
     from amem_cli.index.records import NoteSummary
@@ -138,7 +138,7 @@ def _by_keys(session: Session, workspace: Workspace, about: NoteSummary | None) 
     return total
 
 
-def _edited(session: Session, workspace: Workspace, step: Waiting) -> Decisions:
+def _edited(session: Session, workspace: Workspace, step: ReviewItem) -> Decisions:
     """Let the user edit the value; if it cannot be used, the proposal stays."""
     from amem_cli.editing.review import Decisions
 
@@ -161,7 +161,7 @@ def _edited(session: Session, workspace: Workspace, step: Waiting) -> Decisions:
         return Decisions()
 
 
-def _value(step: Waiting, lines: Sequence[str]) -> FieldValue:
+def _value(step: ReviewItem, lines: Sequence[str]) -> FieldValue:
     filled = [line.strip() for line in lines if line.strip()]
     is_list = isinstance(step.proposal.change.after, list)
     return filled if is_list else " ".join(filled)

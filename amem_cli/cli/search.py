@@ -61,8 +61,8 @@ def search(
 
         amem search --queries questions.txt > answers.jsonl
     """
-    from amem_cli.terminal.documents import search_document
     from amem_cli.terminal.notes import show_hits
+    from amem_cli.workspace.documents import search_document
 
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
@@ -194,15 +194,15 @@ def list_(
             limit=limit,
         )
     if session.output.as_json:
-        from amem_cli.terminal.documents import listed_document
+        from amem_cli.workspace.documents import listed_document
 
-        rows = [listed_document(each.note, each.standing, each.usage) for each in notes]
+        rows = [listed_document(note) for note in notes]
         session.output.json_line(rows, indent=2)
         return
     for each in notes:
         note = each.note
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
-        mark = "  (superseded)" if each.standing.superseded_by else ""
+        mark = "  (superseded)" if each.supersession.superseded_by else ""
         row = f"{note.id or '-':<16}  {day_of(note)}  {note.title}{mark}{tags}"
         session.output.plain(row.replace("\n", " "))
 

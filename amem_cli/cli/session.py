@@ -14,7 +14,7 @@ from amem_cli.terminal.output import Output, plural
 if TYPE_CHECKING:
     import typer
 
-    from amem_cli.index.port import Progress
+    from amem_cli.index.records import Progress
     from amem_cli.workspace.workspace import Workspace
 
 SECONDS_BEFORE_ESTIMATE = 10.0

@@ -148,8 +148,8 @@ def stats(
 
         amem stats --by week --json
     """
-    from amem_cli.terminal.documents import stats_document
     from amem_cli.terminal.stats import show_stats
+    from amem_cli.workspace.documents import stats_document
 
     session = session_of(context)
     with session.workspace() as workspace:
@@ -174,7 +174,7 @@ def _tokens_today(workspace: Workspace) -> tuple[int, int]:
     limit = workspace.settings.llm_daily_tokens
     if not limit:
         return 0, 0
-    from amem_cli.models.budget import TokenLedger
+    from amem_cli.models.open import TokenLedger
 
     return TokenLedger(workspace.root, workspace.environment).used(), limit
 
@@ -209,7 +209,7 @@ def doctor(
         amem doctor --json
     """
     from amem_cli.doctor.checkup import Checkup
-    from amem_cli.doctor.finding import examine, is_healthy, mend
+    from amem_cli.doctor.finding import apply_fixes, examine, is_healthy
     from amem_cli.terminal.stats import findings_document, show_findings
 
     session = session_of(context)
@@ -218,7 +218,7 @@ def doctor(
         with session.output.progress("checking") as progress:
             findings = examine(checkup.checks(), progress=progress)
         if fix:
-            findings = mend(findings)
+            findings = apply_fixes(findings)
     finally:
         checkup.close()
     verbose = session.output.verbose

@@ -20,8 +20,8 @@ from amem_cli.errors import AmemError, UsageError
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
+    from amem_cli.watch.events import WatchEvent
     from amem_cli.watch.loop import Watch
-    from amem_cli.watch.port import News
     from amem_cli.watch.watcher import Report, Watcher
     from amem_cli.workspace.watch_lock import WatchStatus
     from amem_cli.workspace.workspace import Workspace
@@ -132,10 +132,10 @@ def _service(session: Session, *, install: bool) -> None:
 def _once(session: Session, workspace: Workspace) -> None:
     """Process what is pending, like one round of a watcher."""
     from amem_cli.memory.batch import evolve_many
-    from amem_cli.terminal.documents import outcome_document
     from amem_cli.terminal.notes import show_outcome
     from amem_cli.watch.idle import lower_priority
     from amem_cli.watch.watcher import Watcher
+    from amem_cli.workspace.documents import outcome_document
 
     watcher = Watcher(workspace, lambda news, status: None)
     with watcher.held():
@@ -230,12 +230,12 @@ def _reporter(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
 
     output = session.output
 
-    def json_line(news: News | None, status: WatchStatus) -> None:
+    def json_line(news: WatchEvent | None, status: WatchStatus) -> None:
         if news is not None:
             output.json_line(news_document(news, datetime.now().astimezone()))
             sys.stdout.flush()
 
-    def plain_lines(news: News | None, status: WatchStatus) -> None:
+    def plain_lines(news: WatchEvent | None, status: WatchStatus) -> None:
         time = datetime.now().strftime("%H:%M:%S")
         for line, _ in news_lines(news) if news is not None else ():
             output.plain(f"{time}  {line}")
@@ -265,7 +265,7 @@ def _screen(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
     board = WatchBoard(at_home(workspace.root), WatchStatus(os.getpid(), "", started.isoformat()))
     screen = WatchScreen(board, session.output.color)
 
-    def report(news: News | None, status: WatchStatus) -> None:
+    def report(news: WatchEvent | None, status: WatchStatus) -> None:
         settings = workspace.settings
         without = settings.llm_backend == "none"
         board.status = status

@@ -1,7 +1,4 @@
-"""A memory as A-MEM's library names its parts, read from a vault.
-
-The links of a memory, as a program gives and changes them.
-"""
+"""A memory as A-MEM's library names its parts, read from a vault, and its links."""
 
 from __future__ import annotations
 
@@ -35,13 +32,13 @@ class MemoryNote:
     Attributes:
         id: the note's id, or its path as long as amem never wrote to it.
         content: the text below the front matter.
-        links: ids (paths, where a note has none) of the notes that it links to, then the names of
+        links: ids (paths, if a note has none) of the notes that it links to, then the names of
             notes that are not written yet.
         timestamp: creation time as `YYYYMMDDHHmm`.
         retrieval_count: how often it was read or found.
         last_accessed: when last, in the same form, or empty.
         evolution_history: journal records of the changes that later notes caused.
-        category: the `category` property, `Uncategorized` where there is none.
+        category: the `category` property, `Uncategorized` if there is none.
     """
 
     id: str
@@ -131,7 +128,7 @@ class Memories(Mapping[str, MemoryNote]):
     """All memories of a vault by id, those that share one by path; each is read when asked for.
 
     Args:
-        call: begins one call, in step with the folder where that is asked.
+        call: begins one call, in step with the folder if that is asked.
     """
 
     def __init__(self, call: Callable[[bool], AbstractContextManager[Workspace]]) -> None:

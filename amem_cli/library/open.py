@@ -21,7 +21,7 @@ _processes: list[int] = []
 # What such a child inherits is kept for good: to close it there would harm the parent's.
 _inherited: list[object] = []
 # Servers that A-MEM's users run, by the protocol that they speak.
-_SPOKEN_BY = {"lmstudio": "openai", "sglang": "openai", "vllm": "openai"}
+_PROTOCOL_OF = {"lmstudio": "openai", "sglang": "openai", "vllm": "openai"}
 
 log = logging.getLogger("amem_cli")
 # A library prints nothing; a program that wants to hear it sets up logging.
@@ -44,7 +44,7 @@ def open_workspace(
     api_key: str | None,
     base_url: str | None,
 ) -> Workspace:
-    """The vault with these settings over its own; made where there is none.
+    """The vault with these settings over its own; made if there is none.
 
     Raises:
         UsageError, SettingsError: the arguments do not fit, the folder cannot be made a vault, or
@@ -52,7 +52,7 @@ def open_workspace(
         ModelError: the named language model is not there.
     """
     refuse_fork()
-    backend = _SPOKEN_BY.get(llm_backend or "", llm_backend)
+    backend = _PROTOCOL_OF.get(llm_backend or "", llm_backend)
     if backend != llm_backend and not base_url:
         raise UsageError(
             f"{llm_backend} is a server whose address is needed", hint="Give its base_url."
@@ -76,7 +76,7 @@ def open_workspace(
         environment[KEY_VARIABLE] = api_key
     root = Path(vault or environment.get("AMEM_VAULT") or DEFAULT_FOLDER).expanduser().resolve()
     _make_vault(root)
-    workspace = Workspace(root, overrides=given, notify=tell, environment=environment)
+    workspace = Workspace(root, overrides=given, notify=log_notice, environment=environment)
     if llm_backend or llm_model or base_url or api_key:
         _refuse_unusable_model(workspace)
     return workspace
@@ -146,7 +146,7 @@ def _make_vault(root: Path) -> None:
         fresh.close()
 
 
-def tell(text: str) -> None:
+def log_notice(text: str) -> None:
     """Log a notice: a warning if it begins with an exclamation mark, or says that git refused."""
     level = logging.WARNING if text.startswith(("! ", "git: ")) else logging.INFO
     log.log(level, "%s", text.removeprefix("! "))

@@ -1,8 +1,4 @@
-"""Memories as the lines of text that A-MEM puts into an agent's prompt.
-
-`AgenticMemorySystem`: A-MEM's calls, each a use case over a vault.
-The metadata that amem would write for a text that is no note of the vault.
-"""
+"""`AgenticMemorySystem`: A-MEM's calls, each translated to a verb of the workspace."""
 
 from __future__ import annotations
 
@@ -33,8 +29,6 @@ from amem_cli.library.notes import (
 from amem_cli.library.open import call_of, close, log, open_workspace
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from typing_extensions import Self
 
     from amem_cli.index.records import NoteSummary
@@ -53,11 +47,6 @@ def prompt_line(memory: MemoryNote) -> str:
         f"memory tags: {memory.tags}",
     )
     return "\t".join(parts) + "\n"
-
-
-def numbered_line(number: int, memory: MemoryNote) -> str:
-    """The same with the memory's place among those found, from 0."""
-    return f"memory index:{number}\t{prompt_line(memory)}"
 
 
 _LISTS = ("keywords", "tags", "links")
@@ -80,7 +69,7 @@ class AgenticMemorySystem:
         evo_threshold: of no effect, as nothing has to be consolidated here.
         api_key: the server's key; kept in memory alone. Without it the environment's
             (`AMEM_API_KEY`, `OPENAI_API_KEY`), then the keyring's.
-        vault: the vault's folder; it is made (from nothing, without sample notes) where there is
+        vault: the vault's folder; it is made (from nothing, without sample notes) if there is
             none. Without it `$AMEM_VAULT`, else `amem-vault` in the working directory.
         base_url: the server, for `openai` and `ollama`.
 
@@ -179,7 +168,7 @@ class AgenticMemorySystem:
         """
         _check_lists(keywords=keywords, tags=tags, links=links)
         _leave_out(kept_by_amem, "add_note")
-        moment = _moment(time if time is not None else timestamp)
+        moment = time if time is not None else timestamp
         with self._call() as workspace:
             new = NewNote(
                 content=with_category(content, category) if category else content,
@@ -188,16 +177,16 @@ class AgenticMemorySystem:
                 tags=tags or (),
                 context=context or "",
                 links=[wikilink(workspace, each) for each in links or ()],
-                created=moment,
+                created=parse_moment(moment) if moment else None,
                 id=id or "",
                 folder=workspace.settings.notes_dir,
             )
             added = workspace.add(new)
-            for each in added.duplicates:
-                if each.kind == "exact":
+            for duplicate in added.duplicates:
+                if duplicate.kind == "exact":
                     path = added.outcome.path
-                    log.warning("%s holds the same text as %s", path, each.note.path)
-            _tell_if_pending(workspace, added.outcome)
+                    log.warning("%s holds the same text as %s", path, duplicate.note.path)
+            _warn_if_pending(workspace, added.outcome)
         return added.outcome.id or added.outcome.path
 
     def read(self, memory_id: str) -> MemoryNote | None:
@@ -219,10 +208,10 @@ class AgenticMemorySystem:
     def update(self, memory_id: str, **fields: Any) -> bool:
         """Change a memory's content, keywords, tags, context, links or category.
 
-        The note is linked anew where its content changed. Of its links, those in the text stay.
+        The note is linked anew if its content changed. Of its links, those in the text stay.
 
         Returns:
-            False where there is no such memory.
+            False if there is no such memory.
 
         Raises:
             TypeError: a field cannot be changed.
@@ -248,11 +237,11 @@ class AgenticMemorySystem:
                 )
             except NotFoundError:
                 return False
-            _tell_if_pending(workspace, updated.outcome)
+            _warn_if_pending(workspace, updated.outcome)
         return True
 
     def delete(self, memory_id: str) -> bool:
-        """Move a memory to the vault's trash; False where there is none.
+        """Move a memory to the vault's trash; False if there is none.
 
         Raises:
             NotFoundError: several notes carry this id.
@@ -270,38 +259,34 @@ class AgenticMemorySystem:
     def search(self, query: str, k: int = 5) -> list[dict[str, Any]]:
         """The k best memories, without their neighbours; a higher score is better.
 
-        Where the encoder cannot be had, words alone decide, and the log says why.
+        If the encoder cannot be had, words alone decide, and the log says why.
         """
         with self._call() as workspace:
-            # A note that supersedes a hit comes in beside the k.
-            found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
-            return [_document(hit, memory) for hit, memory in found]
+            return [_document(hit, memory) for hit, memory in _nearest(workspace, query, k)]
 
     def search_agentic(self, query: str, k: int = 5) -> list[dict[str, Any]]:
         """The k best memories and, beyond them, the notes linked to them (`is_neighbor`)."""
         with self._call() as workspace:
-            found = self._found(workspace, query, k, neighbors=True)
             return [
-                {**_document(hit, memory), "category": memory.category} for hit, memory in found
+                {**_document(hit, memory), "category": memory.category}
+                for hit, memory in _search(workspace, query, k, neighbors=True)
             ]
 
     def find_related_memories(self, query: str, k: int = 5) -> tuple[str, list[int]]:
         """The k nearest memories as text for a prompt, a line each, and their numbers from 0."""
         with self._call() as workspace:
-            found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
-        lines = [numbered_line(number, memory) for number, (_, memory) in enumerate(found)]
+            memories = [memory for _, memory in _nearest(workspace, query, k)]
+        lines = [f"memory index:{at}\t{prompt_line(memory)}" for at, memory in enumerate(memories)]
         return "".join(lines), list(range(len(lines)))
 
     def find_related_memories_raw(self, query: str, k: int = 5) -> str:
         """The same without numbers, each memory followed by those that it links to."""
         with self._call() as workspace:
-            found = self._found(workspace, query, k, neighbors=False)[: max(k, 0)]
             lines = []
-            for _, memory in found:
-                near = (_note_if_clear(workspace, each) for each in memory.links)
-                known = [each for each in near if each is not None][:k]
-                linked = [_read_if_there(workspace, each) for each in known]
-                lines += [prompt_line(each) for each in (memory, *linked) if each is not None]
+            for _, memory in _nearest(workspace, query, k):
+                linked = [note for key in memory.links if (note := _note_if_one(workspace, key))]
+                near = [_readable(workspace, note) for note in linked[:k]]
+                lines += [prompt_line(each) for each in (memory, *near) if each is not None]
         return "".join(lines)
 
     def analyze_content(self, content: str) -> dict[str, Any]:
@@ -311,11 +296,11 @@ class AgenticMemorySystem:
             ModelError: the language model gave no answer.
         """
         with self._call() as workspace:
-            found = workspace.analyse(content)
+            metadata = workspace.analyse(content)
         return {
-            "keywords": list(found.keywords),
-            "context": found.context,
-            "tags": list(found.tags),
+            "keywords": list(metadata.keywords),
+            "context": metadata.context,
+            "tags": list(metadata.tags),
         }
 
     def process_memory(self, note: MemoryNote) -> tuple[bool, MemoryNote]:
@@ -332,7 +317,7 @@ class AgenticMemorySystem:
             if summary is None:
                 raise NotFoundError(f"no memory {note.id!r}")
             outcome = workspace.process_note(summary.path, new_text=False)
-            _tell_if_pending(workspace, outcome)
+            _warn_if_pending(workspace, outcome)
             evolved = bool(outcome.links or outcome.evolved)
             now = workspace.index.notes.summary(summary.path) or summary
             return evolved, read_memory(workspace, now)
@@ -342,24 +327,27 @@ class AgenticMemorySystem:
         with self._call() as workspace:
             workspace.embed_missing()
 
-    def _found(
-        self, workspace: Workspace, query: str, k: int, *, neighbors: bool
-    ) -> list[tuple[Hit, MemoryNote]]:
-        if k < 1 or not workspace.index.notes.count():
-            return []
-        hits = workspace.search(query, limit=k, neighbors=neighbors).hits
-        read = ((hit, _read_if_there(workspace, hit.note)) for hit in hits)
-        return [(hit, memory) for hit, memory in read if memory is not None]
+
+def _search(
+    workspace: Workspace, query: str, k: int, *, neighbors: bool
+) -> list[tuple[Hit, MemoryNote]]:
+    """Hits with their memories, without those that cannot be read any more."""
+    if k < 1 or not workspace.index.notes.count():
+        return []
+    hits = workspace.search(query, limit=k, neighbors=neighbors).hits
+    read = ((hit, _readable(workspace, hit.note)) for hit in hits)
+    return [(hit, memory) for hit, memory in read if memory is not None]
 
 
-def _tell_if_pending(workspace: Workspace, outcome: Outcome) -> None:
+def _nearest(workspace: Workspace, query: str, k: int) -> list[tuple[Hit, MemoryNote]]:
+    # A search gives more than k if a note that supersedes a hit comes in beside it.
+    return _search(workspace, query, k, neighbors=False)[: max(k, 0)]
+
+
+def _warn_if_pending(workspace: Workspace, outcome: Outcome) -> None:
     if outcome.pending:
         problems = redacted("; ".join(outcome.problems), workspace.environment)
         log.warning("%s is pending: %s", outcome.path, problems)
-
-
-def _moment(text: str | None) -> datetime | None:
-    return parse_moment(text) if text else None
 
 
 def _check_lists(**values: object) -> None:
@@ -378,7 +366,7 @@ def _leave_out(values: Mapping[str, object], call: str) -> None:
         warnings.warn(f"{name} is kept by amem itself and cannot be given", stacklevel=3)
 
 
-def _read_if_there(workspace: Workspace, summary: NoteSummary) -> MemoryNote | None:
+def _readable(workspace: Workspace, summary: NoteSummary) -> MemoryNote | None:
     """A memory as it is now; None for one that is gone or cannot be read any more."""
     try:
         return read_memory(workspace, summary)
@@ -386,8 +374,8 @@ def _read_if_there(workspace: Workspace, summary: NoteSummary) -> MemoryNote | N
         return None
 
 
-def _note_if_clear(workspace: Workspace, memory_id: str) -> NoteSummary | None:
-    """The note with this id; None also where several bear it."""
+def _note_if_one(workspace: Workspace, memory_id: str) -> NoteSummary | None:
+    """The note with this id; None also if several bear it."""
     try:
         return found_note(workspace.index, memory_id)
     except NotFoundError:

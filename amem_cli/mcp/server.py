@@ -22,10 +22,9 @@ from mcp_types.jsonrpc import INVALID_PARAMS
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.index.records import Progress
 from amem_cli.mcp import prompts as resources
-from amem_cli.mcp.documents import WAITING_CALLS
 from amem_cli.mcp.prompts import PROMPTS
 from amem_cli.mcp.stdio import Wire, open_streams
-from amem_cli.mcp.tool import NOTICE, Document, Policy, Tool, prepared, result
+from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, prepared
 from amem_cli.mcp.tools_read import READING_TOOLS
 from amem_cli.mcp.tools_write import WRITING_TOOLS
 from amem_cli.workspace.caller import Caller, ShowProgress, Stopped
@@ -86,11 +85,11 @@ class AgentServer:
         self._workspace.close(ENDING_SECONDS)
 
     def _refusal(self, tool: Tool) -> str:
-        """Why the tool is not offered; empty where it is."""
+        """Why the tool is not offered; empty if it is."""
         if tool.writes and not self._policy.writes:
             return "this server is read-only"
         if tool.deletes and not self._policy.deletes:
-            return "notes can be deleted only where the server was started with --allow-delete"
+            return "notes can be deleted only if the server was started with --allow-delete"
         return ""
 
     async def _list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
@@ -112,12 +111,12 @@ class AgentServer:
             document = await self._done(ctx, lambda: tool.run(self._workspace, given), threads)
         except AmemError as error:
             return _failed(f"{error.message}\n{error.hint}".strip())
-        return _succeeded({"notice": NOTICE, **document})
+        return _succeeded(document)
 
     async def _done(
-        self, ctx: Any, work: Callable[[], Document], threads: ThreadPoolExecutor
-    ) -> Document:
-        """The result of a call's work, which is done in a thread.
+        self, ctx: Any, work: Callable[[], dict[str, Any]], threads: ThreadPoolExecutor
+    ) -> dict[str, Any]:
+        """The result of a call's work, done in a thread; it ends early if nobody waits for it.
 
         Raises:
             AmemError: it failed.
@@ -132,48 +131,43 @@ class AgentServer:
                     sees_private=self._policy.sees_private,
                     client=_client_of(ctx),
                 )
-                found = await self._in_thread(threads, caller, work)
+                future = threads.submit(self._result, caller, work)
+                try:
+                    result = await asyncio.wrap_future(future)
+                except asyncio.CancelledError:
+                    caller.stop()
+                    raise
         finally:
             self._waiting -= 1
-        # A failure raised inside of the task group would come out wrapped.
-        if isinstance(found, AmemError):
-            raise found
-        return found
+        # An error raised inside of the task group would come out wrapped.
+        if isinstance(result, AmemError):
+            raise result
+        return result
 
-    async def _in_thread(
-        self, threads: ThreadPoolExecutor, caller: Caller, work: Callable[[], Document]
-    ) -> Document | AmemError:
-        """Have work done; it ends early if nobody waits for it any more."""
-
-        def guarded() -> Document | AmemError:
-            try:
-                with self._workspace.call(caller):
-                    return work()
-            except AmemError as error:
-                return error
-            except Stopped:
-                return AmemError("the call was cancelled")
-            except Exception:
-                traceback.print_exc()
-                return AmemError("a fault in amem", hint="The server's log says more.")
-
-        future = threads.submit(guarded)
+    def _result(
+        self, caller: Caller, work: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any] | AmemError:
         try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            caller.stop()
-            raise
+            with self._workspace.call(caller):
+                return work()
+        except AmemError as error:
+            return error
+        except Stopped:
+            return AmemError("the call was cancelled")
+        except Exception:
+            traceback.print_exc()
+            return AmemError("a fault in amem", hint="The server's log says more.")
 
     async def _list_resources(
         self, ctx: Any, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params is not None else None
 
-        def work() -> Document:
-            found, following = resources.page(self._workspace, cursor)
-            return {"resources": found, "next": following}
+        def work() -> dict[str, Any]:
+            listed, following = resources.page(self._workspace, cursor)
+            return {"resources": listed, "next": following}
 
-        page = await self._asked(ctx, work)
+        page = await self._read(ctx, work)
         return types.ListResourcesResult(
             resources=[types.Resource(**each) for each in page["resources"]],
             next_cursor=page["next"],
@@ -184,7 +178,7 @@ class AgentServer:
             uri_template=resources.TEMPLATE,
             name="note",
             title="A note",
-            description="A note by its id, or by its path (percent-encoded) where it has none.",
+            description="A note by its id, or by its path (percent-encoded) if it has none.",
             mime_type=resources.MARKDOWN,
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
@@ -194,14 +188,14 @@ class AgentServer:
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
 
-        def work() -> Document:
+        def work() -> dict[str, Any]:
             return {"text": resources.contents(self._workspace, uri)}
 
-        found = await self._asked(ctx, work)
-        text = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=found["text"])
-        return types.ReadResourceResult(contents=[text])
+        text = (await self._read(ctx, work))["text"]
+        contents = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=text)
+        return types.ReadResourceResult(contents=[contents])
 
-    async def _asked(self, ctx: Any, work: Callable[[], Document]) -> Document:
+    async def _read(self, ctx: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The result of work that fails with an error of the protocol."""
         try:
             return await self._done(ctx, work, self._quick)
@@ -230,25 +224,25 @@ class AgentServer:
     async def _get_prompt(
         self, ctx: Any, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        found = next((each for each in PROMPTS if each.name == params.name), None)
-        if found is None or (found.writes and not self._policy.writes):
+        prompt = next((each for each in PROMPTS if each.name == params.name), None)
+        if prompt is None or (prompt.writes and not self._policy.writes):
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}")
         try:
-            text = found.text(params.arguments or {})
+            text = prompt.text(params.arguments or {})
         except UsageError as error:
             raise MCPError(INVALID_PARAMS, error.message) from None
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
-        return types.GetPromptResult(description=found.description, messages=[message])
+        return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
 @asynccontextmanager
 async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
-    """Tells the client what is being done, again and again while it lasts."""
+    """Report to the client what is being done, again and again while it lasts."""
     loop = asyncio.get_running_loop()
     sending, receiving = anyio.create_memory_object_stream[str](1000)
 
     def put(message: str) -> None:
-        # Nobody needs to hear of every step.
+        # A client can do without some of the steps.
         with suppress(anyio.WouldBlock, anyio.ClosedResourceError, anyio.BrokenResourceError):
             sending.send_nowait(message)
 
@@ -262,17 +256,17 @@ async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
         yield reached
 
     async def forward() -> None:
-        told, message, began = 0, "", loop.time()
+        sent, message, began = 0, "", loop.time()
         while True:
             with anyio.move_on_after(BEAT_SECONDS if message else None):
                 try:
                     message, began = await receiving.receive(), loop.time()
                 except anyio.EndOfStream:
                     return
-            told += 1
+            sent += 1
             lasts = loop.time() - began
             text = message if lasts < BEAT_SECONDS / 2 else f"{message} ({lasts:.0f} s)"
-            await ctx.session.report_progress(told, None, text)
+            await ctx.session.report_progress(sent, None, text)
 
     async with anyio.create_task_group() as group:
         group.start_soon(forward)
@@ -283,15 +277,14 @@ async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
 def _client_of(ctx: Any) -> str:
     """The name under which the journal records what the client does."""
     params = ctx.session.client_params
-    if params is None:
-        return client_name("")
-    return client_name(params.client_info.name, params.client_info.version)
+    info = params.client_info if params is not None else None
+    return client_name(info.name, info.version) if info is not None else client_name("")
 
 
 def client_name(name: str, version: str = "") -> str:
     """What the journal calls a client: a few plain characters of what it calls itself."""
-    said = f"{name} {version}".strip()
-    plain = "".join(char if char.isalnum() or char in "._-/ " else "-" for char in said)
+    text = f"{name} {version}".strip()
+    plain = "".join(char if char.isalnum() or char in "._-/ " else "-" for char in text)
     return " ".join(plain[:CLIENT_CHARACTERS].split()) or "unnamed"
 
 
@@ -301,7 +294,7 @@ def _described(tool: Tool) -> types.Tool:
         title=tool.title,
         description=tool.description,
         input_schema=tool.takes,
-        output_schema=result(tool.result),
+        output_schema=tool.result_schema,
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=not tool.writes,
@@ -312,7 +305,7 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def _succeeded(document: Document) -> types.CallToolResult:
+def _succeeded(document: dict[str, Any]) -> types.CallToolResult:
     text = json.dumps(document, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=document)
 
@@ -330,7 +323,7 @@ def _end_on_signals(end: Callable[[], None]) -> None:
         try:
             loop.add_signal_handler(number, end)
         except NotImplementedError:
-            # On Windows loops know no signals; Ctrl-C ends the process at once.
+            # Event loops on Windows take no signals; Ctrl-C ends the process at once.
             signal.signal(number, signal.SIG_DFL)
 
 

@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.mcp.documents import MESSAGE_BYTES
-
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.shared.message import SessionMessage
     from mcp_types.jsonrpc import JSONRPCError, JSONRPCMessage
 
+# A message of that many bytes is still read, so that the refusal names the call.
+MESSAGE_BYTES = 32 * 1024 * 1024
 _BLOCK = 64 * 1024
 _EXCERPT = 200
 _LAST_WORDS_SECONDS = 2.0
@@ -159,7 +159,7 @@ async def open_streams(
             if not await anyio.to_thread.run_sync(
                 _written, wire.sink, data, abandon_on_cancel=True
             ):
-                # Nobody reads any more: the server ends as where the input does.
+                # Nobody reads any more: the server ends as when the input does.
                 await inward.aclose()
                 await outgoing.aclose()
                 return
@@ -196,7 +196,7 @@ def _listen(source: int, deliver: Any, end: Any) -> None:
 
 
 def _written(sink: int, data: bytes) -> bool:
-    """Write it whole; False where the client's end is gone."""
+    """Write it whole; False if the client's end is gone."""
     view = memoryview(data)
     try:
         while view:

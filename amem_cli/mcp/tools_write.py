@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import UsageError
-from amem_cli.mcp import documents
-from amem_cli.mcp import documents as bounds
-from amem_cli.mcp import tool as gives
 from amem_cli.mcp import tool as takes
-from amem_cli.mcp.tool import Document, Tool
+from amem_cli.mcp.tool import Arguments, Tool
 from amem_cli.mcp.tools_read import NOTE
+from amem_cli.workspace import documents as json
+from amem_cli.workspace.documents import COUNT, FLAG, NAME, NAME_OR_NULL, NAMES, TEXTS
 
 if TYPE_CHECKING:
+    from amem_cli.editing.edit import Removal
+    from amem_cli.editing.undo import Undone
+    from amem_cli.workspace.results import Added, Updated
     from amem_cli.workspace.workspace import Workspace
 
 _MOST_EVOLVED = 20
@@ -24,11 +26,33 @@ _WAIT = takes.flag(
 )
 
 
-def _words(description: str) -> takes.Schema:
-    return takes.texts(description, bounds.WORDS, bounds.WORD_CHARACTERS)
+def _words(description: str) -> json.Schema:
+    return takes.texts(description, takes.WORDS, takes.WORD_CHARACTERS)
 
 
-def _add(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+def _review_sentence(count: int) -> str | None:
+    """What becomes of so many proposals, for an agent to pass on; None if there are none."""
+    if not count:
+        return None
+    what = "1 change of an older note is" if count == 1 else f"{count} changes of older notes are"
+    return (
+        f"{what} proposed and not made: the user's settings let them wait until the user decides,"
+        " with `amem review` in a terminal."
+    )
+
+
+_REVIEW = NAME_OR_NULL.about("says to whom the decision on `proposed` is left; tell the user")
+_OUTCOME = {
+    **json.without(json.OUTCOME, "changed_links", "model"),
+    "review": _REVIEW.of(lambda outcome: _review_sentence(len(outcome.proposed))),
+}
+ADDED = {
+    "known": FLAG.about("nothing was added: this note held the very text already"),
+    **json.within("outcome", _OUTCOME),
+}
+
+
+def _add(workspace: Workspace, given: Arguments) -> Added:
     from amem_cli.editing.add import NewNote
     from amem_cli.language.dates import parse_moment
 
@@ -48,8 +72,7 @@ def _add(workspace: Workspace, given: Mapping[str, Any]) -> Document:
         created=created,
         folder=workspace.settings.notes_dir,
     )
-    added = workspace.add(new, unless_known=given["unless_known"], wait=given["wait"])
-    return {"known": added.known, **documents.outcome(added.outcome)}
+    return workspace.add(new, unless_known=given["unless_known"], wait=given["wait"])
 
 
 def _refuse_id(workspace: Workspace, content: str) -> None:
@@ -67,7 +90,10 @@ def _refuse_id(workspace: Workspace, content: str) -> None:
         )
 
 
-def _update(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+UPDATED = {"changed": NAMES, "revision": NAME, **json.within("outcome", _OUTCOME)}
+
+
+def _update(workspace: Workspace, given: Arguments) -> Updated:
     from amem_cli.editing.edit import FieldEdits
 
     note = workspace.note(given["note"])
@@ -89,12 +115,18 @@ def _update(workspace: Workspace, given: Mapping[str, Any]) -> Document:
     )
     if edits == FieldEdits() and append is None:
         raise UsageError("nothing to change", hint="Give a field and its new value.")
-    updated = workspace.update(note, edits, append=append, revision=revision, wait=given["wait"])
-    first = {"changed": list(updated.changed), "revision": updated.revision}
-    return {**first, **documents.outcome(updated.outcome)}
+    return workspace.update(note, edits, append=append, revision=revision, wait=given["wait"])
 
 
-def _evolve(workspace: Workspace, given: Mapping[str, Any]) -> Document:
+EVOLVED = {
+    "notes": json.listed(_OUTCOME),
+    "review": _REVIEW,
+    "left": COUNT,
+    "stopped": NAME_OR_NULL,
+}
+
+
+def _evolve(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     hidden = workspace.hidden()
 
     def waiting() -> list[str]:
@@ -102,35 +134,35 @@ def _evolve(workspace: Workspace, given: Mapping[str, Any]) -> Document:
 
     paths = [workspace.note(given["note"]).path] if given["note"] else waiting()[: given["limit"]]
     with workspace.evolving(paths, asked=bool(given["note"])) as batch:
-        done = [documents.outcome(workspace.visible_outcome(each)) for each in batch.outcomes()]
+        outcomes = [workspace.visible_outcome(each) for each in batch.outcomes()]
     return {
-        "notes": done,
-        "review": documents.review_sentence(sum(len(each["proposed"]) for each in done)),
+        "notes": outcomes,
+        "review": _review_sentence(sum(len(outcome.proposed) for outcome in outcomes)),
         "left": len(waiting()),
-        "stopped": " ".join(batch.stopped) or None,
+        "stopped": " ".join(batch.stopped),
     }
 
 
-def _undo(workspace: Workspace, given: Mapping[str, Any]) -> Document:
-    undone = workspace.undo(
-        given["event"], cascade=given["cascade"], keep_edits=given["keep_edits"]
-    )
-    return {
-        "events": [
-            {"event": each.id, "kind": each.kind, "path": each.path} for each in undone.events
-        ],
-        "paths": list(undone.paths),
-        "kept": [bounds.cut(line) for line in undone.kept],
-    }
+UNDONE = {
+    "events": json.listed({"event": NAME.of("id"), "kind": NAME, "path": NAME}),
+    "paths": NAMES,
+    "kept": TEXTS.about("what was left as it is, and why"),
+}
 
 
-def _delete(workspace: Workspace, given: Mapping[str, Any]) -> Document:
-    removal = workspace.remove(workspace.note(given["note"]))
-    return {
-        "path": removal.path,
-        "unlinked": list(removal.unlinked),
-        "still_linked_from": list(removal.dangling),
-    }
+def _undo(workspace: Workspace, given: Arguments) -> Undone:
+    return workspace.undo(given["event"], cascade=given["cascade"], keep_edits=given["keep_edits"])
+
+
+DELETED = {
+    "path": NAME,
+    "unlinked": NAMES.about("notes from which amem's link to it was removed"),
+    "still_linked_from": NAMES.of("dangling").about("notes in which a person's link to it remains"),
+}
+
+
+def _delete(workspace: Workspace, given: Arguments) -> Removal:
+    return workspace.remove(workspace.note(given["note"]))
 
 
 WRITING_TOOLS = (
@@ -144,7 +176,7 @@ WRITING_TOOLS = (
         takes.arguments(
             ["content"],
             {
-                "content": takes.text("The text, in markdown.", bounds.TEXT_CHARACTERS),
+                "content": takes.text("The text, in markdown.", takes.TEXT_CHARACTERS),
                 "title": takes.text(
                     "A short title, from which the file's name is made; without one it is the"
                     " beginning of the text.",
@@ -154,7 +186,7 @@ WRITING_TOOLS = (
                 "keywords": _words("Keywords of your own; leave them out to have them chosen."),
                 "context": takes.text(
                     "One sentence on what the note is about; leave it out to have it written.",
-                    bounds.SENTENCE_CHARACTERS,
+                    takes.SENTENCE_CHARACTERS,
                 ),
                 "created": takes.text("When it was, as 2026-03-02T15:00; now by default.", 50),
                 "unless_known": takes.flag(
@@ -165,7 +197,7 @@ WRITING_TOOLS = (
                 "wait": _WAIT,
             },
         ),
-        gives.ADDED,
+        ADDED,
         _add,
         asks_model=True,
         writes=True,
@@ -175,24 +207,24 @@ WRITING_TOOLS = (
         "Change a note",
         "Add to a note's text, replace it, or change its context, keywords and tags. What is not"
         " given stays. To replace the text (`content`), read the note first and pass its"
-        " `revision`: the change is refused where somebody edited the text since.",
+        " `revision`: the change is refused if somebody edited the text since.",
         takes.arguments(
             ["note"],
             {
                 "note": NOTE,
                 "append": takes.text(
                     "Text for the end of the note, as a paragraph of its own.",
-                    bounds.TEXT_CHARACTERS,
+                    takes.TEXT_CHARACTERS,
                 ),
                 "content": takes.text(
                     "The whole new text, without front matter; needs `revision`.",
-                    bounds.TEXT_CHARACTERS,
+                    takes.TEXT_CHARACTERS,
                 ),
                 "revision": takes.text(
-                    "Refuse the change where the text is not the one that read gave with this.",
+                    "Refuse the change if the text is not the one that read gave with this.",
                     100,
                 ),
-                "context": takes.text("The new context sentence.", bounds.SENTENCE_CHARACTERS),
+                "context": takes.text("The new context sentence.", takes.SENTENCE_CHARACTERS),
                 "add_tags": _words("Tags to add, without #."),
                 "remove_tags": _words("Tags to remove."),
                 "add_keywords": _words("Keywords to add."),
@@ -200,7 +232,7 @@ WRITING_TOOLS = (
                 "wait": _WAIT,
             },
         ),
-        gives.UPDATED,
+        UPDATED,
         _update,
         asks_model=True,
         writes=True,
@@ -218,7 +250,7 @@ WRITING_TOOLS = (
                 "limit": takes.number("At most so many notes.", 1, _MOST_EVOLVED, 5),
             },
         ),
-        gives.EVOLVED,
+        EVOLVED,
         _evolve,
         asks_model=True,
         writes=True,
@@ -227,7 +259,7 @@ WRITING_TOOLS = (
     Tool(
         "undo",
         "Take back a change",
-        "Take back one change that history shows, to the byte. Refused where the same place was"
+        "Take back one change that history shows, to the byte. Refused if the same place was"
         " edited since. An undo can be undone. It does not remove a note that was added.",
         takes.arguments(
             ["event"],
@@ -237,7 +269,7 @@ WRITING_TOOLS = (
                 "keep_edits": takes.flag("Leave fields that were edited since.", default=False),
             },
         ),
-        gives.UNDONE,
+        UNDONE,
         _undo,
         writes=True,
         overwrites=True,
@@ -245,10 +277,10 @@ WRITING_TOOLS = (
     Tool(
         "delete",
         "Delete a note",
-        "Move a note to the vault's .trash folder, only where the user asked for that. Links to it"
+        "Move a note to the vault's .trash folder, only if the user asked for that. Links to it"
         " that amem made are removed; the user's own stay and are told.",
         takes.arguments(["note"], {"note": NOTE}),
-        gives.DELETED,
+        DELETED,
         _delete,
         writes=True,
         deletes=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from amem_cli.errors import NotFoundError
 from amem_cli.notes.codec import parse_note
@@ -63,21 +63,6 @@ class LinkView:
     outgoing: bool
     kind: str
     record: LinkRecord | None
-
-    def document(self) -> dict[str, Any]:
-        """The link as JSON."""
-        record = self.record
-        return {
-            "id": self.id,
-            "path": self.path,
-            "title": self.title,
-            "direction": "out" if self.outgoing else "in",
-            "kind": self.kind,
-            "by": record.by if record else "person",
-            "relation": record.relation if record else None,
-            "strength": record.strength if record and record.by == "machine" else None,
-            "reason": (record.reason or None) if record else None,
-        }
 
 
 @dataclass(frozen=True, slots=True)

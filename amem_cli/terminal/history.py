@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.history import Entry
-from amem_cli.editing.review import Decisions, Waiting
+from amem_cli.editing.history import HistoryEntry
+from amem_cli.editing.review import Decisions, ReviewItem
 from amem_cli.journal.events import Event, to_record
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
@@ -21,7 +21,7 @@ _LINE_LENGTH = 160
 _IDENTITY = ("id", "created")
 
 
-def entry_document(entry: Entry) -> dict[str, Any]:
+def entry_document(entry: HistoryEntry) -> dict[str, Any]:
     """An event as in the journal, with titles for a reader."""
     document = {**to_record(entry.event), "title": entry.title}
     if entry.because:
@@ -32,7 +32,7 @@ def entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def show_history(
-    console: Console, entries: Sequence[Entry], *, one_note: bool, verbose: bool = False
+    console: Console, entries: Sequence[HistoryEntry], *, one_note: bool, verbose: bool = False
 ) -> None:
     """Events, oldest first, each with who, why, at what cost, before and after.
 
@@ -63,7 +63,7 @@ def _is_worth_showing(event: Event) -> bool:
     return event.kind != "process" or bool(event.problems)
 
 
-def _sentence(entry: Entry, one_note: bool) -> str:
+def _sentence(entry: HistoryEntry, one_note: bool) -> str:
     event = entry.event
     note = "it" if one_note and not entry.elsewhere else f"“{entry.title}”"
     who = _author(event)
@@ -177,7 +177,7 @@ def _listing(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def waiting_document(waiting: Waiting) -> dict[str, Any]:
+def waiting_document(waiting: ReviewItem) -> dict[str, Any]:
     """A proposal; `before` and `after` are what accepting it would do now."""
     proposal = waiting.proposal
     change = waiting.change or proposal.change
@@ -208,7 +208,7 @@ def _link(before: LinkRecord | None, after: LinkRecord | None) -> dict[str, Any]
     return {"link": {"path": before.path, "before": was, "after": new}}
 
 
-def review_document(left: Sequence[Waiting], decisions: Decisions) -> dict[str, Any]:
+def review_document(left: Sequence[ReviewItem], decisions: Decisions) -> dict[str, Any]:
     """The proposals left, and the decisions just made."""
     return {
         "waiting": [waiting_document(each) for each in left],
@@ -219,7 +219,7 @@ def review_document(left: Sequence[Waiting], decisions: Decisions) -> dict[str, 
     }
 
 
-def show_waiting(console: Console, waiting: Waiting) -> None:
+def show_waiting(console: Console, waiting: ReviewItem) -> None:
     """A proposal with its reason and a diff."""
     proposal = waiting.proposal
     console.print(
@@ -251,7 +251,7 @@ def _show_link(console: Console, before: LinkRecord, after: LinkRecord | None) -
         console.print(Styled(f"  {'links':<9}", (new, "green")))
 
 
-def show_all_waiting(console: Console, waiting: Sequence[Waiting]) -> None:
+def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:
     """Every proposal, by note."""
     if not waiting:
         console.print("no proposals to review")

@@ -12,8 +12,8 @@ from amem_cli.terminal.output import size
 if TYPE_CHECKING:
     from amem_cli.memory.trial import ModelReport
     from amem_cli.memory.trust import Share
-    from amem_cli.models.servers_found import FoundServer
-    from amem_cli.models.store import ShelvedModel
+    from amem_cli.models.openai_server import LocalServer
+    from amem_cli.models.store import AvailableModel
 
 MODELS_SHOWN = 8
 
@@ -21,8 +21,8 @@ MODELS_SHOWN = 8
 def models_document(
     language_model: dict[str, Any],
     encoder: str,
-    shelf: Sequence[ShelvedModel],
-    servers: Sequence[FoundServer],
+    shelf: Sequence[AvailableModel],
+    servers: Sequence[LocalServer],
 ) -> dict[str, Any]:
     """What `model list` prints."""
     return {
@@ -66,7 +66,7 @@ def models_document(
     }
 
 
-def _benchmark_of(model: ShelvedModel) -> str | None:
+def _benchmark_of(model: AvailableModel) -> str | None:
     """The benchmark result of a language model."""
     if model.role != "language model":
         return None

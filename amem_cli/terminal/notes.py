@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.ask.ask import NEAREST, Answer
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Styled
 
 if TYPE_CHECKING:
+    from amem_cli.ask.ask import Answer
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Change, LinkRecord
     from amem_cli.memory.outcome import ChangedLink, Outcome
@@ -33,7 +33,7 @@ def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
                 Styled(f"      {_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"),
                 style="cyan",
             )
-        show_standing(console, hit.superseded_by, hit.contradicted_by, indent="      ")
+        show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
         if hit.snippet:
             console.print(Styled("      ", *_marked(hit)))
         if hit.note.tags:
@@ -48,7 +48,7 @@ def _why_shown(hit: Hit, hits: Sequence[Hit]) -> str:
     return "supersedes" if any(each.path == hit.note.path for each in newer) else "linked with"
 
 
-def show_standing(
+def show_supersession(
     console: Console,
     superseded_by: Sequence[NoteSummary],
     contradicted_by: Sequence[NoteSummary],
@@ -170,7 +170,7 @@ def show_note(console: Console, view: NoteView) -> None:
     console.print(Styled((summary.title, "bold")))
     place = "  ".join(part for part in (summary.id or "", summary.created, summary.path) if part)
     console.print(Styled((place, "dim")))
-    show_standing(console, view.standing.superseded_by, view.standing.contradicted_by)
+    show_supersession(console, view.supersession.superseded_by, view.supersession.contradicted_by)
     if summary.context:
         console.print(Styled((summary.context, "italic")))
     if summary.keywords:
@@ -217,7 +217,7 @@ def answer_document(answer: Answer) -> dict[str, Any]:
 def show_answer(console: Console, answer: Answer) -> None:
     """The answer, then the numbered notes that support it, quoted."""
     # An extract is quoted below, note by note.
-    console.print(Styled(NEAREST if answer.how == "extract" else answer.text))
+    console.print(Styled(answer.lead))
     if not answer.held:
         for note in answer.shown[:_MAX_LOOKED_AT]:
             place = f"  {on_one_line(note.path)}"

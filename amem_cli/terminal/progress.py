@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import json_text, on_one_line
 from amem_cli.memory.batch import RemainingTime, span
-from amem_cli.terminal.documents import outcome_document
 from amem_cli.terminal.output import duration, plural, rich_bar, size
+from amem_cli.workspace.documents import outcome_document
 
 if TYPE_CHECKING:
     from amem_cli.memory.batch import EvolveBatch

@@ -128,7 +128,7 @@ def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
                 "message": finding.message,
                 "hint": finding.hint,
                 "severity": finding.severity,
-                "fixable": finding.mend is not None,
+                "fixable": finding.fix is not None,
                 "fixed": finding.fixed,
             }
             for finding in findings
@@ -180,6 +180,6 @@ def _summary(findings: Sequence[Finding], *, fixing: bool) -> str:
         left = len(problems) - fixed
         rest = f"{left} left for you" if left else "nothing left to do"
         return f"{total}{beside}: {fixed} fixed, {rest}"
-    fixable = sum(finding.mend is not None for finding in problems)
+    fixable = sum(finding.fix is not None for finding in problems)
     advice = f"`amem doctor --fix` can fix {fixable}" if fixable else "none that --fix can fix"
     return f"{total}{beside}; {advice}"

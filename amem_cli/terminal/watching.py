@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.index.sync import SyncReport
 from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.outcome import Outcome
-from amem_cli.terminal.documents import outcome_document
 from amem_cli.terminal.output import plural, rich_console
-from amem_cli.watch.port import News
+from amem_cli.watch.events import WatchEvent
+from amem_cli.workspace.documents import outcome_document
 from amem_cli.workspace.watch_lock import WatchStatus
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ NAMED = 3
 _QUIET = frozenset({"embedding", "searchable", "thinking"})
 
 
-def news_document(news: News, moment: datetime) -> dict[str, Any]:
+def news_document(news: WatchEvent, moment: datetime) -> dict[str, Any]:
     """One JSON line."""
     document: dict[str, Any] = {
         "time": moment.isoformat(timespec="milliseconds"),
@@ -48,7 +48,7 @@ def news_document(news: News, moment: datetime) -> dict[str, Any]:
     return document
 
 
-def news_lines(news: News) -> list[tuple[str, str]]:
+def news_lines(news: WatchEvent) -> list[tuple[str, str]]:
     """An event as (line, style) pairs; none for mere steps."""
     if news.kind in _QUIET:
         return []
@@ -168,7 +168,7 @@ class WatchBoard:
     stopping: bool = False
     _news: deque[tuple[str, str, str]] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
 
-    def take(self, news: News, moment: datetime) -> None:
+    def take(self, news: WatchEvent, moment: datetime) -> None:
         """Add an event."""
         for number, (text, style) in enumerate(news_lines(news)):
             self._news.append((f"{moment:%H:%M}" if number == 0 else "", text, style))

@@ -45,7 +45,7 @@ class Caller:
 
     @contextmanager
     def progress(self, label: str, *, at_once: bool = False) -> Iterator[Progress]:
-        """Show what is done inside; yields what to call with (done, total).
+        """Show what is done inside; yields a function to call with (done, total).
 
         Args:
             at_once: show it although nothing will be counted.
@@ -54,14 +54,14 @@ class Caller:
             Stopped: nobody waits for the result any more.
         """
         self._refuse_if_stopped()
-        with self._progress(label, at_once) as shown:
+        with self._progress(label, at_once) as show:
 
-            def reached(done: int, total: int) -> None:
+            def report(done: int, total: int) -> None:
                 self._refuse_if_stopped()
-                if shown is not None:
-                    shown(done, total)
+                if show is not None:
+                    show(done, total)
 
-            yield reached
+            yield report
 
     def step(self, label: str) -> None:
         """Show what comes next.

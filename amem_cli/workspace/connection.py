@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.vault.folder import VaultFolder
 
-if TYPE_CHECKING:
     Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
 
@@ -160,7 +159,7 @@ class Connection:
         clock: None is the system's.
         notify: told in one line what the user may want to know.
         collect: given what was changed, if the settings say that it is to be committed.
-        keep_missing: missing notes stay known, as somebody else decides what became of them.
+        keep_missing: whether notes that are missing stay known, as their owner has yet to decide.
         has_changes: something was changed since the last commit.
     """
 
@@ -219,14 +218,14 @@ class Connection:
             self.vault, journal, applied=applied, client=lambda: self.caller.client
         )
         clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
-        return VaultPorts(self.vault, index, changes, journal, clock, names, self._keep_missing)
+        return VaultPorts(self.vault, index, changes, journal, clock, names, self._missing_to_keep)
 
     def _applied(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         self.has_changes = True
         self.collect(writes, events)
 
-    def _keep_missing(self) -> Container[str]:
-        """Missing notes that stay known: all, while a watcher asks what became of them."""
+    def _missing_to_keep(self) -> Container[str]:
+        """Paths that stay known if they are missing: all, while a watcher asks about them."""
         from amem_cli.vault.port import EveryPath
         from amem_cli.workspace.watch_lock import read_status
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from amem_cli.errors import AmemError, NotFoundError
 from amem_cli.search.search import EVERY_NOTE, Filters, Hit
-from amem_cli.search.supersession import Standing
+from amem_cli.search.supersession import Supersession
 from amem_cli.workspace.results import ListedNote, RecordExport, Related, SearchResult
 from amem_cli.workspace.shared_vault import SharedVault
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from amem_cli.ask.ask import Answer
     from amem_cli.duplicates.find import Duplicates
-    from amem_cli.editing.history import Entry
-    from amem_cli.editing.review import Waiting
+    from amem_cli.editing.history import HistoryEntry
+    from amem_cli.editing.review import ReviewItem
     from amem_cli.errors import Problem
-    from amem_cli.exchange.export_markdown import MarkdownExport
+    from amem_cli.exchange.export_notes import MarkdownExport
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.overview import Overview
     from amem_cli.graph.stats import Span, Stats
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from amem_cli.search.read import NoteView, Wanted
     from amem_cli.search.search import Mode
 
-_Superseded = TypeVar("_Superseded", Hit, Standing)
+_Superseded = TypeVar("_Superseded", Hit, Supersession)
 
 
 class Queries(SharedVault):
@@ -159,7 +159,7 @@ class Queries(SharedVault):
         return replace(
             view,
             links=tuple(link for link in view.links if link.path not in hidden),
-            standing=self._without_private(view.standing),
+            supersession=self._without_private(view.supersession),
             usage=self.index.usage.of(note.key),
         )
 
@@ -174,13 +174,17 @@ class Queries(SharedVault):
     ) -> list[ListedNote]:
         """Notes that meet all conditions; dates sort newest first, names from A to Z."""
         from amem_cli.search.read import listed
-        from amem_cli.search.supersession import Standing, standings
+        from amem_cli.search.supersession import Supersession, supersessions
 
         visible = replace(filters, hidden=self.hidden())
         notes = listed(
             self.index, filters=visible, wanted=wanted, sort=sort, reverse=reverse, limit=limit
         )
-        superseded, usages, current = standings(self.index), self.index.usage.all(), Standing()
+        superseded, usages, current = (
+            supersessions(self.index),
+            self.index.usage.all(),
+            Supersession(),
+        )
         return [
             ListedNote(
                 note,
@@ -190,7 +194,7 @@ class Queries(SharedVault):
             for note in notes
         ]
 
-    def history(self, note: str = "", *, limit: int) -> list[Entry]:
+    def history(self, note: str = "", *, limit: int) -> list[HistoryEntry]:
         """What happened, oldest first.
 
         Args:
@@ -280,32 +284,32 @@ class Queries(SharedVault):
 
     def proposals(
         self, note: NoteSummary | None = None, *, problems: list[Problem] | None = None
-    ) -> list[Waiting]:
+    ) -> list[ReviewItem]:
         """Changes of older notes that wait for a decision, by note and time.
 
         Args:
             note: only those of this note, and those that it gave rise to.
             problems: gets the proposals that cannot be read.
         """
-        from amem_cli.editing.review import waiting
+        from amem_cli.editing.review import review_items
 
         key = note.key if note is not None else ""
-        return self._visible_proposals(waiting(self.ports, key, problems=problems))
+        return self._visible_proposals(review_items(self.ports, key, problems=problems))
 
-    def proposals_named(self, prefixes: Sequence[str]) -> list[Waiting]:
+    def proposals_named(self, prefixes: Sequence[str]) -> list[ReviewItem]:
         """The proposals with these ids, or ids that begin so.
 
         Raises:
             NotFoundError: no proposal that the caller sees, or more than one, begins so.
         """
-        from amem_cli.editing.review import chosen
+        from amem_cli.editing.review import items_named
 
-        named = chosen(self.ports, prefixes)
+        named = items_named(self.ports, prefixes)
         if len(self._visible_proposals(named)) < len(named):
             raise NotFoundError("no such proposal", hint="`amem review` shows their ids.")
         return named
 
-    def _visible_proposals(self, proposals: Sequence[Waiting]) -> list[Waiting]:
+    def _visible_proposals(self, proposals: Sequence[ReviewItem]) -> list[ReviewItem]:
         hidden = self.hidden()
         return [
             each
@@ -358,14 +362,15 @@ class Queries(SharedVault):
         Args:
             private: False leaves private notes out, even if the caller may see them.
         """
-        from amem_cli.exchange.export_jsonl import chosen, export_records
-        from amem_cli.exchange.export_markdown import StayingNotes
+        from amem_cli.exchange.export_notes import PrivacyFilter, export_records, notes_to_export
 
-        notes, left_out = chosen(self.ports, filters, private=private and self.sees_private)
-        staying = StayingNotes(self.ports, notes)
+        notes, left_out = notes_to_export(
+            self.ports, filters, private=private and self.sees_private
+        )
+        privacy = PrivacyFilter(self.ports, notes)
         problems: list[Problem] = []
-        records = export_records(self.ports, notes, staying, problems)
-        return RecordExport(len(notes), left_out, records, problems, staying)
+        records = export_records(self.ports, notes, privacy, problems)
+        return RecordExport(len(notes), left_out, records, problems, privacy)
 
     def export_markdown(
         self, output: Path, filters: Filters = EVERY_NOTE, *, private: bool = False
@@ -379,10 +384,11 @@ class Queries(SharedVault):
             SettingsError: the folder cannot be written.
         """
         from amem_cli.exchange.export_folder import ExportFolder
-        from amem_cli.exchange.export_jsonl import chosen
-        from amem_cli.exchange.export_markdown import export_markdown
+        from amem_cli.exchange.export_notes import export_markdown, notes_to_export
 
-        notes, left_out = chosen(self.ports, filters, private=private and self.sees_private)
+        notes, left_out = notes_to_export(
+            self.ports, filters, private=private and self.sees_private
+        )
         folder = ExportFolder(output, vault=self.root)
         with self._connection.caller.progress("exporting") as progress:
             return export_markdown(self.ports, notes, folder, progress=progress), left_out
@@ -395,27 +401,17 @@ class Queries(SharedVault):
             ModelError: the language model gave no answer.
         """
         from amem_cli.editing.add import text_bytes
-        from amem_cli.journal.ownership import Ownership
-        from amem_cli.memory.steps import Thinker
+        from amem_cli.journal.provenance import Provenance
+        from amem_cli.memory.steps import MemorySteps
         from amem_cli.notes.codec import parse_note
 
         self.embed_missing()
         with self.model_at_work():
             process = self.process
-            settings = process.settings
-            steps = Thinker(
-                self.index,
-                process.encoder,
-                process.model,
-                max_links=settings.max_links,
-                candidates=settings.candidates,
-                deadline=settings.deadline,
-                evolve=False,
-                trusted=settings.trusted,
-                plausible=settings.plausible,
-            )
+            settings = replace(process.settings, evolve=False)
+            steps = MemorySteps(self.index, process.encoder, process.model, settings)
             note = parse_note("", text_bytes(content), self.ports.names)
-            return steps.think(note, Ownership()).construction.metadata
+            return steps.analyse(note, Provenance()).description.metadata
 
     def check_index(self) -> list[str]:
         """How the index differs from the folder, a line each; empty if it does not."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from amem_cli.duplicates.find import Duplicate
     from amem_cli.errors import Problem
-    from amem_cli.exchange.export_markdown import StayingNotes
+    from amem_cli.exchange.export_notes import PrivacyFilter
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.read import LinkView
@@ -92,16 +92,16 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class RecordExport:
-    """Notes on their way out; `problems` and `staying` are complete once `records` is read.
+    """Notes on their way out; `problems` and `privacy` are complete once `records` is read.
 
     Attributes:
         notes: how many go out.
         left_out: how many private notes do not.
-        staying: knows which notes that stay are named by those that go out.
+        privacy: knows which notes that stay are named by those that go out.
     """
 
     notes: int
     left_out: int
     records: Iterator[dict[str, Any]]
     problems: list[Problem]
-    staying: StayingNotes
+    privacy: PrivacyFilter

@@ -371,7 +371,7 @@ class SharedVault:
 
         with self._connection.caller.progress("reading notes") as progress:
             spared = None if keep_missing else ()
-            return synchronise(self.ports, spared=spared, progress=progress)
+            return synchronise(self.ports, keep_missing=spared, progress=progress)
 
     def embed_missing(self, *, go_over: bool = False) -> int:
         """Give new passages their vectors; returns how many got one.

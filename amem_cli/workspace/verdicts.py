@@ -1,24 +1,19 @@
-"""What `amem model test` found of each language model, in the user's state folder."""
+"""Verdicts of `amem model test` on language models, kept in the user's state folder."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from amem_cli.locations import user_state_folder, write_state
-from amem_cli.memory.describe import METADATA_PROMPT
-from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
-from amem_cli.memory.trial import TRIAL
 from amem_cli.memory.trust import ModelTrust, asked_for, least_plausible
 from amem_cli.settings import Settings
 
 VERDICTS_FILE = "model-verdicts.json"
 MOST_KEPT = 200
 KINDS = ("fit", "usable", "unfit")
-# A verdict is of these cases and prompts; with others the model may do better or worse.
-ASKED_WITH = f"{TRIAL} {JOINT_PROMPT} {METADATA_PROMPT} {LINKING_PROMPT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +23,7 @@ class StoredVerdict:
     Attributes:
         kind: `fit`, `usable` or `unfit`.
         day: when the test was made, ISO 8601.
-        reliability: how often its yes to a link is right, 0..1 (`core/model_trust`).
+        reliability: how often its yes to a link is right, 0..1 (see `memory.trust`).
     """
 
     kind: str
@@ -41,7 +36,7 @@ def model_subject(settings: Settings, url: str) -> str:
     """What a verdict is about: a file by its digest (or size and time), or a server's model.
 
     Args:
-        url: address of the server, where the model is a server's.
+        url: address of the server, if the model is a server's.
     """
     if settings.llm_backend == "none":
         return ""
@@ -60,15 +55,17 @@ def model_subject(settings: Settings, url: str) -> str:
 
 
 def stored_verdict(subject: str, environment: Mapping[str, str]) -> StoredVerdict | None:
-    """The verdict on a model, or None where it was not tested, or with other prompts."""
-    found = _verdicts(environment).get(subject)
-    if not isinstance(found, dict) or found.get("asked_with") != ASKED_WITH:
+    """The verdict on a model, or None if it was not tested, or with other prompts."""
+    if not subject:
         return None
-    kind, line, day = (str(found.get(name, "")) for name in ("kind", "line", "day"))
-    reliable = found.get("reliability")
-    if kind not in KINDS or not isinstance(reliable, float) or not 0 <= reliable <= 1:
+    stored = _verdicts(environment).get(subject)
+    if not isinstance(stored, dict) or stored.get("asked_with") != _asked_with():
         return None
-    return StoredVerdict(kind, line, day, reliable)
+    kind, line, day = (str(stored.get(name, "")) for name in ("kind", "line", "day"))
+    reliability = stored.get("reliability")
+    if kind not in KINDS or not isinstance(reliability, float) or not 0 <= reliability <= 1:
+        return None
+    return StoredVerdict(kind, line, day, reliability)
 
 
 def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str, str]) -> None:
@@ -80,15 +77,11 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
     if not subject:
         return
     verdicts = {key: each for key, each in _verdicts(environment).items() if key != subject}
-    kept = dict(list(verdicts.items())[-(MOST_KEPT - 1) :])
-    kept[subject] = {
-        "kind": verdict.kind,
-        "line": verdict.line,
-        "day": verdict.day,
-        "reliability": float(verdict.reliability),
-        "asked_with": ASKED_WITH,
-    }
-    write_state(user_state_folder(environment) / VERDICTS_FILE, kept)
+    newest = dict(list(verdicts.items())[-(MOST_KEPT - 1) :])
+    # JSON would keep a whole number as one, which is no share when it is read.
+    reliability = float(verdict.reliability)
+    newest[subject] = {**asdict(verdict), "reliability": reliability, "asked_with": _asked_with()}
+    write_state(user_state_folder(environment) / VERDICTS_FILE, newest)
 
 
 def trust_in(settings: Settings, url: str, environment: Mapping[str, str]) -> ModelTrust:
@@ -107,10 +100,20 @@ def trust_in(settings: Settings, url: str, environment: Mapping[str, str]) -> Mo
     return ModelTrust(asked, least_plausible(verdict.reliability))
 
 
+def _asked_with() -> str:
+    """The cases and prompts of the test; with others the model may do better or worse."""
+    # Not loaded if no model is asked.
+    from amem_cli.memory.describe import METADATA_PROMPT
+    from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
+    from amem_cli.memory.trial import TRIAL
+
+    return f"{TRIAL} {JOINT_PROMPT} {METADATA_PROMPT} {LINKING_PROMPT}"
+
+
 def _verdicts(environment: Mapping[str, str]) -> dict[str, object]:
     path = user_state_folder(environment) / VERDICTS_FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        verdicts = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return verdicts if isinstance(verdicts, dict) else {}

@@ -159,7 +159,7 @@ class WatchLock:
         """Let others know; a disk that is full keeps nobody from watching.
 
         Returns:
-            Why others cannot know; empty where they can.
+            Why others cannot know; empty if they can.
         """
         record = {**asdict(status), "process_started": _started(_process(os.getpid()))}
         try:
@@ -171,7 +171,7 @@ class WatchLock:
     def is_kept(self) -> bool:
         """Whether this process is still the watcher of this vault.
 
-        Where only the lock was deleted it is taken again. False where the vault's own folder was:
+        If only the lock was deleted it is taken again. False if its `.amem` was:
         without its journal and settings, all its notes would seem to be new.
         """
         if self._lock is None or self._locked is None:
@@ -191,7 +191,7 @@ class WatchLock:
         return True
 
     def stop_requested(self) -> bool:
-        """Whether somebody asked by file that this watcher ends; where signals are no way to."""
+        """Whether somebody asked by file that this watcher ends, for systems without signals."""
         return self._stop_file.exists()
 
     def release(self) -> None:
@@ -232,7 +232,7 @@ def read_status(root: Path, environment: Mapping[str, str]) -> WatchStatus | Non
     """What the vault's watcher is doing.
 
     Returns:
-        None where there is none, or it is another user's or machine's (see `is_watched`).
+        None if there is none, or it is another user's or machine's (see `is_watched`).
     """
     holder = _holder(root, environment) if is_watched(root) else None
     return None if holder is None else holder[0]
@@ -248,7 +248,7 @@ def stop_watcher(
         signals: whether a process can be told to end by a signal; else by a file.
 
     Returns:
-        False where there is none.
+        False if there is none.
 
     Raises:
         SettingsError: it is another user's or machine's, or does not end in time.
@@ -286,7 +286,7 @@ def _ask_to_end(process: psutil.Process, stop_file: Path, *, signals: bool) -> N
 
     try:
         if signals:
-            # Refused by psutil where the number has come to be another process's.
+            # Refused by psutil if the number has come to be another process's.
             process.send_signal(signal.SIGTERM)
         else:
             _write_privately(stop_file, b"")
@@ -333,7 +333,7 @@ def _started(process: psutil.Process) -> float:
 
 
 def _has_open(process: psutil.Process, root: Path) -> bool:
-    """Whether a process has the vault's lock open; taken for granted where that costs seconds."""
+    """Whether a process has the vault's lock open; taken for granted if that costs seconds."""
     if sys.platform == "win32":
         return True
     lock = (root / LOCK_NAME).stat()

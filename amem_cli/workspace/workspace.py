@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from amem_cli.duplicates.merge_fields import Mentions
     from amem_cli.editing.add import NewNote
     from amem_cli.editing.edit import FieldEdits, Removal
-    from amem_cli.editing.review import Decisions, Waiting
+    from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.editing.undo import Undone
     from amem_cli.exchange.import_notes import ImportReport
     from amem_cli.index.draft import FieldValue
@@ -50,27 +50,27 @@ class Workspace(Queries):
         Raises:
             UsageError, SettingsError: nothing was written.
         """
-        from amem_cli.duplicates.find import known_text
+        from amem_cli.duplicates.find import note_with_text
         from amem_cli.editing.add import add
 
         with self._claiming_work() if wait else contextlib.nullcontext():
-            known = None
+            existing = None
             self._connection.caller.step("writing the note")
             with self.writing(), self.ports.changes.locked():
                 if unless_known:
-                    known = known_text(
+                    existing = note_with_text(
                         self.ports, new.content, title=new.title, hidden=self.hidden()
                     )
-                path = add(self.ports, new) if known is None else known.path
-            if known is not None:
-                waits = any(note.path == path for note in self.index.queue.pending())
-                return Added(self._unprocessed(path, pending=waits), known=True)
+                path = add(self.ports, new) if existing is None else existing.path
+            if existing is not None:
+                is_pending = any(note.path == path for note in self.index.queue.pending())
+                return Added(self._unprocessed(path, pending=is_pending), known=True)
             outcome = self.process_note(path, wait=wait, new_text=True)
         return Added(outcome, duplicates=self._duplicates(path))
 
     @contextlib.contextmanager
     def _claiming_work(self) -> Iterator[None]:
-        """A watcher leaves the note to whoever waits for it, unless the model is at work."""
+        """Keep a watcher off the note that somebody waits for, unless the model is at work."""
         if not self._model_lock.acquire(blocking=False):
             yield
             return
@@ -109,22 +109,22 @@ class Workspace(Queries):
         return waiting_outcome(self.ports, path, problems, pending=pending)
 
     def visible_outcome(self, outcome: Outcome) -> Outcome:
-        """The outcome as far as the caller may know of it."""
+        """The outcome without the notes that the caller does not see."""
         hidden = self.hidden()
         if not hidden:
             return outcome
         return replace(
             outcome,
-            links=tuple(each for each in outcome.links if each.path not in hidden),
+            links=tuple(link for link in outcome.links if link.path not in hidden),
             changed_links=tuple(
-                each for each in outcome.changed_links if not {each.source, each.target} & {*hidden}
+                link for link in outcome.changed_links if not {link.source, link.target} & {*hidden}
             ),
-            evolved=tuple(each for each in outcome.evolved if each.path not in hidden),
+            evolved=tuple(note for note in outcome.evolved if note.path not in hidden),
             proposed=tuple(
-                each
-                for each in outcome.proposed
-                if each.path not in hidden
-                and not (each.link_change and each.link_change.target in hidden)
+                proposal
+                for proposal in outcome.proposed
+                if proposal.path not in hidden
+                and not (proposal.link_change and proposal.link_change.target in hidden)
             ),
         )
 
@@ -132,8 +132,8 @@ class Workspace(Queries):
         from amem_cli.duplicates.find import duplicates_of
 
         hidden = self.hidden()
-        found = duplicates_of(self.ports, path)
-        return tuple(each for each in found if each.note.path not in hidden)
+        duplicates = duplicates_of(self.ports, path)
+        return tuple(one for one in duplicates if one.note.path not in hidden)
 
     def update(
         self,
@@ -170,14 +170,16 @@ class Workspace(Queries):
                 self._connection.caller.step("writing the note")
                 with self.writing():
                     changed = update(self.ports, note, edits, text=based_on)
-                    if category is not None:
-                        set_category(self.ports, note, category)
-                    if links is not None:
-                        self._set_links(note, links)
                 break
             except WriteConflict:
                 if append is None or revision or attempt + 1 == _ATTEMPTS:
                     raise
+        # Not in the loop, which would append the paragraph again.
+        with self.writing():
+            if category is not None:
+                set_category(self.ports, note, category)
+            if links is not None:
+                self._set_links(note, links)
         summary = self.index.notes.summary(note.path)
         outcome = self.process_note(note.path, wait=wait, new_text="content" in changed)
         return Updated(
@@ -190,7 +192,7 @@ class Workspace(Queries):
     def _set_links(self, note: NoteSummary, targets: Sequence[NoteSummary]) -> None:
         paths = {target.path for target in targets}
         present = {path for path, _ in self.index.links.outgoing(note.path)}
-        for path in present - paths:
+        for path in sorted(present - paths):
             former = self.index.notes.summary(path)
             if former is not None:
                 self.unlink(note, former)
@@ -277,7 +279,7 @@ class Workspace(Queries):
             yield batch
 
     def undo(self, event: str, *, cascade: bool = False, keep_edits: bool = False) -> Undone:
-        """Take back a change; see `services.undo.undo`.
+        """Take back a change; see `editing.undo.undo`.
 
         Raises:
             NotFoundError: no event that the caller sees begins with this id, or more than one.
@@ -307,7 +309,7 @@ class Workspace(Queries):
         )
 
     def _refuse_hidden_event(self, prefix: str) -> set[str]:
-        """Paths that the caller must not be told of, unless the event is of such a note."""
+        """Paths to keep from the caller; refuses the event if it is of such a note."""
         if self.sees_private:
             return set()
         unseen = set(self.hidden())
@@ -316,20 +318,20 @@ class Workspace(Queries):
             notes = self.index.notes.find(key) if key else []
             if any(note.path in unseen for note in notes):
                 raise NotFoundError(f"no event {prefix!r}", hint="history shows their ids.")
-            # Whether a note that is gone was private is not known any more.
+            # Nobody knows any more whether a note that is gone was private.
             if not notes and event.path:
                 unseen.add(event.path)
         return unseen
 
     def undo_since(self, since: str, *, keep_edits: bool = False) -> Undone:
-        """Take back all that the machine did since a moment; see `services.undo.undo_since`."""
+        """Take back all that the machine did since a moment; see `editing.undo.undo_since`."""
         from amem_cli.editing.undo import undo_since
 
         with self.writing():
             return undo_since(self.ports, since, keep_edits=keep_edits)
 
     def accept(
-        self, proposals: Sequence[Waiting], *, edited: Mapping[str, FieldValue] | None = None
+        self, proposals: Sequence[ReviewItem], *, edited: Mapping[str, FieldValue] | None = None
     ) -> Decisions:
         """Make the proposed changes, note by note; one that fails stops no other.
 
@@ -344,7 +346,7 @@ class Workspace(Queries):
         with self.writing():
             return accept(self.ports, proposals, edited=edited)
 
-    def reject(self, proposals: Sequence[Waiting]) -> Decisions:
+    def reject(self, proposals: Sequence[ReviewItem]) -> Decisions:
         """Turn proposals down; the same changes are not proposed again."""
         from amem_cli.editing.review import reject
 
@@ -400,7 +402,6 @@ class Workspace(Queries):
             UsageError: the folder is not in the vault, or the kind is unknown.
             SettingsError: the source cannot be read, or the vault cannot be written.
         """
-        from amem_cli.exchange.attachments import VaultAttachments
         from amem_cli.exchange.import_notes import import_notes
         from amem_cli.exchange.open_source import open_source
 
@@ -409,7 +410,7 @@ class Workspace(Queries):
             return import_notes(
                 self.ports,
                 source,
-                VaultAttachments(self.root),
+                self.root,
                 folder=folder,
                 usual_folder=self.settings.notes_dir,
                 unless_known=unless_known,
@@ -426,7 +427,7 @@ class Workspace(Queries):
 
     def follow_renames(self) -> Sequence[str]:
         """Let the machine's links follow notes that were renamed; paths of notes that changed."""
-        from amem_cli.editing.renames import follow_moves
+        from amem_cli.editing.renames import update_renamed_links
 
         with self.writing():
-            return follow_moves(self.ports)
+            return update_renamed_links(self.ports)

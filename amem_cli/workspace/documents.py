@@ -1,0 +1,298 @@
+"""Results as JSON: each is described once, as a table of fields.
+
+From the same table come the document that a script or an agent gets, and its JSON schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from amem_cli.graph.graph import Graph
+    from amem_cli.graph.stats import Stats
+    from amem_cli.search.search import Hit
+
+Schema: TypeAlias = dict[str, Any]
+Source: TypeAlias = "str | Callable[[Any], Any]"
+
+# What a bounded document gives of a text, and of a list of words.
+BOUNDED_CHARACTERS = 1_000
+BOUNDED_WORDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A property of a JSON object.
+
+    Attributes:
+        schema: JSON schema of the value.
+        source: where the value is: an attribute or key, dotted for one of a part, or a function
+            of the whole; empty for the name of the property.
+        fields: of the object, or of each object of the list, that the value is.
+        longest: characters or items that a bounded document gives; None for all.
+    """
+
+    schema: Schema
+    source: Source = ""
+    fields: Fields | None = None
+    longest: int | None = None
+
+    def of(self, source: Source) -> Field:
+        """The same field, read from another place."""
+        return replace(self, source=source)
+
+    def about(self, description: str) -> Field:
+        """The same field with a description for whoever reads the schema."""
+        return replace(self, schema={**self.schema, "description": description})
+
+
+Fields: TypeAlias = Mapping[str, Field]
+
+# Names, unlike other texts, are never cut: a part of a path names nothing.
+NAME = Field({"type": "string"})
+NAME_OR_NULL = Field({"type": ["string", "null"]})
+NAMES = Field({"type": "array", "items": {"type": "string"}})
+TEXT = replace(NAME, longest=BOUNDED_CHARACTERS)
+TEXT_OR_NULL = replace(NAME_OR_NULL, longest=BOUNDED_CHARACTERS)
+TEXTS = replace(NAMES, longest=BOUNDED_WORDS)
+COUNT = Field({"type": "integer", "minimum": 0})
+COUNT_OR_NULL = Field({"type": ["integer", "null"], "minimum": 0})
+SHARE = Field({"type": "number", "minimum": 0, "maximum": 1})
+SHARE_OR_NULL = Field({"type": ["number", "null"], "minimum": 0, "maximum": 1})
+FLAG = Field({"type": "boolean"})
+
+
+def choice(*values: str) -> Field:
+    """One of a few words."""
+    return Field({"type": "string", "enum": [*values]})
+
+
+def record(fields: Fields, source: Source = "") -> Field:
+    """An object."""
+    return Field(schema(fields), source, fields)
+
+
+def listed(fields: Fields, source: Source = "", *, longest: int | None = None) -> Field:
+    """A list of objects."""
+    return Field({"type": "array", "items": schema(fields)}, source, fields, longest)
+
+
+def within(part: str, fields: Fields) -> dict[str, Field]:
+    """The fields of a part as fields of the whole."""
+
+    def moved(name: str, field: Field) -> Field:
+        source = field.source or name
+        if isinstance(source, str):
+            return field.of(f"{part}.{source}")
+        return field.of(lambda whole: source(_get(whole, part)))
+
+    return {name: moved(name, field) for name, field in fields.items()}
+
+
+def schema(fields: Fields) -> Schema:
+    """JSON schema of an object; all of its properties are always there."""
+    properties = {name: field.schema for name, field in fields.items()}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def document(fields: Fields, whole: Any, *, bounded: bool = False) -> dict[str, Any]:
+    """The JSON object of a result.
+
+    Args:
+        whole: an object or mapping that has what the fields are read from.
+        bounded: cut long texts and lists.
+    """
+    return {name: _value(name, field, whole, bounded) for name, field in fields.items()}
+
+
+def cut(text: str, longest: int = BOUNDED_CHARACTERS) -> str:
+    """A text of at most `longest` characters; one that was longer ends in `…`."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _value(name: str, field: Field, whole: Any, bounded: bool) -> Any:
+    source = field.source or name
+    value = _get(whole, source) if isinstance(source, str) else source(whole)
+    longest = field.longest if bounded else None
+    if field.fields is not None:
+        if field.schema["type"] == "object":
+            return document(field.fields, value, bounded=bounded)
+        return [document(field.fields, item, bounded=bounded) for item in value[:longest]]
+    if isinstance(value, (list, tuple)):
+        return [cut(item) for item in value[:longest]] if longest else list(value)
+    if isinstance(value, str):
+        if not value and "null" in field.schema["type"]:
+            return None
+        return cut(value, longest) if longest else value
+    return value
+
+
+def _get(whole: Any, source: str) -> Any:
+    for name in source.split("."):
+        whole = whole[name] if isinstance(whole, Mapping) else getattr(whole, name)
+    return whole
+
+
+def pick(fields: Fields, names: Collection[str]) -> dict[str, Field]:
+    """Some of the fields, in the order of the names."""
+    return {name: fields[name] for name in names}
+
+
+def without(fields: Fields, *names: str) -> dict[str, Field]:
+    """All fields but these."""
+    return {name: field for name, field in fields.items() if name not in names}
+
+
+NAMED = {
+    "id": NAME_OR_NULL.about("null for a note without one; its path names it then"),
+    "path": NAME,
+    "title": TEXT,
+}
+METADATA = {"keywords": TEXTS, "tags": TEXTS, "context": TEXT}
+SUPERSESSION = {
+    "superseded_by": listed(NAMED, longest=BOUNDED_WORDS).about(
+        "newer notes that replace this one"
+    ),
+    "contradicted_by": listed(NAMED, longest=BOUNDED_WORDS),
+}
+SUMMARY = {**NAMED, "created": NAME, "modified": NAME, **METADATA}
+LINK = {
+    **NAMED,
+    "direction": choice("out", "in").of(lambda link: "out" if link.outgoing else "in"),
+    "kind": NAME,
+    "by": choice("person", "machine").of(lambda link: link.record.by if link.record else "person"),
+    "relation": NAME_OR_NULL.of(lambda link: link.record and link.record.relation),
+    # Of a person's link nobody measured the strength.
+    "strength": SHARE_OR_NULL.of(
+        lambda link: link.record.strength if link.record and link.record.by == "machine" else None
+    ),
+    "reason": TEXT_OR_NULL.of(lambda link: link.record and link.record.reason),
+}
+_NOTE = within("note", SUMMARY)
+_USAGE = {
+    "retrieval_count": COUNT.of(lambda listed_note: listed_note.usage[0]),
+    "last_accessed": NAME.of(lambda listed_note: listed_note.usage[1]),
+}
+
+HIT = {
+    **pick(_NOTE, ("id", "path", "title")),
+    "score": SHARE.about("higher is better"),
+    **pick(_NOTE, ("created", "keywords", "tags", "context")),
+    "snippet": TEXT,
+    "via": NAME_OR_NULL.about("id or path of the hit whose link brought this one in"),
+    **SUPERSESSION,
+}
+SEARCH = {"query": TEXT, "mode": NAME, "hits": listed(HIT)}
+OUTLINE = {**_NOTE, **within("supersession", SUPERSESSION)}
+LISTED = {**OUTLINE, **_USAGE}
+NOTE = {
+    **within("summary", SUMMARY),
+    **within("supersession", SUPERSESSION),
+    **_USAGE,
+    "aliases": TEXTS.of("summary.aliases"),
+    "private": FLAG.of("summary.private"),
+    "content": NAME.of("note.body"),
+    "links": listed(LINK),
+    "problem": NAME_OR_NULL.of("summary.refused"),
+}
+MADE_LINKS = listed(
+    {"target": NAME, "path": NAME, "relation": NAME, "reason": TEXT, "strength": SHARE}, "links"
+).about("links that were made")
+CHANGED_LINKS = listed(
+    {
+        "source": NAME,
+        "target": NAME.of("before.target"),
+        "path": NAME.of("target"),
+        "removed": FLAG.of(lambda link: link.after is None),
+        "relation": NAME_OR_NULL.of(lambda link: link.after and link.after.relation),
+        "strength": SHARE_OR_NULL.of(lambda link: link.after and link.after.strength),
+        "reason": TEXT,
+    },
+    "changed_links",
+)
+PROPOSED = {
+    "proposal": NAME.of("id"),
+    "id": NAME_OR_NULL.of("note"),
+    "path": NAME,
+    "field": NAME.of("change.field"),
+}
+OUTCOME = {
+    **NAMED,
+    **within("metadata", METADATA),
+    "links": MADE_LINKS,
+    "changed_links": CHANGED_LINKS,
+    "evolved": listed({"id": NAME_OR_NULL, "path": NAME, "fields": NAMES}).about(
+        "older notes whose metadata changed"
+    ),
+    "proposed": listed(PROPOSED).about(
+        "changes of older notes that are not made: they wait for the user's decision"
+    ),
+    "pending": FLAG.about("saved and searchable, but the memory process is still to come"),
+    "problems": TEXTS,
+    "model": record(
+        {
+            "name": NAME.of("model"),
+            **within(
+                "use",
+                {
+                    "calls": COUNT,
+                    "prompt_tokens": COUNT,
+                    "answer_tokens": COUNT,
+                    "seconds": Field({"type": "number"}),
+                },
+            ),
+        },
+        lambda outcome: outcome,
+    ),
+}
+_GRAPH_NOTE = {**NAMED, "tags": NAMES}
+_GRAPH_LINK = {
+    **dict.fromkeys(("source", "target", "kind", "by"), NAME),
+    "relation": NAME_OR_NULL,
+    "strength": SHARE_OR_NULL,
+    "reason": NAME_OR_NULL,
+}
+
+outcome_document = partial(document, OUTCOME)
+listed_document = partial(document, LISTED)
+note_document = partial(document, NOTE)
+
+
+def search_document(query: str, mode: str, hits: Sequence[Hit]) -> dict[str, Any]:
+    """One search."""
+    return document(SEARCH, {"query": query, "mode": mode, "hits": hits})
+
+
+def graph_document(graph: Graph) -> dict[str, Any]:
+    """The whole network."""
+    return {
+        "nodes": [
+            {**document(_GRAPH_NOTE, graph.nodes[path]), "degree": degree}
+            for path, degree in graph.degrees().items()
+        ],
+        "edges": [document(_GRAPH_LINK, edge) for edge in graph.edges],
+    }
+
+
+def stats_document(stats: Stats) -> dict[str, Any]:
+    """Counts, with the averages by processed note."""
+    digits = {
+        "calls_per_note": 3,
+        "tokens_per_note": 1,
+        "seconds_per_note": 3,
+        "cost": 8,
+        "cost_per_note": 8,
+        "orphan_rate": 4,
+        "orphan_rate_without_amem": 4,
+    }
+    averages = {name: getattr(stats, name) for name in digits}
+    return {
+        **asdict(stats),
+        **{
+            name: None if value is None else round(value, digits[name])
+            for name, value in averages.items()
+        },
+    }
