@@ -59,7 +59,6 @@ GUARDED_KEYWORDS = {
 }
 MAY_WRITE = {
     "vault/safe_write.py": "the one way in which bytes reach a note",
-    "exchange/attachments.py": "files that imported notes show, where there are none",
     "journal/change_store.py": "intents of changes under way, in .amem/intents",
     "models/encoder_export.py": "an exported encoder or reranker, in the user's cache",
     "watch/idle.py": "which machines watch a vault, in .amem/devices",

@@ -155,7 +155,8 @@ def united_properties(kept: bytes, other: bytes, names: PropertyNames) -> tuple[
     Leaves amem's own fields, titles, aliases and `private` to the caller.
 
     Returns:
-        The new bytes, and as YAML the properties of the other that have another value in `kept`.
+        The new bytes, and as YAML the properties of the other that have another value in `kept`,
+        after the comments on their own lines that `kept` lacks.
     """
     theirs, ours = _header(other), _header(kept)
     if theirs is None:
@@ -178,7 +179,18 @@ def united_properties(kept: bytes, other: bytes, names: PropertyNames) -> tuple[
             kept = _with_entries(kept, missing)
         except HeaderRefused:
             differing = [*missing, *differing]
-    return kept, "".join(differing)
+    return kept, "".join([*_lost_comments(theirs, ours, [*missing, *differing]), *differing])
+
+
+def _lost_comments(theirs: Header, ours: Header | None, sources: Sequence[str]) -> Iterator[str]:
+    """Comment lines of a header that neither the other header nor the sources have."""
+    texts = [*sources, ours.text if ours else ""]
+    known = {line.strip() for text in texts for line in text.splitlines()}
+    for line in theirs.text.splitlines():
+        comment = line.strip()
+        # A line of a block text may begin like a comment; it is kept once too often then.
+        if comment.startswith("#") and comment not in known:
+            yield f"{comment}\n"
 
 
 def _header(raw: bytes) -> Header | None:

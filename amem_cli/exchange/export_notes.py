@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.errors import HeaderRefused, Problem
 from amem_cli.exchange.export_folder import ExportFolder
 from amem_cli.exchange.names import SourceNames
-from amem_cli.index.draft import VaultPorts
+from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.journal.events import LinkRecord
+from amem_cli.markdown.attachments import is_attachment
 from amem_cli.markdown.links import (
     WikiLink,
     find_links,
     heading_anchor,
-    is_attachment,
     markdown_link,
     parse_link,
     rewrite_links,
@@ -30,7 +30,7 @@ from amem_cli.notes.names import RememberedNames, resolve
 from amem_cli.notes.note import Note
 
 if TYPE_CHECKING:
-    from amem_cli.search.search import Filters
+    from amem_cli.search.filters import Filters
 
 
 def notes_to_export(

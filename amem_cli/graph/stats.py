@@ -13,7 +13,7 @@ from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
-    from amem_cli.index.draft import VaultPorts
+    from amem_cli.index.ports import VaultPorts
     from amem_cli.index.records import ModelUse
 
 Span = Literal["month", "week"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import HeaderRefused, SettingsError, UsageError
+from amem_cli.index.ports import VaultPorts
 from amem_cli.journal.events import Change, Event, NoteWrite, event_id, splice_between
 from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.language.dates import created_text, new_id
@@ -17,31 +18,7 @@ from amem_cli.vault.port import FileContent
 from amem_cli.vault.safe_write import sha256
 
 if TYPE_CHECKING:
-    from amem_cli.index.events import Journal
     from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.journal.change_store import ChangeStore
-    from amem_cli.journal.events import Clock
-    from amem_cli.notes.note import PropertyNames
-    from amem_cli.vault.port import Vault
-
-
-@dataclass(frozen=True, slots=True)
-class VaultPorts:
-    """What reads and changes a vault, except models.
-
-    Attributes:
-        names: the vault's names for the program's properties.
-        keep_missing: called if notes are missing: paths of those that the index keeps, as while the
-            watcher asks what became of them.
-    """
-
-    vault: Vault
-    index: MemoryIndex
-    changes: ChangeStore
-    journal: Journal
-    clock: Clock
-    names: PropertyNames
-    keep_missing: Callable[[], Container[str]] = tuple
 
 
 FieldValue = str | Sequence[str]

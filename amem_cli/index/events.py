@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from amem_cli.errors import Problem
     from amem_cli.index.connection import Database
     from amem_cli.index.text import IndexLinks
-    from amem_cli.journal.events import Event, JournalNews, LinkRecord
+    from amem_cli.journal.events import Event, LinkRecord
+    from amem_cli.journal.files import JournalNews
 
 _PROCESSED = (
     "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"

@@ -315,29 +315,3 @@ def event_id(clock: Clock, newest: str = "") -> str:
     if len(newest) != 21 or not 0 < moment < _YEAR_2200:
         moment = 0
     return f"{clock.moment(moment):015x}{clock.token()}"
-
-
-@dataclass(frozen=True, slots=True)
-class JournalFile:
-    """The new events of a journal file.
-
-    Attributes:
-        position: up to where the file is known once the events are stored.
-    """
-
-    name: str
-    position: str
-    events: tuple[Event, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class JournalNews:
-    """New events of all journal files.
-
-    Attributes:
-        restarted: a known part has changed or is gone, for instance because git checked out an
-            older version. The former events are void, the files are given whole.
-    """
-
-    files: tuple[JournalFile, ...] = ()
-    restarted: bool = False

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import Problem, SettingsError
-from amem_cli.journal.events import JournalFile, JournalNews
 from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
 from amem_cli.vault.safe_write import create_file, sync_folder
 
@@ -27,6 +26,32 @@ if TYPE_CHECKING:
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
 # Two versions of a note of 2 MiB, with six bytes in JSON for each character.
 MAX_LINE_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFile:
+    """The new events of a journal file.
+
+    Attributes:
+        position: up to where the file is known once the events are stored.
+    """
+
+    name: str
+    position: str
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalNews:
+    """New events of all journal files.
+
+    Attributes:
+        restarted: a known part has changed or is gone, for instance because git checked out an
+            older version. The former events are void, the files are given whole.
+    """
+
+    files: tuple[JournalFile, ...] = ()
+    restarted: bool = False
 
 
 @dataclass(slots=True)

@@ -9,26 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote, unquote
 
+from amem_cli.markdown.attachments import is_attachment
 from amem_cli.markdown.plain_text import Cut, apply_cuts, markup_cuts
 from amem_cli.markdown.regions import Region, blank_out, find_regions
 from amem_cli.markdown.tags import leading_tag, tag_key
-
-_PICTURES = "avif|bmp|gif|heic|jpe?g|png|svg|tiff?|webp"
-
-
-_RECORDINGS = "3gp|flac|m4a|mp3|ogg|opus|wav|mkv|mov|mp4|ogv|webm"
-
-
-_DOCUMENTS = "pdf|canvas|base|csv|docx?|epub|od[pst]|pptx?|rtf|txt|xlsx?|zip"
-
-
-_ATTACHMENT = re.compile(rf"[^/]\.(?:{_PICTURES}|{_RECORDINGS}|{_DOCUMENTS})\Z", re.IGNORECASE)
-
-
-def is_attachment(target: str) -> bool:
-    """Whether a link target names a file of another kind, such as a picture, by its ending."""
-    return _ATTACHMENT.search(target) is not None
-
 
 _DOUBLE_BRACKETS = re.compile(r"\[{2,}|\]{2,}|\n")
 _SINGLE_BRACKETS = re.compile(r"\\[!-~]|[\[\]]|\n[ \t>\r]*(?=\n)")

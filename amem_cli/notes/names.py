@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from amem_cli.markdown.links import is_attachment
+from amem_cli.markdown.attachments import is_attachment
 
 _NOTE_ENDING = ".md"
 _UNLINKABLE = re.compile(r"[#^\[\]|\n\r`]|%%|<!--")

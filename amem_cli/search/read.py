@@ -8,17 +8,16 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import NotFoundError
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import NameTable, resolve
 from amem_cli.search.supersession import Supersession, supersessions
 
 if TYPE_CHECKING:
-    from amem_cli.index.draft import VaultPorts
     from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.index.ports import VaultPorts
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import LinkRecord
     from amem_cli.notes.note import Note
-    from amem_cli.search.search import Filters
+    from amem_cli.search.filters import Filters
 
 
 def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSummary:
@@ -89,6 +88,8 @@ def read_note(ports: VaultPorts, name: str) -> NoteView:
     Raises:
         NotFoundError: there is no such note, or more than one.
     """
+    from amem_cli.notes.codec import parse_note
+
     summary = note_named(ports.index, name)
     raw = ports.vault.read(summary.path).raw
     note = parse_note(summary.path, raw, ports.names)

@@ -6,10 +6,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from fnmatch import fnmatchcase
-from functools import lru_cache
-from posixpath import normpath
 from typing import TYPE_CHECKING, Literal
 
 from amem_cli.errors import EncoderError, SettingsError, UsageError
@@ -17,80 +13,19 @@ from amem_cli.index.full_text import german_stem, indexable_text, reads_german, 
 from amem_cli.language.spelling import index_stems
 from amem_cli.language.words import TOKEN, fold, is_unspaced, stem
 from amem_cli.markdown.links import plain_text
+from amem_cli.search.filters import EVERY_NOTE, Filters
 from amem_cli.search.scoring import QueryScorer
 from amem_cli.search.supersession import with_current_first
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.records import NoteOutline, NoteSummary
+    from amem_cli.index.records import NoteSummary
     from amem_cli.models.ports import Encoder, Reranker, Vectors
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 CANDIDATES = 100
 MAX_HITS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Which notes a search or a list may return.
-
-    Attributes:
-        tags: all of these, nested ones included (`inbox` finds `inbox/to-read`).
-        since, until: bounds of the day a note was created; inclusive.
-        path: a folder, a note, or a pattern of paths with `*`, `?` or `[…]`; `*` also matches
-            several folders.
-        hidden: paths of notes that the caller must not learn of.
-    """
-
-    tags: tuple[str, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
-    path: str = ""
-    hidden: Collection[str] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.tags or self.since or self.until or self.path or self.hidden)
-
-    def admit(self, note: NoteOutline | NoteSummary) -> bool:
-        """True if the note meets all conditions."""
-        if note.path in self.hidden:
-            return False
-        if self.path and not is_within(note.path, self.path):
-            return False
-        if self.since and day_of(note) < self.since.date().isoformat():
-            return False
-        if self.until and day_of(note) > self.until.date().isoformat():
-            return False
-        own = [f"{tag.casefold()}/" for tag in note.tags]
-        wanted = [f"{tag.removeprefix('#').strip('/').casefold()}/" for tag in self.tags]
-        return all(any(tag.startswith(parent) for tag in own) for parent in wanted)
-
-
-EVERY_NOTE = Filters()
-
-
-def day_of(note: NoteOutline | NoteSummary) -> str:
-    """The day in a note's `created`; without one the local day of the last save."""
-    if note.created:
-        return note.created[:10]
-    return datetime.fromisoformat(note.modified).astimezone().date().isoformat()
-
-
-def is_within(path: str, place: str) -> bool:
-    """True for a note that is or lies in `place`: a note, a folder, or a pattern of either."""
-    wanted, own = _plain_place(place), unicodedata.normalize("NFC", path)
-    if wanted == ".":
-        return True
-    if own in (wanted, f"{wanted}.md") or own.startswith(f"{wanted}/"):
-        return True
-    is_pattern = any(sign in wanted for sign in "*?[")
-    return is_pattern and (fnmatchcase(own, wanted) or fnmatchcase(own, f"{wanted}/*"))
-
-
-@lru_cache(maxsize=8)
-def _plain_place(place: str) -> str:
-    return unicodedata.normalize("NFC", normpath(place.strip().strip("/") or "."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import SettingsError
-from amem_cli.index.draft import VaultPorts
+from amem_cli.index.ports import VaultPorts
 from amem_cli.locations import STATE_FOLDER, user_settings_file
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME, Settings, key_of, load_settings, setting_keys

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from amem_cli.errors import AmemError, NotFoundError
-from amem_cli.search.search import EVERY_NOTE, Filters, Hit
+from amem_cli.search.filters import EVERY_NOTE, Filters
 from amem_cli.search.supersession import Supersession
 from amem_cli.workspace.results import ListedNote, RecordExport, Related, SearchResult
 from amem_cli.workspace.shared_vault import SharedVault
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder
     from amem_cli.notes.note import Metadata
     from amem_cli.search.read import NoteView, Wanted
-    from amem_cli.search.search import Mode
+    from amem_cli.search.search import Hit, Mode
 
-_Superseded = TypeVar("_Superseded", Hit, Supersession)
+_Superseded = TypeVar("_Superseded", "Hit", "Supersession")
 
 
 class Queries(SharedVault):

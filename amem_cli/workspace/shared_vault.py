@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from amem_cli.git.batch import MachineCommits
-    from amem_cli.index.draft import VaultPorts
     from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.index.ports import VaultPorts
     from amem_cli.index.sync import SyncReport
     from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.memory.process import MemoryProcess

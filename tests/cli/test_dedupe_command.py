@@ -44,7 +44,7 @@ def test_two_notes_are_merged_and_one_undo_takes_it_back(amem: Program) -> None:
     before = files(root)
     trial = amem("--vault", "v", "dedupe", "--merge", "One", "Two", "--dry-run")
     assert (trial.code, files(root)) == (0, before)
-    assert "would be in One.md" in trial.out
+    assert "would be merged into One.md" in trial.out
     done = amem("--vault", "v", "dedupe", "--merge", "One", "Two", "--json")
     (merged,) = done.json["merged"]
     assert merged["redirected"] == ["Linking.md"]
@@ -101,7 +101,7 @@ def test_on_a_terminal_each_pair_is_asked_about(amem: Program) -> None:
     )
     assert code == 0
     assert "the texts are the same" in plain(shown)
-    assert "One.md → in Two.md" in plain(shown)
+    assert "One.md → merged into Two.md" in plain(shown)
     assert sorted(path.name for path in root.glob("*.md")) == ["Call.md", "Two.md"]
 
 
@@ -162,6 +162,6 @@ def test_a_merge_of_several_notes_tells_what_was_done_where_a_later_one_cannot_b
     assert "Locked.md is read-only; its link to “Second” must change" in refused.err
     run = amem("--vault", "v", "dedupe", "--merge", "Keep", "Third", "Second")
     assert run.code == 1
-    assert "Third.md → in Keep.md" in run.out and "amem undo " in run.out
+    assert "Third.md → merged into Keep.md" in run.out and "amem undo " in run.out
     assert "! Second.md: Locked.md is read-only" in run.out
     assert (root / "Second.md").exists()

@@ -38,7 +38,7 @@ def settings_of(vault: Program) -> bytes:
         ("https://exa mple.org/a.gguf", 2, "cannot be read"),
         ("https://example.org/\x1b[2J.gguf", 2, "cannot be read"),
         ("HTTP://example.org/a.gguf", 2, "without encryption"),
-        ("file:///etc/passwd", 2, "no file, address"),
+        ("file:///etc/passwd", 2, "not a file, address"),
         ("http://127.0.0.1:9/a.gguf", 3, "Is the address right"),
     ],
 )

@@ -13,7 +13,8 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import HeaderRefused, NotFoundError, SettingsError, UsageError, WriteConflict
-from amem_cli.index.draft import NoteDraft, VaultPorts, new_event, provenance_of
+from amem_cli.index.draft import NoteDraft, new_event, provenance_of
+from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import check_index, embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
@@ -79,6 +80,12 @@ def test_the_kept_text_stays_and_what_the_other_has_beyond_it_comes_below(tmp_pa
     assert not (tmp_path / "Other.md").exists()
     assert (tmp_path / ".trash/Other.md").read_bytes() == OTHER.encode()
     assert check_index(ports) == []
+
+
+def test_a_comment_in_the_header_of_the_removed_note_is_kept(tmp_path: Path) -> None:
+    ports = vault(tmp_path, Third="---\n# ask Ada first\nstatus: done\n---\nThird text.\n")
+    merged(ports, other="Third.md")
+    assert "```yaml\n# ask Ada first\n```\n\nThird text.\n" in text(tmp_path, "Kept")
 
 
 def test_one_undo_gives_every_note_its_exact_bytes_back(tmp_path: Path) -> None:

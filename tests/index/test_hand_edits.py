@@ -8,10 +8,12 @@ from pathlib import Path
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import Problem
-from amem_cli.index.draft import NoteDraft, VaultPorts, new_event
+from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.events import Journal
+from amem_cli.index.ports import VaultPorts
 from amem_cli.index.sync import refresh, synchronise
-from amem_cli.journal.events import Change, Event, JournalNews, LinkRecord
+from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.journal.files import JournalNews
 from amem_cli.journal.provenance import Provenance, provenance
 from tests.vaults import SteppingClock, open_vault
 

@@ -16,8 +16,8 @@ import pytest
 
 from amem_cli.errors import Problem, WriteConflict
 from amem_cli.journal.change_store import ChangeStore
-from amem_cli.journal.events import Event, JournalNews, NoteWrite, to_record
-from amem_cli.journal.files import JournalFolder
+from amem_cli.journal.events import Event, NoteWrite, to_record
+from amem_cli.journal.files import JournalFolder, JournalNews
 from amem_cli.vault.folder import VaultFolder
 
 
