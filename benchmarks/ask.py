@@ -41,7 +41,7 @@ from retrieval_data import Group, conversations, gold_vault
 
 from amem_cli.ask.ask import Answer, AskSettings, ask
 from amem_cli.ask.prompt import MOST_CITED, check_answer
-from amem_cli.ask.sources import SourceNote
+from amem_cli.ask.sources import QuotedNote
 from amem_cli.editing.add import add
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.models.ports import ModelAnswer, ModelRequest
@@ -204,11 +204,11 @@ def checks(vaults: Vaults) -> None:
             print(f"the checks let pass {title}: {figure[0]} ({figure[1]} to {figure[2]})")
 
 
-def source_of(workspace: Workspace, path: str, at: int) -> SourceNote:
+def source_of(workspace: Workspace, path: str, at: int) -> QuotedNote:
     note = workspace.index.notes.summary(path)
     assert note is not None
     texts = tuple(workspace.index.text.passages(path))
-    return SourceNote(f"n{at}", path, note.id, note.title, note.created, None, note.private, texts)
+    return QuotedNote(f"n{at}", path, note.id, note.title, note.created, None, note.private, texts)
 
 
 def fit(results: Sequence[tuple[Asked, Answer]]) -> None:

@@ -16,7 +16,7 @@ from locomo_models import NOT_MENTIONED
 
 from amem_cli.ask.ask import ATTEMPTS
 from amem_cli.ask.prompt import OVERHEAD_TOKENS, CheckedAnswer, answer_request, check_answer
-from amem_cli.ask.sources import SourceNote, labelled
+from amem_cli.ask.sources import QuotedNote, labelled
 from amem_cli.errors import ModelError
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.memory.ask_model import ask_once
@@ -56,7 +56,7 @@ def paper_request(question: Question, memories: str, *, deadline: float, seed: i
     return ModelRequest(_INSTRUCTIONS, text, schema, _ANSWER_TOKENS, deadline)
 
 
-def memory_lines(sources: Sequence[SourceNote], index: MemoryIndex) -> str:
+def memory_lines(sources: Sequence[QuotedNote], index: MemoryIndex) -> str:
     """The memories with all that A-MEM shows of one: time, content, context, keywords, tags."""
     lines = []
     for source in sources:
@@ -77,7 +77,7 @@ def memory_lines(sources: Sequence[SourceNote], index: MemoryIndex) -> str:
 
 def whole_conversation(
     conversation: Conversation, paths: dict[str, str], window: int
-) -> list[SourceNote]:
+) -> list[QuotedNote]:
     """As many of the latest turns as a model's window holds, in time order.
 
     Args:
@@ -85,7 +85,7 @@ def whole_conversation(
         window: tokens, of which the prompt and the answer take their part.
     """
     left = window - OVERHEAD_TOKENS
-    chosen: list[SourceNote] = []
+    chosen: list[QuotedNote] = []
     for turn in reversed(conversation.turns):
         left -= estimated_tokens(turn.text) + _HEADING_TOKENS
         if left < 0:
@@ -93,12 +93,12 @@ def whole_conversation(
         title = turn.title or turn.id
         created = turn.created.isoformat(timespec="seconds")
         path = paths[turn.id]
-        chosen.append(SourceNote("", path, turn.id, title, created, None, False, (turn.text,)))
+        chosen.append(QuotedNote("", path, turn.id, title, created, None, False, (turn.text,)))
     return labelled(chosen[::-1])
 
 
 def read_whole(
-    model: LanguageModel, question: str, sources: Sequence[SourceNote], deadline: float
+    model: LanguageModel, question: str, sources: Sequence[QuotedNote], deadline: float
 ) -> tuple[CheckedAnswer | None, list[str]]:
     """Ask as `amem ask` does, with these sources, and believe the same of the answer.
 

@@ -17,7 +17,7 @@ from locomo_scores import refuses
 from memory_vault import OpenVault
 
 from amem_cli.ask.ask import HITS, AskSettings, ask
-from amem_cli.ask.sources import SourceNote, find_sources
+from amem_cli.ask.sources import QuotedNote, find_sources
 from amem_cli.errors import ModelError
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteOutline, NoteSummary
@@ -214,7 +214,7 @@ class Reader:
             problems=answer.problems,
         )
 
-    def _as_paper(self, question: Question, sources: list[SourceNote], whole: float = 1.0) -> Reply:
+    def _as_paper(self, question: Question, sources: list[QuotedNote], whole: float = 1.0) -> Reply:
         assert self.model is not None
         shown = self._ids(source.path for source in sources)
         lines = memory_lines(sources, self._ports.index)

@@ -16,7 +16,7 @@ from amem_cli.ask.extract import (
     sentences_of,
 )
 from amem_cli.ask.prompt import OVERHEAD_TOKENS, CheckedAnswer, answer_request, check_answer
-from amem_cli.ask.sources import SourceNote, Sources, find_sources, labelled, understood
+from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, understood
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.ports import VaultPorts
@@ -181,14 +181,14 @@ class _Reply:
     """
 
     checked: CheckedAnswer | None = None
-    sources: tuple[SourceNote, ...] = ()
+    sources: tuple[QuotedNote, ...] = ()
     model: str = ""
     use: ModelUse = field(default_factory=ModelUse)
     problems: Sequence[str] = ()
 
 
 def _ask_model(
-    model: LanguageModel, question: str, sources: Sequence[SourceNote], deadline: float
+    model: LanguageModel, question: str, sources: Sequence[QuotedNote], deadline: float
 ) -> _Reply:
     """Ask, and once more with a remark if the answer cannot be believed."""
     allowed = labelled([each for each in sources if not (each.private and model.is_remote)])
@@ -220,7 +220,7 @@ def _ask_model(
 
 
 def _answer_of_model(
-    ports: VaultPorts, question: str, checked: CheckedAnswer, sources: Sequence[SourceNote]
+    ports: VaultPorts, question: str, checked: CheckedAnswer, sources: Sequence[QuotedNote]
 ) -> Answer:
     if not checked.held:
         return Answer(question, NOT_HELD, held=False, how="nothing")
@@ -292,7 +292,7 @@ def _nearness(
     )
 
 
-def _citation(ports: VaultPorts, source: SourceNote, quote: str) -> Citation:
+def _citation(ports: VaultPorts, source: QuotedNote, quote: str) -> Citation:
     return Citation(
         id=source.id,
         path=source.path,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from amem_cli.ask.sources import SourceNote, heading
+from amem_cli.ask.sources import QuotedNote, heading
 from amem_cli.data import lines, word_set
 from amem_cli.language.words import detect_language, fold, is_stopword, is_unspaced, stem, words
 from amem_cli.memory.grounding import NoteText as Told
@@ -101,7 +101,7 @@ class CheckedAnswer:
 
 
 def answer_request(
-    question: str, sources: Sequence[SourceNote], *, deadline: float, remark: str = ""
+    question: str, sources: Sequence[QuotedNote], *, deadline: float, remark: str = ""
 ) -> ModelRequest:
     """Ask for an answer out of the sources.
 
@@ -143,7 +143,7 @@ def answer_request(
 
 
 def check_answer(
-    answer: Mapping[str, Any], question: str, sources: Sequence[SourceNote]
+    answer: Mapping[str, Any], question: str, sources: Sequence[QuotedNote]
 ) -> CheckedAnswer:
     """Believe an answer only if the sources that it cites support it.
 
@@ -164,7 +164,7 @@ def check_answer(
     return CheckedAnswer(True, fault=fault) if fault else CheckedAnswer(True, text, cited)
 
 
-def _refuses(text: str, sources: Sequence[SourceNote]) -> bool:
+def _refuses(text: str, sources: Sequence[QuotedNote]) -> bool:
     """Whether a short answer says that there is none, in words that no note has itself."""
     if len(text) > _REFUSAL_CHARACTERS:
         return False
@@ -188,7 +188,7 @@ def _form_fault(text: str, question: str, cited: Sequence[str]) -> str:
 
 
 def _content_fault(
-    text: str, question: str, cited: Sequence[SourceNote], shown: Sequence[SourceNote]
+    text: str, question: str, cited: Sequence[QuotedNote], shown: Sequence[QuotedNote]
 ) -> str:
     everything = "\n".join(source.evidence for source in shown)
     if repeats_instructions(text, _INSTRUCTIONS, Told(question, everything)):

@@ -73,7 +73,7 @@ class SourceLink:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceNote:
+class QuotedNote:
     """A note to answer from, with the passages that were chosen.
 
     Attributes:
@@ -115,7 +115,7 @@ class Sources:
     """
 
     hits: tuple[Hit, ...]
-    notes: tuple[SourceNote, ...]
+    notes: tuple[QuotedNote, ...]
     terms: tuple[str, ...]
     vector: Vectors | None
 
@@ -161,7 +161,7 @@ def find_sources(
     by_path = {hit.note.path: hit for hit in hits}
     links = _links(index, [by_path[path].note for path in chosen])
     notes = [
-        SourceNote(
+        QuotedNote(
             label="",
             path=path,
             id=hit.note.id,
@@ -259,7 +259,7 @@ def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
     return chosen
 
 
-def heading(source: SourceNote, labels: dict[str, str]) -> str:
+def heading(source: QuotedNote, labels: dict[str, str]) -> str:
     """One line with a source's label, title, day, and links to other sources.
 
     Args:
@@ -275,6 +275,6 @@ def heading(source: SourceNote, labels: dict[str, str]) -> str:
     return f"{source.label} {quote_line(source.title, _TITLE_BYTES)}{day}{linked}"
 
 
-def labelled(sources: Sequence[SourceNote]) -> list[SourceNote]:
+def labelled(sources: Sequence[QuotedNote]) -> list[QuotedNote]:
     """The same sources as `n1`, `n2`, … in their order."""
     return [replace(source, label=f"n{at}") for at, source in enumerate(sources, 1)]

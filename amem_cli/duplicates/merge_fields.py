@@ -256,7 +256,7 @@ def unite_fields(draft: NoteDraft, note: Note, redirection: Redirection) -> str:
 
 
 @dataclass(slots=True)
-class _Links:
+class _MergedLinks:
     """Property links that the kept note gains and loses.
 
     Attributes:
@@ -277,10 +277,10 @@ class _Links:
 
 def _links(
     kept: Note, other: Note, ours: Provenance, theirs: Provenance, redirection: Redirection
-) -> _Links:
+) -> _MergedLinks:
     index = redirection.ports.index
     kept_path, other_path = redirection.kept.path, redirection.other.path
-    links = _Links()
+    links = _MergedLinks()
     reached: dict[str, str] = {}
     for text in kept.links:
         to = _target(text, kept_path, redirection)

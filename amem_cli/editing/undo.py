@@ -324,7 +324,7 @@ class _Drafts:
             self._histories[key] = self.ports.index.events.read(key)
         return self._histories[key]
 
-    def _links(self, source: str, history: Sequence[Event]) -> _Links:
+    def _links(self, source: str, history: Sequence[Event]) -> _UndoneLinks:
         targets: dict[str, str] = {}
         for record in (record for event in history for record in event.links):
             if record.target not in self._paths:
@@ -333,7 +333,7 @@ class _Drafts:
             path = self._paths[record.target]
             if path is not None:
                 targets[record.text] = path
-        return _Links(self.ports, source, targets)
+        return _UndoneLinks(self.ports, source, targets)
 
     def _old_front_matter(self, draft: NoteDraft, event: Event) -> bytes | None:
         """The note with the old bytes of its front matter, if only the text was edited since."""
@@ -382,7 +382,7 @@ class _Drafts:
         draft: NoteDraft,
         event: Event,
         history: Sequence[Event],
-        links: _Links,
+        links: _UndoneLinks,
         blocked: Mapping[str, Obstacle],
     ) -> dict[str, FieldValue]:
         """Values that revert the event, or a conflict."""
@@ -472,7 +472,7 @@ def _exactly_before(raw: bytes, splice: Splice | None) -> bytes | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Links:
+class _UndoneLinks:
     """The notes that a note's links mean, wherever they are now.
 
     Attributes:

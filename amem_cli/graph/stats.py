@@ -14,7 +14,7 @@ from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
     from amem_cli.index.ports import VaultPorts
-    from amem_cli.index.records import ModelUse
+    from amem_cli.index.records import ModelTotals
 
 Span = Literal["month", "week"]
 SPANS: tuple[Span, ...] = ("month", "week")
@@ -150,7 +150,7 @@ class Price:
     input: float = 0.0
     output: float = 0.0
 
-    def of(self, use: ModelUse) -> float | None:
+    def of(self, use: ModelTotals) -> float | None:
         """Cost of a model's calls; 0 for a model on this machine, None if unknown."""
         name, at, _ = use.model.rpartition(_AT_HOST)
         if not at:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Protocol
 
-from amem_cli.index.records import DecidedLink, ModelUse, PendingNote, SupersedingLink
+from amem_cli.index.records import DecidedLink, ModelTotals, PendingNote, SupersedingLink
 from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
@@ -117,14 +117,14 @@ class IndexEvents:
         [row] = self._file.rows(sql)
         return dict(zip(names, row, strict=True))
 
-    def model_use(self) -> list[ModelUse]:
+    def model_use(self) -> list[ModelTotals]:
         """What each model was asked for in all memory processes, by its name."""
         sql = (
             "SELECT coalesce(record ->> '$.model', ''), count(DISTINCT note), sum(calls),"
             " sum(prompt_tokens), sum(answer_tokens), sum(seconds) FROM events"
             " WHERE kind = 'process' AND calls > 0 GROUP BY 1 ORDER BY 1"
         )
-        return [ModelUse(*row) for row in self._file.rows(sql)]
+        return [ModelTotals(*row) for row in self._file.rows(sql)]
 
     def _store_event(self, event: Event) -> None:
         from amem_cli.journal.events import to_record

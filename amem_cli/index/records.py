@@ -150,7 +150,7 @@ class PendingNote:
     version: str
 
 
-class ModelUse(NamedTuple):
+class ModelTotals(NamedTuple):
     """What one model was asked for.
 
     Attributes:

@@ -11,7 +11,7 @@ _AT_THE_START, _AT_A_WORD = 200, 100
 _FARTHEST = 90
 
 
-class Entry(NamedTuple):
+class PickerEntry(NamedTuple):
     """What can be chosen, folded.
 
     Attributes:
@@ -31,7 +31,9 @@ def folded(text: str) -> str:
     return "".join(char for char in parts if not unicodedata.combining(char))
 
 
-def ranked(query: str, entries: Sequence[Entry], among: Iterable[int] | None = None) -> list[int]:
+def ranked(
+    query: str, entries: Sequence[PickerEntry], among: Iterable[int] | None = None
+) -> list[int]:
     """Positions of the entries that hold every word of a query, best first.
 
     A word is held by letters in its order, however far apart; those that stand together, at the
@@ -54,7 +56,7 @@ def ranked(query: str, entries: Sequence[Entry], among: Iterable[int] | None = N
     return [place for _, place in sorted(found)]
 
 
-def _score(words: Sequence[str], entry: Entry) -> int | None:
+def _score(words: Sequence[str], entry: PickerEntry) -> int | None:
     total = 0
     for word in words:
         one = _word_score(word, entry)
@@ -64,7 +66,7 @@ def _score(words: Sequence[str], entry: Entry) -> int | None:
     return total
 
 
-def _word_score(word: str, entry: Entry) -> int | None:
+def _word_score(word: str, entry: PickerEntry) -> int | None:
     title, aside = entry
     at = title.find(word)
     if at >= 0:

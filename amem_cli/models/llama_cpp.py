@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import amem_cli
 from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.models.gguf import MAGIC, sha256_of
 from amem_cli.models.http import FailureBreaker
@@ -59,7 +58,7 @@ class JsonLineChild:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=Path(amem_cli.__file__).resolve().parent.parent,
+            cwd=Path(__file__).resolve().parents[2],
             env={name: os.environ[name] for name in PASSED_ON.split() if name in os.environ}
             | ADDED,
             start_new_session=sys.platform != "win32",

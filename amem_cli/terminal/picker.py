@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.language.fuzzy_match import Entry, folded, ranked
+from amem_cli.language.fuzzy_match import PickerEntry, folded, ranked
 
 if TYPE_CHECKING:
     from prompt_toolkit.application import Application
@@ -61,7 +61,8 @@ class _Picker:
         self._items = items
         self._prompt = f"{prompt}> "
         self._entries = [
-            Entry(folded(item.title), folded(f"{item.aside} {item.hidden_terms}")) for item in items
+            PickerEntry(folded(item.title), folded(f"{item.aside} {item.hidden_terms}"))
+            for item in items
         ]
         self._matches: list[int] = list(range(len(items)))
         self._at = 0

@@ -27,14 +27,7 @@ from amem_cli.ask.prompt import (
     support,
     unsupported,
 )
-from amem_cli.ask.sources import (
-    Excerpt,
-    SourceLink,
-    SourceNote,
-    chosen_excerpts,
-    heading,
-    labelled,
-)
+from amem_cli.ask.sources import Excerpt, QuotedNote, SourceLink, chosen_excerpts, heading, labelled
 from amem_cli.models.prompt_text import estimated_tokens
 from amem_cli.models.reply_schema import read_answer, to_gbnf, to_json_schema
 
@@ -42,8 +35,8 @@ QUESTION = "What does the spare key of the boathouse open?"
 WORDS = ("harbour", "lantern", "boathouse", "copper", "spare", "ledger", "walrus", "orchard")
 
 
-def a_source(text: str, *, label: str = "n1", title: str = "Keys", created: str = "") -> SourceNote:
-    return SourceNote(label, f"notes/{title}.md", None, title, created, None, False, (text,))
+def a_source(text: str, *, label: str = "n1", title: str = "Keys", created: str = "") -> QuotedNote:
+    return QuotedNote(label, f"notes/{title}.md", None, title, created, None, False, (text,))
 
 
 KEYS = a_source(
@@ -205,8 +198,8 @@ def test_no_note_can_end_its_fence_or_speak_as_the_program(text: str) -> None:
 
 
 def test_a_heading_tells_day_and_relation() -> None:
-    old = SourceNote("n1", "a.md", None, "Old", "2026-01-01", None, False, ("x",))
-    new = SourceNote(
+    old = QuotedNote("n1", "a.md", None, "Old", "2026-01-01", None, False, ("x",))
+    new = QuotedNote(
         "n2", "b.md", None, "New", "2026-02-01", "a.md", False, ("y",),
         (SourceLink("a.md", "supersedes"), SourceLink("gone.md", "causes"),
          SourceLink("a.md", "", outward=False)),

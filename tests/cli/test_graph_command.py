@@ -234,7 +234,10 @@ def test_what_cannot_be_written_is_said(amem: Program, vault: Path) -> None:
         (["--output", "notes.md", "--format", "mermaid"], "cannot write a graph into a note"),
         (["--format", "png"], "no format 'png' of the graph"),
         (["--map", "--format", "dot"], "no format 'dot' of a map"),
-        (["--map", "--colour", "mood", "--output", "a.png"], "'mood' is not one of 'cluster', 'tag'"),
+        (
+            ["--map", "--colour", "mood", "--output", "a.png"],
+            "'mood' is not one of 'cluster', 'tag'",
+        ),
         (["--map", "--theme", "mauve", "--output", "a.png"], "'mauve' is not one of"),
         (["--map", HUB, "--output", "a.png"], "a map shows all notes"),
         (["--json", "--format", "dot"], "cannot both be printed"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from amem_cli.graph.stats import Gap, Period, Price, period_of, timeline
-from amem_cli.index.records import ModelUse
+from amem_cli.index.records import ModelTotals
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.vaults import write_note
@@ -92,10 +92,10 @@ def test_what_a_servers_model_cost_is_told_where_its_price_is_set(vault: Program
 def test_a_model_of_ones_own_costs_nothing_and_another_servers_is_not_known() -> None:
     price = Price("gpt-4o-mini", 0.15, 0.6)
     counts: tuple[Any, ...] = (1, 1, 1_000_000, 1_000_000, 2.0)
-    assert price.of(ModelUse("SmolLM2.gguf", *counts)) == 0.0
-    assert price.of(ModelUse("gpt-4o-mini at api.openai.com", *counts)) == 0.75
-    assert price.of(ModelUse("other at api.openai.com", *counts)) is None
-    assert Price("m").of(ModelUse("m at somewhere", *counts)) is None
+    assert price.of(ModelTotals("SmolLM2.gguf", *counts)) == 0.0
+    assert price.of(ModelTotals("gpt-4o-mini at api.openai.com", *counts)) == 0.75
+    assert price.of(ModelTotals("other at api.openai.com", *counts)) is None
+    assert Price("m").of(ModelTotals("m at somewhere", *counts)) is None
 
 
 def test_one_empty_period_is_a_row_and_more_are_one_row() -> None:

@@ -6,14 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.language.fuzzy_match import Entry, folded, ranked
+from amem_cli.language.fuzzy_match import PickerEntry, folded, ranked
 
 TEXT = st.text(alphabet="aäbß é東ー́ﬁ", max_size=12)
-ENTRIES = st.lists(st.builds(lambda a, b: Entry(folded(a), folded(b)), TEXT, TEXT), max_size=8)
+ENTRIES = st.lists(
+    st.builds(lambda a, b: PickerEntry(folded(a), folded(b)), TEXT, TEXT), max_size=8
+)
 
 
 def best(query: str, *titles: str, aside: str = "") -> list[str]:
-    entries = [Entry(folded(title), folded(aside)) for title in titles]
+    entries = [PickerEntry(folded(title), folded(aside)) for title in titles]
     return [titles[place] for place in ranked(query, entries)]
 
 
@@ -42,7 +44,7 @@ def test_what_does_not_hold_every_word_is_not_found_and_equals_keep_their_order(
 
 @given(TEXT, ENTRIES)
 def test_a_longer_query_finds_nothing_that_its_beginning_does_not(
-    query: str, entries: list[Entry]
+    query: str, entries: list[PickerEntry]
 ) -> None:
     found = ranked(query, entries)
     for end in range(1, len(query)):
