@@ -4,7 +4,8 @@
     python benchmarks/structure.py --against ../amem-before
 
 Imports are counted as grimp reads them, those inside functions and for types included. A command
-runs through a module if it calls one of its functions; code that only an import runs is left out.
+enters a module if it calls one of its functions or defines one of its classes; a module of nothing
+but constants that is only imported does not count.
 The commands work on a copy of the template vault, with the bundled encoder and no language model.
 """
 
