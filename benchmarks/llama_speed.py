@@ -46,7 +46,14 @@ class FreeSession(LlamaSession):
     """The same session where every token but the end is allowed."""
 
     def _next_token(self, rules: Any) -> int:
-        return likeliest(self._llama, self._is_control)
+        def is_control(token: int) -> bool:
+            vocabulary = self._vocabulary
+            return bool(
+                llama_cpp.llama_vocab_is_control(vocabulary, token)
+                or llama_cpp.llama_vocab_is_eog(vocabulary, token)
+            )
+
+        return likeliest(self._llama, is_control)
 
 
 class BareModel:

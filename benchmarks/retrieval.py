@@ -33,7 +33,7 @@ from amem_cli.editing.add import add
 from amem_cli.index.full_text import search_terms
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import evolve_many
-from amem_cli.search import ranking
+from amem_cli.search import scoring
 from amem_cli.search.scoring import fused
 from amem_cli.search.search import search
 from amem_cli.vault.template import adopt_vault
@@ -107,14 +107,14 @@ class Searches:
 
     def ablated(self, query: str, constants: Sequence[str]) -> list[str]:
         """The product's search with some of the constants of its ranking at nothing."""
-        values = {constant: getattr(ranking, constant) for constant in constants}
+        values = {constant: getattr(scoring, constant) for constant in constants}
         for constant in constants:
-            setattr(ranking, constant, 0)
+            setattr(scoring, constant, 0)
         try:
             return self.product(query, "hybrid")
         finally:
             for constant, value in values.items():
-                setattr(ranking, constant, value)
+                setattr(scoring, constant, value)
 
     def dense(self, query: str, vectors: Vectors) -> list[str]:
         cosines = vectors @ self.encoder.encode([query], query=True)[0]
