@@ -85,6 +85,7 @@ class AnalyzerValues:
             for path, similarity in near.items()
             if similarity >= LEAST_LIKENESS_TO_VOTE
             and (summary := self.index.notes.summary(path)) is not None
+            # Nothing of a private note may turn up in the properties of a public one.
             and (self.note.private or not summary.private)
         ]
 

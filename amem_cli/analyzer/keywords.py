@@ -118,6 +118,7 @@ def scored_phrases(text: str) -> list[ScoredPhrase]:
     ]
     ranked.extend(_unspaced_phrases(lines))
     return sorted(
+        # Joined lines and removed markup can make phrases that the text does not have.
         (phrase for phrase in ranked if phrase.text in text),
         key=lambda phrase: (not phrase.firm, -phrase.score, phrase.text),
     )

@@ -138,6 +138,7 @@ def link_suggestions(
         Links with a one-sentence reason in the note's language.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
+    # What a note quotes is said by somebody else, so it replaces nothing.
     own_words = sentences(prose(without_quotes(note.body)))
     named = replaced_titles([older.title for older in candidates], own_words)
     # Nothing takes the place of a note that was written later.
@@ -241,6 +242,7 @@ def superseded_contexts(
 def _closed_context(note: Note, older: LinkCandidate) -> str | None:
     if not (older.context and note.title and note.created):
         return None
+    # The context names the new note already, so it stays as it is.
     if fold(note.title) in fold(older.context):
         return None
     form = phrases_in(detect_language(older.context))["superseded_since"]

@@ -152,6 +152,7 @@ def _own_weights(
     weights: dict[str, SharedTerm] = {}
     for key in shared[:_MAX_TERMS]:
         term = own[key]
+        # Two notes share it, even if the new one is not counted yet.
         notes = max(2, document_frequency(term.word))
         weights[key] = SharedTerm(term, rarity(notes, total) * _KIND_WEIGHT[term.kind])
     return weights
@@ -289,6 +290,7 @@ def _reverse_rank(index: MemoryIndex, other: str, path: str, similarity: float) 
     closer = sum(
         cosine > similarity for each, cosine in nearest.items() if each not in (other, path)
     )
+    # Two places of the list may be the notes' own, so it tells no ranks beyond these.
     return closer if closer < REVERSE_DEPTH - 2 else None
 
 

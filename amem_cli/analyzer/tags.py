@@ -116,7 +116,7 @@ def keyword_tag(keywords: Sequence[str]) -> str | None:
 def _votes(neighbours: Sequence[TaggedNeighbour]) -> Mapping[str, float]:
     """Share of the neighbours' weight behind each tag; nearer than the others weighs more.
 
-    Where even the nearest has little to do with the note their votes count for as little.
+    If even the nearest has little to do with the note, the votes count for little.
     """
     if not neighbours:
         return {}

@@ -30,6 +30,7 @@ DocumentFrequency = Callable[[str], int]
 
 _MAX_TEXT = 8_000
 _WORDS_OF_A_QUOTATION = 4
+# Only there does a capital say something; the first word of a sentence always has one.
 _MID_SENTENCE = re.compile(r"(?<=[\w,;:)(&/„\"“+] )[A-ZÄÖÜ][\w'’-]{1,40}")
 
 
@@ -112,7 +113,8 @@ def mentions_title(
 ) -> bool:
     """Whether the text has the whole title, and hardly by chance.
 
-    A title of one word must be rare in the vault and no everyday word; one of four words is quoted.
+    A title of one word must be rare in the vault and not an everyday word; one of four
+    words is quoted.
     """
     wanted = words(_unjoined(title))
     # Scripts without blanks have no words to compare.

@@ -63,6 +63,7 @@ class AskSettings:
             trusted: the model is asked for all that there is to ask. The bundled one is not: as
                 `benchmarks/ask.py` shows its answers are worse than quoting.
         """
+        # In a small window the instructions leave less than half.
         room = min(settings.llm_context_tokens // 2, settings.llm_context_tokens - OVERHEAD_TOKENS)
         return cls(
             trusted=trusted,
@@ -310,6 +311,7 @@ def _line_of(ports: VaultPorts, path: str, quote: str) -> int:
     try:
         raw = ports.vault.read(path).raw
     except (AmemError, OSError):
+        # The note may have gone since it was indexed; its words can be quoted all the same.
         return 0
     body = parse_note(path, raw, ports.names).body
     before = raw.removesuffix(body.encode("utf-8", "replace")).count(b"\n") if body else 0

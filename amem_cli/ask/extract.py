@@ -47,6 +47,7 @@ class Nearness:
     @property
     def chance(self) -> float:
         """The cosine that the nearest of so many notes has by chance alone."""
+        # The largest of n normally distributed values is near sigma times sqrt(2 ln n).
         return _CHANCE * math.sqrt(2 * math.log(max(2, self.notes)))
 
     @property

@@ -153,6 +153,7 @@ def check_answer(
     """
     text = answer.get("answer")
     text = " ".join(text.split()) if isinstance(text, str) else ""
+    # The schema asks for a boolean; "yes" or 1 comes from a model that did not follow it.
     if answer.get("held") is not True or _refuses(text, sources):
         return CheckedAnswer(held=False)
     by_label = {source.label: source for source in sources}
@@ -250,12 +251,14 @@ class AnswerEvidence:
             # The hour as the other of the two clocks has it.
             written.add(str(int(hour) + 12) if half == "p" else str(int(late or hour) % 12))
         written |= {str(count) for count in range(1, len(self.texts) + 1)}
+        # A year may be shortened to its last two digits.
         written |= {number[-2:].lstrip("0") or "0" for number in written if len(number) == 4}
         years = {int(day[:4]) for day in self.days if day[:4].isdigit()}
         if years and _RELATIVE.search(fold(self.whole)):
             # "Three weeks ago" may be any day of a month, and "two years ago" an earlier year.
             written |= {str(day) for day in range(1, 32)}
             reach = max((int(number) for number in written if len(number) < 3), default=1)
+            # From -1, for "next year".
             written |= {str(year - back) for year in years for back in range(-1, reach + 1)}
         return frozenset(written)
 
@@ -306,8 +309,8 @@ def unsupported(answer: str, evidence: AnswerEvidence) -> list[str]:
 def names_of(text: str) -> list[str]:
     """Words of a text that are names by their capitals, each once.
 
-    The first word of a sentence may be one too if it is no everyday word. In languages that write
-    every noun with a capital only words such as `iPhone` or `R2D2` count.
+    The first word of a sentence may be one too if it is not an everyday word. In languages that
+    write every noun with a capital only words such as `iPhone` or `R2D2` count.
     """
     words_with_capitals = _ODD_NAME.findall(text)
     if detect_language(text) != "de":

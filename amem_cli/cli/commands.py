@@ -49,6 +49,7 @@ COMMANDS = {
 
 def new_app(**options: Any) -> typer.Typer:
     """A command line in the style that all commands share."""
+    # Without rich, which takes long to load; `main.run` reports errors itself.
     return typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, **options)
 
 

@@ -88,6 +88,7 @@ def set_value(
 
     session = session_of(context)
     new = parse_setting(key, value)
+    # A vault's settings travel with the vault, and a key would travel with them.
     if "key" in key.rsplit(".", 1)[-1].split("_"):
         raise SettingsError("keys do not belong in settings", hint="Put it in AMEM_API_KEY.")
     if user:

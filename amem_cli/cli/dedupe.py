@@ -91,10 +91,12 @@ def dedupe(
             hint="Name the notes: --merge KEEP OTHER; or --merge --exact --yes.",
         )
     with session.workspace() as workspace:
+        # All names first: a wrong one must not end the command after some merges.
         notes_named = [workspace.note(name) for name in names]
         merging = _Merging(workspace, dry_run)
         if merge and names:
             for other in notes_named[1:]:
+                # After a first merge, an error must not hide it, and becomes one of the problems.
                 merging.merge(notes_named[0], other, or_fail=not merging.merges)
         else:
             groups = workspace.duplicates(notes_named, exact=exact, threshold=threshold)
@@ -134,7 +136,7 @@ class _Merging:
         return self.workspace.links_in_other_properties()
 
     def merge(self, kept: NoteSummary, other: NoteSummary, *, or_fail: bool = False) -> str:
-        """Merge two notes; returns a line about the result, or raises if told to."""
+        """Merge two notes; returns a line about the result, or raises if asked to."""
         try:
             merged = self.workspace.merge(
                 kept, other, mentions=self._mentions, dry_run=self._dry_run

@@ -109,6 +109,7 @@ def _add_notes(workspace: Workspace, console: Console) -> list[Outcome]:
         console.print(Styled(f'$ amem add --title "{note.title}" "…"'))
         console.print(Styled(("  │ ", "dim"), note.content))
         new = NewNote(note.content, title=note.title, folder=workspace.settings.notes_dir)
+        # In two steps, to show that a note is safe before the model begins.
         path = workspace.add(new, wait=False).outcome.path
         console.print(Styled("It is on disk and searchable. Now amem describes and links it …"))
         outcomes.append(workspace.process_note(path, new_text=True))

@@ -80,6 +80,7 @@ def _evolve(
                     if number % NOTES_IN_A_COMMIT == 0:
                         workspace.commit()
         except KeyboardInterrupt:
+            # Caught here, so that the summary can say how far the run came.
             interrupted = True
         finally:
             report.end(batch, interrupted=interrupted)
@@ -87,6 +88,7 @@ def _evolve(
         return EXIT_INTERRUPTED
     if batch.stopped:
         return EXIT_FIXABLE
+    # A dry run leaves all notes pending, which is not a failure.
     return EXIT_NOT_FOUND if report.pending and not dry_run else 0
 
 

@@ -123,6 +123,7 @@ def export(
     """
     selection = filters(tag, since, until, path)
     session = session_of(context)
+    # Plain markdown is often shared; JSON Lines are for reading back.
     with session.workspace() as workspace:
         if form == "markdown":
             _export_markdown(session, workspace, output, selection, private=bool(private))
@@ -140,6 +141,7 @@ def _export_lines(
 ) -> None:
     import json
 
+    # amem would index the file, and the next export would contain this one.
     if (
         output
         and output.suffix.lower() == ".md"
@@ -161,6 +163,7 @@ def _export_lines(
     else:
         for record in export.records:
             session.output.json_line(record)
+    # Notes are read while they are written, so their problems are only known now.
     session.output.problems(export.problems)
     _report_references(session, export.privacy.named, export.privacy.cut_links)
 

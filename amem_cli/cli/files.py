@@ -38,6 +38,7 @@ def ask_key(output: Output, prompt: str, keys: str) -> str:
         # A terminal that is gone returns no key at all.
         if key in ("\x03", "\x04", ""):
             raise KeyboardInterrupt
+        # As typed first: in `amem review`, `A` and `a` have different meanings.
         for candidate in (key, key.lower()):
             if candidate in tuple(keys):
                 return candidate
@@ -51,6 +52,7 @@ def read_input(path: Path) -> bytes:
         SettingsError: it cannot be read.
     """
     try:
+        # As bytes: stdin must be UTF-8 even if the terminal's encoding is another one.
         return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
         raise SettingsError(
@@ -118,17 +120,20 @@ def _write(path: Path, pieces: Iterable[str | bytes]) -> None:
             _write_pieces(handle, pieces)
             return
         os.close(handle)
+    # If the user named a link, it must stay one: replace what it leads to.
     target = path.resolve()
     temporary = _temporary(target)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(temporary, flags, 0o666)
     try:
         if status is not None:
+            # A file that only its owner may read must not become readable for others.
             with suppress(OSError):
                 temporary.chmod(stat.S_IMODE(status.st_mode))
         _write_pieces(handle, pieces, durable=True)
         temporary.replace(target)
     except BaseException:
+        # Also after Ctrl-C, a half-written file must not stay.
         with suppress(OSError):
             temporary.unlink()
         raise
@@ -141,6 +146,7 @@ def _temporary(target: Path) -> Path:
 
     from amem_cli.vault.safe_write import is_abandoned, temporary_name
 
+    # Named after the target, so that leftovers of other exports are not touched.
     mark = sha256(os.fsencode(target.name)).hexdigest()[:16]
     for leftover in target.parent.glob(f".amem-*-{mark}.tmp"):
         with suppress(OSError):
@@ -155,4 +161,5 @@ def _write_pieces(handle: int, pieces: Iterable[str | bytes], *, durable: bool =
             stream.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
         stream.flush()
         if durable:
+            # Otherwise a crash after the rename may leave an empty file in place of the old one.
             os.fsync(handle)

@@ -83,6 +83,7 @@ def graph(
         )
     if as_map and note is not None:
         raise UsageError("a map shows all notes", hint="Around one note: amem graph NOTE.")
+    # The other formats are made to be shown to others (docs/graph.md).
     with_private = form in ("text", "json") if private is None else private
     with session.workspace() as workspace:
         view = _GraphView(session, workspace, form, output, with_private)
@@ -283,9 +284,11 @@ class _GraphView:
                 document = {"path": str(self.output), "format": self.form, "notes": notes}
                 output.json_line(document, indent=2)
         elif sys.stdout.isatty() and isinstance(content, str):
+            # Control characters in a title must not reach the terminal.
             output.plain(content.rstrip("\n"))
         else:
             data = content if isinstance(content, bytes) else content.encode("utf-8")
+            # Text printed before must not come after what bypasses its buffer.
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
 

@@ -40,6 +40,7 @@ _received: list[int] = []
 
 def end_on_signals() -> None:
     """Let SIGTERM and SIGHUP end the process like Ctrl-C: close files, release locks."""
+    # Elsewhere than in the main thread, Python refuses to set signal handlers.
     if threading.current_thread() is not threading.main_thread():
         return
     atexit.register(_keep_exit_code)
@@ -64,6 +65,7 @@ def ending_at_once(notify: Callable[[str], None]) -> Iterator[None]:
             end_at_once(number, frame)
 
     mine = threading.current_thread() is threading.main_thread()
+    # Only replace handlers of this program: what nohup ignores must stay ignored.
     numbers = [number for number in _numbers() if mine and signal.getsignal(number) is _interrupt]
     for number in numbers:
         signal.signal(number, end)
@@ -94,6 +96,7 @@ def _keep_exit_code() -> None:
 
 def _interrupt(number: int, frame: object) -> None:
     _received.append(number)
+    # A second signal ends the process even if cleaning up takes long.
     signal.signal(number, end_at_once)
     raise KeyboardInterrupt
 
@@ -113,6 +116,7 @@ app = new_app(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+# A full disk, quota or file size limit is for the user to fix, and not a bug to report.
 _STREAM_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _FLAGS = ("--json", "--quiet", "--verbose", "--no-color")
 
@@ -157,6 +161,7 @@ def global_options_first(arguments: Sequence[str]) -> list[str]:
     items = list(arguments)
     while items:
         item = items.pop(0)
+        # What follows is not an option, even if a note's text begins with a dash.
         if item == "--":
             rest += [item, *items]
             break
@@ -193,6 +198,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 
 def _use_utf8() -> None:
     """Restart in UTF-8 mode if the locale would garble the names of notes."""
+    # Without checking the variable, a restart that changes nothing would repeat for ever.
     if sys.getfilesystemencoding() != "utf-8" and os.environ.get("PYTHONUTF8") != "1":
         os.environ["PYTHONUTF8"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
@@ -201,17 +207,20 @@ def _use_utf8() -> None:
 def _open_closed_streams() -> None:
     """Redirect closed streams to nowhere, and escape what a stream's encoding lacks."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # Python leaves None for a descriptor that is closed, as by `>&-`.
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
+            # Otherwise a title that the terminal cannot show would end the command in a traceback.
             reconfigure(errors="backslashreplace")
 
 
 def _finished(code: int) -> int:
     """The exit code after flushing what was printed."""
     try:
+        # Left to Python's exit, a failure would print a traceback and change the exit code.
         sys.stdout.flush()
     except BrokenPipeError:
         raise
@@ -228,9 +237,11 @@ def _output_lost(error: OSError) -> int:
 
 
 def _run(line: list[str]) -> int:
+    # Wrong usage is found before `main` creates the session, and its report follows --json too.
     output = Output(as_json="--json" in line, verbose="--verbose" in line)
     try:
         for argument in line:
+            # Bytes that are not UTF-8 arrive as surrogates, which no note could store.
             if any("\ud800" <= char <= "\udfff" for char in argument):
                 shown = argument.encode("utf-8", "replace").decode()
                 raise UsageError(f"{shown!r} is not valid UTF-8")
@@ -255,7 +266,7 @@ def _run(line: list[str]) -> int:
         raise
     except Exception as error:
         if _received:
-            # Some libraries turn an interrupt into an error of their own.
+            # Some libraries turn an interrupt into another error.
             output.notice("interrupted")
             return EXIT_INTERRUPTED
         # Without a file name, it is stdout that could not be written.

@@ -140,6 +140,7 @@ def use(
                 settings.llm_memory_mb,
                 settings.llm_context_tokens,
             )
+        # Before consent is given or anything is written: all settings change, or none.
         for key, value in changes.items():
             checked_value(key, value)
         _allow(workspace.root, changes)
@@ -162,6 +163,7 @@ def _settings_of(changes: Mapping[str, str]) -> Settings:
 def _allow(root: Path, changes: dict[str, str]) -> None:
     from amem_cli.models.open import consent_subject, default_url, encoder_subject, give_consent
 
+    # Only a choice made here is consent; a cloned vault's settings are not.
     if "encoder.model" in changes:
         give_consent(root, encoder_subject(changes["encoder.model"]), os.environ)
     backend = changes.get("llm.backend")
@@ -206,6 +208,7 @@ def test(
                 answer_seconds=workspace.settings.llm_deadline_seconds,
                 progress=progress,
             )
+        # Testing took up to a minute: show the result even if it cannot be stored.
         try:
             _store_verdict(workspace, report)
         except SettingsError as error:
@@ -394,6 +397,7 @@ def _memory(file: Path, memory_mb: int, context_tokens: int) -> list[str]:
     elif needed > memory.available:
         lines.append("Close other programs, or it will be slow.")
     if needed > memory_mb * 2**20:
+        # The estimate is rough, so suggest a quarter more.
         lines.append(
             f"llm.memory_mb only allows {memory_mb} MB: amem config set llm.memory_mb"
             f" {-(-needed * 5 // 4 // 2**20)}"

@@ -173,6 +173,7 @@ def _from_hub(
 
     file = chosen_file(meant.repository, meant.pattern, hub_files(meant.repository))
     expected = given or listed
+    # Compare now, before downloading gigabytes for nothing.
     if expected and file.sha256 and expected != file.sha256:
         raise ModelError(
             f"the hub's {file.name} has another digest than expected: {file.sha256}",

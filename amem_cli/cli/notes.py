@@ -162,6 +162,7 @@ def show(
     require_named(context, session, {"note": note})
     with session.workspace() as workspace:
         view = workspace.show(named_or_picked(session, workspace, note), counts=not raw)
+        # A note's control characters must not reach a terminal; a pipe gets the exact bytes.
         if raw and sys.stdout.isatty():
             session.output.plain(view.raw.decode("utf-8", "replace").removesuffix("\n"))
         elif raw:

@@ -143,6 +143,7 @@ def named_or_picked(
     notes.sort(key=lambda note: note.created or note.modified, reverse=True)
     picked = pick([_item(note) for note in notes], prompt, color=session.output.color is not False)
     if picked is None:
+        # Leaving the list ends the command like Ctrl-C.
         raise KeyboardInterrupt
     return notes[picked]
 

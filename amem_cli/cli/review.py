@@ -56,6 +56,7 @@ def review(
     by_options = bool(accept or reject or accept_all or reject_all)
     if (accept_all and (reject_all or accept)) or (reject_all and reject):
         raise UsageError("these options cannot be combined", hint="amem review --help")
+    # The keys to press are shown as a notice, and --quiet prints none.
     shown_only = listing or session.output.as_json or session.output.quiet
     by_keys = not (by_options or shown_only) and on_terminal()
     with session.workspace() as workspace:

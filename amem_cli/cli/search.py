@@ -68,9 +68,11 @@ def search(
         raise UsageError("give a query or --queries, not both")
     if not query.strip() and queries is None:
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
+    # Read whole: a wrong line must be reported before the first answer is printed.
     batch = [] if queries is None else list(_queries(queries))
     selection = filters(tag, since, until, path)
     session = session_of(context)
+    # Synchronised below, while the encoder is loading.
     with session.workspace(sync=False) as workspace:
         if mode == "keyword":
             session.synchronise(workspace)
@@ -102,6 +104,7 @@ def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
     from amem_cli.cli.files import read_input
 
     try:
+        # A byte order mark would become part of the first query.
         text = read_input(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not UTF-8", hint="Save it as UTF-8.") from None
@@ -204,6 +207,7 @@ def list_(
         tags = "".join(f"  #{tag}" for tag in note.tags[:4])
         mark = "  (superseded)" if each.supersession.superseded_by else ""
         row = f"{note.id or '-':<16}  {day_of(note)}  {note.title}{mark}{tags}"
+        # A title may hold a line break, but a script reads one note a line.
         session.output.plain(row.replace("\n", " "))
 
 

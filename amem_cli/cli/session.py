@@ -47,7 +47,7 @@ class Session:
         Args:
             sync: False leaves the index as it is.
             llm: False works without the language model.
-            overrides: settings given as options, by field name; None is no override.
+            overrides: settings given as options, by field name; None overrides nothing.
         """
         given = {name: value for name, value in overrides.items() if value is not None}
         if not llm:

@@ -42,6 +42,7 @@ def init(
     written = adopt_vault(root) if adopt else create_vault(root)
     workspace = Workspace(root, notify=session.output.notice)
     try:
+        # The user's own notes are not pending: amem does nothing to them unasked.
         notes = workspace.take_stock()
         problems = workspace.index.files.problems()
     finally:
@@ -90,6 +91,7 @@ def index(
             from amem_cli.index.file import delete_index
 
             delete_index(workspace.index_file)
+        # In a folder that cannot be written, the work would go into a temporary copy and be lost.
         workspace.index.file.require_stored()
         _update(session, workspace)
 
@@ -99,6 +101,7 @@ def _update(session: Session, workspace: Workspace) -> None:
     # With this command, the user answers a watcher that asks whether notes are really gone.
     report = workspace.synchronise(keep_missing=False)
     read_seconds = time.perf_counter() - started
+    # After a change of encoder, other commands search with the old vectors until this is done.
     embedded = workspace.embed_missing(go_over=True)
     seconds = time.perf_counter() - started
     problems = [*report.problems, *workspace.index.files.problems()]
@@ -186,6 +189,7 @@ def _watcher(workspace: Workspace) -> str:
     status = read_status(workspace.root, workspace.environment)
     if status is not None:
         return status.state
+    # The lock is in the vault, but the status in the state folder of whoever watches.
     return "elsewhere" if is_watched(workspace.root) else ""
 
 
@@ -213,6 +217,7 @@ def doctor(
     from amem_cli.terminal.stats import findings_document, show_findings
 
     session = session_of(context)
+    # Not session.workspace(), which updates the index: without --fix, nothing is written.
     checkup = Checkup(session.root, os.environ)
     try:
         with session.output.progress("checking") as progress:

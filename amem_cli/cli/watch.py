@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from amem_cli.workspace.watch_lock import WatchStatus
     from amem_cli.workspace.workspace import Workspace
 
+# A watcher first completes the note at hand, which may take the model a while.
 STOP_SECONDS = 60.0
 QUEUE_SHOWN = 4
 
@@ -66,6 +67,7 @@ def watch(
     chosen = [once, status, stop, install, uninstall]
     if sum(chosen) > 1:
         raise UsageError("use only one of --once, --status, --stop, --install, --uninstall")
+    # nan gets past `min=0`, as no comparison with it is true.
     if settle is not None and settle != settle:
         raise UsageError("--settle nan is not a number of seconds")
     session = session_of(context)
@@ -78,6 +80,7 @@ def watch(
     else:
         from amem_cli.watch.watcher import background_threads
 
+        # Read the setting first: the vault is opened with fewer threads, to leave some to the user.
         threads = background_threads(session.open(session.root, {}).settings.llm_threads)
         with session.workspace(
             sync=False, llm=llm, llm_threads=threads, evolution_settle_seconds=settle
@@ -233,6 +236,7 @@ def _reporter(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
     def json_line(news: WatchEvent | None, status: WatchStatus) -> None:
         if news is not None:
             output.json_line(news_document(news, datetime.now().astimezone()))
+            # A program that reads the pipe would otherwise get events only when the buffer is full.
             sys.stdout.flush()
 
     def plain_lines(news: WatchEvent | None, status: WatchStatus) -> None:
@@ -242,6 +246,7 @@ def _reporter(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
         sys.stdout.flush()
 
     if output.as_json:
+        # An indented document, such as an error, would break the lines.
         output.in_lines = True
         yield _Reporter(json_line)
     elif _has_screen() and not output.quiet:
@@ -252,6 +257,7 @@ def _reporter(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
 
 
 def _has_screen() -> bool:
+    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
     dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
     return sys.stdout.isatty() and not dumb
 
@@ -285,6 +291,7 @@ def _screen(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
         with screen.shown():
             yield _Reporter(report, stopping, screen.leave)
     finally:
+        # The terminal drops the screen's content at its end; only this stays.
         session.output.plain(summary(board, datetime.now().astimezone() - started))
 
 
@@ -299,10 +306,12 @@ def _stop_on_signals(watch: Watch, reporter: _Reporter) -> None:
     def at_once(number: int, frame: object) -> None:
         if reporter.leave is not None:
             reporter.leave()
+        # By the signal itself, so that the shell sees why the process ended.
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
+        # nohup ignores SIGHUP, and that must stay.
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)

@@ -90,6 +90,7 @@ class BitCodes:
             portions.append(differences)
             numbers.extend(blocks)
         differences = np.concatenate(portions)
+        # Differences are small numbers, and to count them is faster than to sort all passages.
         reached = np.bincount(differences, minlength=nowhere)[:nowhere].cumsum()
         limit = min(int(np.searchsorted(reached, wanted)), nowhere - 1)
         near = np.flatnonzero(differences <= limit)

@@ -71,6 +71,7 @@ class Database:
             self._connect()
         except (Unusable, *DAMAGE):
             with self._replacing():
+                # Another process may have replaced the file while this one waited for the lock.
                 try:
                     self._connect()
                 except (Unusable, *DAMAGE) as error:
@@ -137,12 +138,14 @@ class Database:
             IndexFault: it cannot be opened.
         """
         with self._lock:
+            # Never within a transaction: all of its statements belong to one file.
             if self._depth or self._is_current():
                 return
             try:
                 self._reopen()
             except (OSError, apsw.Error) as error:
                 raise _cannot_open(self.path, error) from None
+            # To fill the index needs transactions, each of which comes through here.
             if self._refill is not None and not self._refilling:
                 self._refilling = True
                 try:
@@ -266,6 +269,7 @@ class Database:
 
                 self._db.enable_load_extension(True)
                 self._db.load_extension(sqlite_vec.loadable_path())
+                # Off again at once: no statement may load a library.
                 self._db.enable_load_extension(False)
                 self._vectors_ready = True
             with self._translated(), self._db:

@@ -71,6 +71,7 @@ class IndexEvents:
 
     def clear(self) -> None:
         """Forget the whole journal."""
+        # Not usage and attempts, which only the index holds.
         for table in ("events", "processed", "superseded", "decisions", "journals"):
             self._file.rows(f"DELETE FROM {table}")  # noqa: S608
 
@@ -154,8 +155,8 @@ class IndexEvents:
 class IndexLinkHistory:
     """What the journal says of links: why they were made, and what a person decided.
 
-    Superseding links and decisions have tables of their own, so that nothing reads the whole
-    journal for them. Most vaults have few or none.
+    Superseding links and decisions have their own tables, so that nothing reads the whole journal
+    for them. Most vaults have few or none.
     """
 
     def __init__(self, file: Database, links: IndexLinks) -> None:

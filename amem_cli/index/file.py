@@ -15,10 +15,12 @@ import apsw
 
 from amem_cli.errors import IndexFault
 
+# To raise it is all that a change of the tables needs: other versions are rebuilt.
 SCHEMA_VERSION = 9
 # A passage's bits are at `passage % CODES_PER_BLOCK` in the row of `codes` whose block
 # is `passage // CODES_PER_BLOCK`: one row for many passages is fast to read and to write.
 CODES_PER_BLOCK = 256
+# A checkpoint of another process may take seconds.
 _BUSY_MILLISECONDS = 10_000
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 # How a full disk, missing permissions or a read-only file system show when a file is opened.
@@ -104,13 +106,14 @@ def open_index(path: Path) -> tuple[apsw.Connection, int]:
         The connection, and the generation that the file itself has reached.
 
     Raises:
-        Unusable, apsw.CorruptError, apsw.NotADBError: it is no usable index; it was not changed.
+        Unusable, apsw.CorruptError, apsw.NotADBError: it is not a usable index; it was not changed.
         OSError, apsw.Error: it cannot be written.
     """
     if not is_regular(path):
         raise Unusable("its place is taken by something that is no file")
     if not path.exists():
         raise Missing("it is not there")
+    # Asked before connecting, which itself makes the log that tells of a use.
     trusted = in_use(path) or _was_closed_cleanly(path)
     db = _connect(path)
     try:
@@ -167,6 +170,7 @@ def immediate(db: apsw.Connection) -> Iterator[None]:
         yield
         db.execute("COMMIT")
     except BaseException:
+        # After some errors, such as a full disk, SQLite has rolled back by itself.
         if not db.getautocommit():
             db.execute("ROLLBACK")
         raise
@@ -176,9 +180,10 @@ def use_counters(path: Path) -> list[Any]:
     """Rows of the table `usage` of an unusable index; empty if they cannot be read."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     sql = "SELECT note, count, last FROM usage WHERE typeof(count) = 'integer'"
-    # Only the index has the counters, but to lose them is no failure.
+    # Only the index has the counters, but to lose them is not a failure.
     with contextlib.suppress(apsw.Error, OSError):
         if is_regular(path) and path.exists():
+            # Immutable: SQLite then makes no side files, and trusts none of those that are there.
             uri = f"{path.absolute().as_uri()}?immutable=1"
             with contextlib.closing(apsw.Connection(uri, flags=flags)) as db:
                 db.pragma("trusted_schema", False)
@@ -268,6 +273,7 @@ def copy_index(path: Path, folder: Path) -> Path:
 
     copy = folder / path.name
     trusted = not in_use(path) and _was_closed_cleanly(path)
+    # Not the shared memory, which SQLite makes anew from the log.
     for part in _parts(path)[:2] if is_regular(path) else ():
         if os.access(part, os.R_OK):
             shutil.copyfile(part, folder / part.name)
@@ -286,6 +292,7 @@ def _connect(path: Path) -> apsw.Connection:
         db.set_busy_timeout(_BUSY_MILLISECONDS)
         if db.readonly("main"):
             raise PermissionError(errno.EACCES, "Permission denied")
+        # A power cut may cost the last transactions; the files still hold what was in them.
         db.pragma("synchronous", "normal")
         db.pragma("trusted_schema", False)
     except BaseException:

@@ -76,7 +76,7 @@ def search_terms(query: str) -> list[str]:
     """The distinct terms to ask a full-text index of `indexable_text` for, in the query's order.
 
     Stop words are left out unless there is nothing else. A term of several words is meant as a
-    phrase: what stood in quotes, and what is joined, such as `dead-tuple` or `node.js`, which gives
+    phrase: what was in quotes, and what is joined, such as `dead-tuple` or `node.js`, which gives
     its parts as well. A term that ends in `*` is the beginning of a word.
     """
     language = detect_language(query)
@@ -90,7 +90,7 @@ def search_terms(query: str) -> list[str]:
 
 
 def loosened(terms: Sequence[str]) -> list[str]:
-    """What to ask for where the terms are nowhere: phrases in words, Korean without particles."""
+    """What to ask for if no note has the terms: phrases in words, Korean without particles."""
     words: list[str] = []
     for word in (word for term in terms for word in term.split()):
         words.append(word)
@@ -100,7 +100,7 @@ def loosened(terms: Sequence[str]) -> list[str]:
 
 
 def match_expression(term: str) -> str:
-    """The query in FTS5's language for one of the `search_terms`; empty where it asks nothing.
+    """The query in FTS5's language for one of the `search_terms`; empty if it asks for nothing.
 
     A word also finds its other inflections and spellings in German texts.
     """
@@ -149,11 +149,11 @@ def _named(match: re.Match[str]) -> str:
 
 
 def _quotations(text: str) -> Iterator[tuple[str, bool]]:
-    """The text in pieces, each with whether it stood in quotes."""
+    """The text in pieces, each with whether it was in quotes."""
     start = 0
     place = 0
     while place < len(text):
-        # Inches and the like stand behind something.
+        # A mark right behind a letter or digit means inches and the like.
         opens = place == 0 or not text[place - 1].isalnum() or is_unspaced(text[place - 1])
         closing = _QUOTES.get(text[place], "") if opens else ""
         ends = [end for sign in closing if (end := text.find(sign, place + 1)) > place]
@@ -200,7 +200,7 @@ def _phrase(pieces: Sequence[str]) -> str:
     last = pieces[-1]
     if not is_unspaced(last):
         return " ".join([*words, *_words_of(last)])
-    # Here a run may go on where that of the query ends, so its last character stands not alone.
+    # In a note the run may go on, and then its last character is not indexed as a word.
     words += cjk_bigrams(last)
     return " ".join(words) + ("*" if len(last) == 1 else "")
 

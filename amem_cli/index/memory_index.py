@@ -16,7 +16,7 @@ class MemoryIndex:
     """Words by FTS5, vectors by sqlite-vec; it can be rebuilt from the files at any time.
 
     Args:
-        notify, refill: see `IndexConnection`.
+        notify, refill: see `Database`.
 
     Raises:
         IndexFault: there is no room for an index anywhere.

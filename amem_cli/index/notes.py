@@ -105,6 +105,7 @@ class IndexFiles:
         self._text.forget(number)
         for table in ("notes", "names", "links", "problems"):
             self._file.rows(f"DELETE FROM {table} WHERE note = ?", (number,))  # noqa: S608
+        # Its usage stays: git or a sync program may bring the note back.
         self._file.rows("DELETE FROM attempts WHERE path = ?", (path,))
 
     def update_state(self, path: str, file: KnownFile) -> None:
@@ -226,7 +227,7 @@ class IndexNotes:
 
         Returns:
             Paths with their `created` texts, at most `reach` on either side; none for a note
-            without a time of day, and midnight sharp is none: so a mere date is often written.
+            without a time of day; midnight sharp is not one, because many dates are written so.
         """
         rows = self._file.rows("SELECT folder, created FROM notes WHERE path = ?", (path,))
         if not rows or not _ZONE.sub("", rows[0][1][len("2026-01-01") :]).strip("Tt 0:."):

@@ -65,6 +65,7 @@ def synchronise(
     Raises:
         IndexFault: the index cannot be written.
     """
+    # First, so that the scan meets no note of a change that is only half written.
     problems = list(ports.changes.recover())
     ports.index.events.mirror(ports.journal, problems)
     known = ports.index.files.states(within)
@@ -103,6 +104,7 @@ def synchronise(
     if keep_missing is None:
         keep_missing = ports.keep_missing() if vanished.paths else ()
     missing = {path for path in vanished.paths if path in keep_missing}
+    # Only now: any of the files read above may have been a missing note at another path.
     removed = tuple(sorted(vanished.paths - unreadable - missing))
     if removed:
         with ports.index.changing():

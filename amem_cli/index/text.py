@@ -247,6 +247,7 @@ class IndexText:
         import hashlib
 
         note = record.note
+        # The vector is made from the metadata too, so if they change a new one is needed.
         head = "\n".join((note.title, *note.keywords, *note.tags, note.context))
         wanted = {
             position: (hashlib.sha256(f"{head}\n\n{text}".encode()).digest()[:16], text)

@@ -282,7 +282,7 @@ class IndexVectors:
 
     def _code_if_many(self) -> None:
         """Make the bits of all vectors, if there are enough to need them."""
-        # Passages are counted by a small index of theirs, vectors only by reading them all.
+        # Passages are counted by their small index, vectors only by reading them all.
         for table in ("passages", "vectors"):
             if self._file.value(f"SELECT count(*) FROM {table}") < _CODES_FROM:  # noqa: S608
                 return
@@ -302,6 +302,7 @@ class IndexVectors:
             former, coming = self._file.meta(key), self._file.meta(f"other_{key}")
             self._file.set_meta(key, coming or "")
             self._file.set_meta(f"other_{key}", former or "")
+        # The bits follow from the vectors that searches no longer see.
         for table in ("codes", "centre"):
             self._file.rows(f"DELETE FROM {table}")  # noqa: S608
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LOCK_SECONDS = 60.0
 # The field of an event that names the program that asked for the change.
 CLIENT = "client"
+# A vault may come from somebody else, so what an intent may hold is bounded.
 MAX_INTENT_BYTES = 256 * 1024 * 1024
 MAX_PATH_LENGTH = 2000
 
@@ -79,6 +80,7 @@ class ChangeStore:
         """
         from filelock import FileLock, Timeout
 
+        # One object for the store: it counts nested holds, while two would wait for each other.
         if self._lock is None:
             self._lock = FileLock(str(self._vault.state_folder / "write.lock"))
         lock = self._lock
@@ -151,6 +153,7 @@ class ChangeStore:
         step = _Step(tuple(writes), tuple(events), tuple(proposed), tuple(decided))
         with self.locked():
             if not (writes or proposed or decided):
+                # The journal is appended to as a whole or not at all, so nothing needs an intent.
                 self._journal.append(events)
             else:
                 self._whole(step)
@@ -164,13 +167,16 @@ class ChangeStore:
                 self._write(write)
                 done.append(write)
             self._review.keep(step.proposed)
+            # Last of what can fail: nothing is ever taken out of the journal again.
             self._journal.append(step.events)
         except (AmemError, FileExistsError):
             self._review.drop([proposal.id for proposal in step.proposed])
             left = self._take_back(done)
+            # If the intent stayed, the next command would finish a change reported as failed.
             if not left or self._is_kept_for_later(left):
                 self._drop(intent)
             raise
+        # Not before: until the journal has the decision, only this file says what was proposed.
         self._review.drop(step.decided)
         self._drop(intent)
 
@@ -206,6 +212,7 @@ class ChangeStore:
                     problems.append(
                         Problem(f".amem/intents/{path.name}", 0, f"unreadable: {error}")
                     )
+                    # Set aside, or every command to come would report it again.
                     path.rename(path.with_suffix(".unreadable"))
                     continue
                 problems.extend(self._settle(step, path))
@@ -231,6 +238,7 @@ class ChangeStore:
                 if isinstance(error, NoteInUse) or (is_way_back and type(error) is SettingsError):
                     message = f"a change is unfinished: {error.message}"
                     return [Problem(".amem/intents", 0, message, error.hint)]
+                # Some notes may have been written before one failed.
                 states = self._states(step)
         left = self._take_back([write for write, state in states if state == "after"])
         self._review.drop([proposal.id for proposal in step.proposed])
@@ -245,6 +253,7 @@ class ChangeStore:
         ]
 
     def _append_missing(self, events: Sequence[Event]) -> None:
+        # The kill may have come after the append; no event may be there twice.
         known = {event.id for file in self._journal.read_new({}, []).files for event in file.events}
         self._journal.append([event for event in events if event.id not in known])
 
@@ -292,7 +301,7 @@ class ChangeStore:
         return left
 
     def _is_kept_for_later(self, left: Sequence[NoteWrite]) -> bool:
-        """Store the reversal of a change as a change of its own, without events."""
+        """Store the reversal of a change as a separate change, without events."""
         writes = tuple(replace(each, before=each.after, after=each.before) for each in left)
         try:
             self._keep_intent(_Step(writes, (), (), ()))
@@ -327,6 +336,7 @@ class ChangeStore:
     def _drop(self, intent: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             intent.unlink()
+        # Durable: an intent that came back after a power cut could revert a complete change.
         sync_folder(self._intents)
 
 

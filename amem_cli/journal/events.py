@@ -170,6 +170,7 @@ def _refuse_unstorable(value: Any, depth: int) -> None:
     if depth > _MOST_NESTING:
         raise ValueError("it is nested too deeply")
     if isinstance(value, str):
+        # Half of a surrogate pair fails to encode, which is a ValueError as well.
         if not value.isascii():
             value.encode("utf-8")
     elif isinstance(value, (int, float)):
@@ -226,6 +227,7 @@ def _splice(item: Mapping[str, Any]) -> Splice:
     return splice
 
 
+# In microseconds, as in the ids of events.
 _YEAR_2200 = 7_258_118_400_000_000
 _MOST_NESTING = 12
 _MOST_COUNTED = 2**53
@@ -238,6 +240,7 @@ def splice_between(before: bytes, after: bytes, sha_before: str, sha_after: str)
     A file's text is cut at the common prefix and suffix, moved to character boundaries.
     """
     start = _common_prefix(before, after)
+    # Behind the common beginning only: in `aa` and `aaa` both would claim the same letters.
     end = _common_prefix(before[start:][::-1], after[start:][::-1])
     while start > 0 and (_continues(before, start) or _continues(after, start)):
         start -= 1
@@ -261,6 +264,7 @@ def _common_prefix(left: bytes, right: bytes) -> int:
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
+        # Python compares slices far faster than byte after byte; a note may have 2 MiB.
         if left[:middle] == right[:middle]:
             low = middle
         else:

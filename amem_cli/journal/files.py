@@ -99,12 +99,14 @@ class JournalFolder:
             raise SettingsError(f"{month!r} is no month to keep events in")
         from amem_cli.journal.events import to_record
 
+        # No two machines write to one file, so git merges journals without conflicts.
         path = self._folder / f"{month}-{self._machine}.jsonl"
         lines = [json.dumps(to_record(event), ensure_ascii=False) for event in events]
         data = "".join(f"{line}\n" for line in lines).encode()
         try:
             created = not path.exists()
             make_own_folder(self._folder)
+            # In somebody else's vault a link here would lead the writing out of the vault.
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
             handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o644)
             with os.fdopen(handle, "r+b", buffering=0) as stream:
@@ -112,6 +114,7 @@ class JournalFolder:
                 data = _line_break_after(stream.seek(0, os.SEEK_END), path) + data
                 _write_durably(stream, data, _size(before))
                 self._follow(path.name, before, data, _state(os.fstat(stream.fileno())))
+            # Without this a power cut may lose the name of the new file, and so all of it.
             if created:
                 sync_folder(self._folder)
         except OSError as error:
@@ -143,6 +146,7 @@ class JournalFolder:
                 raise _KnownPartChanged
             news = JournalNews(self._all_news(paths, positions, unreadable))
         except _KnownPartChanged:
+            # All is read again, and every problem would be reported twice.
             unreadable = []
             news = JournalNews(self._all_news(paths, {}, unreadable), restarted=True)
         problems.extend(unreadable)
@@ -183,6 +187,7 @@ class JournalFolder:
         end, before = data.rfind(b"\n") + 1, data.count(b"\n", 0, offset)
         events, lines = self._read(path.name, data[offset:end], before, problems)
         whole = hashlib.sha256(data[:end])
+        # The position ends before a torn line: another process may still be writing it.
         if end < len(data):
             place = f".amem/journal/{path.name}"
             problems.append(Problem(place, lines + 1, "the last line is torn; it was skipped"))
@@ -317,6 +322,7 @@ class ReviewFolder:
 
     def drop(self, ids: Sequence[str]) -> None:
         """Delete decided proposals; a failure is ignored, for the journal has the decision."""
+        # Through a link, files outside of the vault would be deleted.
         if self._folder.is_symlink():
             return
         for name in ids:
@@ -326,6 +332,7 @@ class ReviewFolder:
             sync_folder(self._folder)
 
     def _place(self, name: str) -> Path:
+        # An id from somebody else's file must not lead out of the folder.
         if not (name.isascii() and name.isalnum()):
             raise SettingsError(f"{name!r} is no id of a proposal")
         return self._folder / f"{name}.json"

@@ -42,7 +42,7 @@ class LinkDecision:
     Attributes:
         target: id of the target note, or its path if it had no id.
         judge: name of the model (or of the analyzer) that made the link; only strengths of one
-            judge are comparable. Empty for a link of the person's own.
+            judge are comparable. Empty for a person's own link.
         strength: when the link was made.
         kept: True if the person wants the link, False if they removed it.
         event: id of the event that made the link.

@@ -51,7 +51,7 @@ def obstacles(
         chosen: ids of the events that are undone together.
         before: the note's values by field, from its file.
         present: the same after undoing those of `chosen` that are newer than `event`.
-        key: maps a link's text to its target, so that a renamed target is no edit.
+        key: maps a link's text to its target, so that a renamed target is not an edit.
     """
     undone = undone_events(history)
     skipped = {*undone, *undone.values(), *chosen} - {event.id}
@@ -92,7 +92,7 @@ def _obstacle(
 
 
 def _comparable(value: Any, same: Key) -> Any:
-    """A list becomes a set: to sort a list is no edit of it."""
+    """A list becomes a set: to sort a list is not to edit it."""
     return frozenset(same(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 

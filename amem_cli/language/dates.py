@@ -26,6 +26,7 @@ def new_id(moment: datetime, taken: Callable[[str], bool]) -> str:
     Args:
         taken: whether an id is or was in use; asked O(log n) times if n ids share the second.
     """
+    # Not strftime: on Linux its %Y gives years before 1000 fewer than four digits.
     stamp = (
         f"{moment.year:04}{moment.month:02}{moment.day:02}"
         f"{moment.hour:02}{moment.minute:02}{moment.second:02}"
@@ -110,7 +111,7 @@ def day_range(text: str, today: date) -> tuple[date, date]:
             or `last` with `week`, `month` or `year`. Weeks begin on Monday.
 
     Raises:
-        ValueError: it is none of these, or no day of the calendar.
+        ValueError: it is none of these, or not a day of the calendar.
     """
     words = " ".join(text.casefold().split())
     if words in ("today", "yesterday"):
@@ -184,6 +185,7 @@ def seconds_between(created: str, other: str) -> float:
     try:
         return abs((parse_moment(created) - parse_moment(other)).total_seconds())
     except (ValueError, TypeError):
+        # Python does not subtract a moment without a zone from one with a zone.
         return math.inf
 
 

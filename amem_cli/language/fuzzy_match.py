@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 _WHOLE, _IN_TITLE, _ASIDE, _SPREAD, _SPREAD_ASIDE = 1000, 600, 400, 200, 100
 _AT_THE_START, _AT_A_WORD = 200, 100
+# So little that the worst match in a title still beats the best outside of it.
 _FARTHEST = 90
 
 
@@ -36,7 +37,7 @@ def ranked(
 ) -> list[int]:
     """Positions of the entries that hold every word of a query, best first.
 
-    A word is held by letters in its order, however far apart; those that stand together, at the
+    A word is held by letters in its order, however far apart; those that are together, at the
     start of a title or of a word in it count more. Equals keep their order. What a query finds is
     also found by every beginning of it.
 
@@ -72,6 +73,7 @@ def _word_score(word: str, entry: PickerEntry) -> int | None:
     if at >= 0:
         if word == title:
             return _WHOLE
+        # The start of a later word counts more than an earlier place within a word.
         inner = at and title.find(f" {word}")
         if inner > 0:
             at = inner + 1
@@ -88,7 +90,7 @@ def _word_score(word: str, entry: PickerEntry) -> int | None:
 
 
 def _spread(word: str, text: str) -> int | None:
-    """How many other letters stand between those of a word; None if they are not all there."""
+    """How many other letters are between those of a word; None if they are not all there."""
     first = at = text.find(word[0])
     for char in word[1:]:
         if at < 0:

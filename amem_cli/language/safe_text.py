@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 BLOTTED = "***"
+# A shorter value could be an ordinary word.
 _SHORTEST_SECRET = 8
 
 # The beginnings under which the services hand out keys.
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     pass
 
 
-# What turns the direction of writing, and the line breaks that are no control characters.
+# What turns the direction of writing, and the line breaks that are not control characters.
 _STEERING = frozenset(
     "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     "\u206a\u206b\u206c\u206d\u206e\u206f"
@@ -77,6 +78,7 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
         printed = text if _plain(text) else "".join(_escaped(char) for char in text)
         printed.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
+        # Half a surrogate pair, or a terminal that is not UTF-8.
         return json.dumps(document, indent=indent)
     return printed
 

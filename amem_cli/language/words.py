@@ -12,7 +12,7 @@ from amem_cli.data import word_set
 _HAN = "々〇㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
-# Vowel signs and other marks are not `\w` to Python, yet belong to the word they stand on.
+# Vowel signs and other marks are not `\w` to Python, yet belong to the word they are on.
 _MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0951-\u0957"
     "\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u0a01-\u0a03\u0a3c-\u0a51\u0a81-\u0a83\u0abc-\u0acd"
@@ -33,11 +33,13 @@ _BLOCK_START = re.compile(r"[ \t]{0,16}(?:[-*+•>|#]|\d{1,3}[.)]|```|~~~|→)")
 _MONTHS = (
     "jan", "feb", "mär", "maer", "apr", "mai", "jun", "jul", "aug", "sep", "okt", "nov", "dez"
 )  # fmt: skip
+# A shorter line was not wrapped, so the next one does not continue it.
 _SHORT_LINE = 55
 # Of several that fit a text as well as one another the first is taken.
 _LATIN_LANGUAGES = ("en", "de", "fr", "es")
 _NOUNS_IN_ENGLISH = "stopwords/nouns_in_english.txt"
 _UMLAUTS = frozenset("äöü")
+# Without clear signs a text counts as English.
 _ENGLISH_PRIOR = 0.9
 
 
@@ -117,6 +119,7 @@ def stem(word: str) -> str:
     return word
 
 
+# An ending comes before those that it ends with itself, such as `ies` before `es` and `s`.
 _ENDINGS = (
     ("ings", ""), ("ing", ""), ("ies", "y"), ("ied", "y"), ("sses", "ss"), ("ed", ""),
     ("ern", ""), ("es", ""), ("en", ""), ("er", ""), ("em", ""), ("e", ""), ("n", ""), ("s", ""),
@@ -190,6 +193,7 @@ def detect_language(text: str) -> str:
     total = sum(scripts.values())
     if not total:
         return "en"
+    # Few kana are enough: Japanese texts may be mostly Han characters.
     if scripts["ja"] >= 0.05 * total:
         return "ja"
     script, count = scripts.most_common(1)[0]

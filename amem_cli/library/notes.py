@@ -28,7 +28,7 @@ UNCATEGORIZED = "Uncategorized"
 
 @dataclass(frozen=True, slots=True)
 class MemoryNote:
-    """One memory as it stood when it was read; `AgenticMemorySystem.update` changes it.
+    """One memory as it was when it was read; `AgenticMemorySystem.update` changes it.
 
     Attributes:
         id: the note's id, or its path as long as amem never wrote to it.
@@ -56,10 +56,10 @@ class MemoryNote:
 
 
 def found_note(index: MemoryIndex, memory_id: object) -> NoteSummary | None:
-    """The note with this id or path; a title is no id here, nor is the beginning of one.
+    """The note with this id or path; a title is not an id here, nor is the beginning of an id.
 
     Raises:
-        NotFoundError: several notes carry this id.
+        NotFoundError: several notes have this id.
     """
     if not isinstance(memory_id, str):
         # As in a dictionary, which holds no such key.
@@ -129,13 +129,14 @@ class Memories(Mapping[str, MemoryNote]):
     """All memories of a vault by id, those that share one by path; each is read when asked for.
 
     Args:
-        call: begins one call, in step with the folder if that is asked.
+        call: begins one call, in step with the folder if asked.
     """
 
     def __init__(self, call: Callable[[bool], AbstractContextManager[Workspace]]) -> None:
         self._call = call
 
     def __getitem__(self, memory_id: str) -> MemoryNote:
+        # Most memories are found without reading the folder; only a miss makes that necessary.
         for in_step in (False, True):
             with self._call(in_step) as workspace:
                 summary = found_note(workspace.index, memory_id)
@@ -149,7 +150,7 @@ class Memories(Mapping[str, MemoryNote]):
     def __iter__(self) -> Iterator[str]:
         with self._call(True) as workspace:
             known = [(summary.key, summary.path) for summary in workspace.index.notes.summaries()]
-        # A copy that some other program made bears the id of its original.
+        # A copy made by another program has the id of its original.
         count = Counter(key for key, _ in known)
         return iter([key if count[key] == 1 else path for key, path in known])
 
@@ -161,6 +162,7 @@ class Memories(Mapping[str, MemoryNote]):
         return f"<{len(self)} memories>"
 
 
+# In a wikilink, these would end the name.
 _NOT_IN_A_NAME = str.maketrans("", "", "[]|\n")
 
 

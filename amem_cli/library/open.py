@@ -16,20 +16,20 @@ from amem_cli.workspace.workspace import Workspace
 DEFAULT_FOLDER = "amem-vault"
 KEY_VARIABLE = "AMEM_API_KEY"
 # The process that opened the first vault. A child that it forks inherits what SQLite and the
-# encoder think of locks and threads, and must open none of its own.
+# encoder think of locks and threads, and must not open a vault.
 _processes: list[int] = []
-# What such a child inherits is kept for good: to close it there would harm the parent's.
+# What such a child inherits is kept for good: closing it there would harm the parent's.
 _inherited: list[object] = []
 # Servers that A-MEM's users run, by the protocol that they speak.
 _PROTOCOL_OF = {"lmstudio": "openai", "sglang": "openai", "vllm": "openai"}
 
 log = logging.getLogger("amem_cli")
-# A library prints nothing; a program that wants to hear it sets up logging.
+# A library prints nothing; a program that wants its messages sets up logging.
 log.addHandler(logging.NullHandler())
 
 
 class _Environment(dict[str, str]):
-    """Variables that no inspection of an object shows, as keys are among them."""
+    """Variables that `repr` does not show, as keys are among them."""
 
     def __repr__(self) -> str:
         return f"<{len(self)} variables>"
@@ -49,7 +49,7 @@ def open_workspace(
     Raises:
         UsageError, SettingsError: the arguments do not fit, the folder cannot be made a vault, or
             the process was forked from one that had opened a vault.
-        ModelError: the named language model is not there.
+        ModelError: the named language model is missing.
     """
     refuse_fork()
     backend = _PROTOCOL_OF.get(llm_backend or "", llm_backend)
@@ -57,6 +57,7 @@ def open_workspace(
         raise UsageError(
             f"{llm_backend} is a server whose address is needed", hint="Give its base_url."
         )
+    # Otherwise a vault given as the first argument would be loaded as an encoder.
     if model_name and (Path(model_name).expanduser() / STATE_FOLDER).is_dir():
         raise UsageError(f"{model_name} is a vault", hint=f"Write vault={model_name!r}.")
     chosen = {
@@ -121,7 +122,7 @@ def close(workspace: Workspace, process: int) -> None:
 
 
 def _refuse_unusable_model(workspace: Workspace) -> None:
-    """Whoever names a model hears now that it cannot be used, not note by note."""
+    """Report now, and not note by note, that the named model cannot be used."""
     settings = workspace.settings
     file = Path(settings.llm_model).expanduser()
     if settings.llm_backend == "llama.cpp" and settings.llm_model and not file.is_file():
@@ -138,6 +139,7 @@ def _make_vault(root: Path) -> None:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(f"cannot make {root}: {error.strerror}") from None
+    # Not create_vault: a program's memory begins without sample notes.
     adopt_vault(root)
     fresh = Workspace(root)
     try:

@@ -66,8 +66,8 @@ class AgenticMemorySystem:
         llm_backend: `llama.cpp`, `openai` (any server that speaks its protocol; `vllm`, `sglang`
             and `lmstudio` mean the same), `ollama` or `none`; None takes the vault's setting.
         llm_model: a GGUF file or a server's model name; None takes the vault's setting.
-        evo_threshold: of no effect, as nothing has to be consolidated here.
-        api_key: the server's key; kept in memory alone. Without it the environment's
+        evo_threshold: has no effect, as nothing has to be consolidated here.
+        api_key: the server's key; kept only in memory. Without it the environment's
             (`AMEM_API_KEY`, `OPENAI_API_KEY`), then the keyring's.
         vault: the vault's folder; it is made (from nothing, without sample notes) if there is
             none. Without it `$AMEM_VAULT`, else `amem-vault` in the working directory.
@@ -78,7 +78,7 @@ class AgenticMemorySystem:
 
     Raises:
         UsageError, SettingsError: the folder cannot be made a vault, or the settings do not fit.
-        ModelError: the language model that is named is not there.
+        ModelError: the named language model is missing.
     """
 
     def __init__(
@@ -105,6 +105,7 @@ class AgenticMemorySystem:
         # Also if nobody closes it: at the end of the program, or when it is collected.
         self._finalizer = weakref.finalize(self, close, self._workspace, os.getpid())
         self.memories: Mapping[str, MemoryNote] = Memories(partial(call_of, self._workspace))
+        # The first call synchronises, so what is wrong with the vault is raised here.
         try:
             with self._call():
                 pass
@@ -153,7 +154,7 @@ class AgenticMemorySystem:
 
         Args:
             time, timestamp: when it was made, `YYYYMMDDHHmm` or ISO 8601.
-            id: an id to keep, as when memories are brought over.
+            id: an id to keep, for example of a memory from another system.
             links: ids or names of notes to link to, as your own.
             category: kept in the note's `category` property.
             kept_by_amem: `retrieval_count`, `last_accessed` and `evolution_history` are accepted
@@ -163,8 +164,8 @@ class AgenticMemorySystem:
             The new note's id.
 
         Raises:
-            UsageError: the content is empty, a tag is impossible, or the id is taken.
-            ValueError: the time is none.
+            UsageError: the content is empty, a tag is not valid, or the id is taken.
+            ValueError: the time cannot be read.
         """
         _check_lists(keywords=keywords, tags=tags, links=links)
         _leave_out(kept_by_amem, "add_note")
@@ -193,7 +194,7 @@ class AgenticMemorySystem:
         """A memory by its id, or None.
 
         Raises:
-            NotFoundError: several notes carry this id.
+            NotFoundError: several notes have this id.
             AmemError: its file cannot be read.
         """
         with self._call() as workspace:
@@ -215,7 +216,7 @@ class AgenticMemorySystem:
 
         Raises:
             TypeError: a field cannot be changed.
-            UsageError: a value is impossible.
+            UsageError: a value is not valid.
             HeaderRefused, WriteConflict: the note cannot be edited, or is being edited elsewhere.
         """
         _leave_out({name: fields.pop(name) for name in _KEPT_BY_AMEM if name in fields}, "update")
@@ -244,7 +245,7 @@ class AgenticMemorySystem:
         """Move a memory to the vault's trash; False if there is none.
 
         Raises:
-            NotFoundError: several notes carry this id.
+            NotFoundError: several notes have this id.
         """
         with self._call() as workspace:
             summary = found_note(workspace.index, memory_id)
@@ -259,7 +260,7 @@ class AgenticMemorySystem:
     def search(self, query: str, k: int = 5) -> list[dict[str, Any]]:
         """The k best memories, without their neighbours; a higher score is better.
 
-        If the encoder cannot be had, words alone decide, and the log says why.
+        If the encoder is not available, words alone decide, and the log says why.
         """
         with self._call() as workspace:
             return [_document(hit, memory) for hit, memory in _nearest(workspace, query, k)]
@@ -346,12 +347,14 @@ def _nearest(workspace: Workspace, query: str, k: int) -> list[tuple[Hit, Memory
 
 def _warn_if_pending(workspace: Workspace, outcome: Outcome) -> None:
     if outcome.pending:
+        # A server's answer may quote the API key.
         problems = redacted("; ".join(outcome.problems), workspace.environment)
         log.warning("%s is pending: %s", outcome.path, problems)
 
 
 def _check_lists(**values: object) -> None:
     for name, value in values.items():
+        # A text is a sequence too, and each of its letters would become a tag.
         if isinstance(value, str):
             raise TypeError(f"{name} must be a list of texts, not one text")
         if isinstance(value, Sequence) and not all(isinstance(each, str) for each in value):
@@ -375,7 +378,7 @@ def _readable(workspace: Workspace, summary: NoteSummary) -> MemoryNote | None:
 
 
 def _note_if_one(workspace: Workspace, memory_id: str) -> NoteSummary | None:
-    """The note with this id; None also if several bear it."""
+    """The note with this id; None also if several have it."""
     try:
         return found_note(workspace.index, memory_id)
     except NotFoundError:

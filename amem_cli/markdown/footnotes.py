@@ -12,7 +12,7 @@ from amem_cli.markdown.regions import blank_out, find_regions
 
 # As in Obsidian a label holds no blanks. `[[^1]]` is a link to a block.
 _LABEL = re.compile(r"(?<!\\)(?:\\\\)*\[\^([^\[\]\s\0]{1,100})\]")
-# Formulas, and where links lead to: `[^1]` is no footnote there.
+# Formulas and the destinations of links, in which `[^1]` is not a footnote.
 _ELSE = re.compile(
     r"\$\$(?:[^$\n]|\n(?![ \t]*\n)|\$(?!\$))+?\$\$"
     r"|(?<![\\$])\$(?![\s$])[^$\n]*(?<![\s\\])\$(?![\d$])"
@@ -48,7 +48,7 @@ def find_footnotes(text: str) -> list[Footnote]:
 
 
 def with_own_footnotes(text: str, beside: str) -> str:
-    """A text whose footnotes still lead to their own if `beside` stands in the same note.
+    """A text whose footnotes still lead to their own if `beside` is in the same note.
 
     A label that `beside` uses for something else becomes one that neither has; a footnote that says
     what one of `beside` says gets the label it has there. Code and comments stay as they are.
@@ -112,6 +112,7 @@ def _alike(theirs: Mapping[str, str], ours: Mapping[str, str], used: Mapping[str
     for label in alike:
         for named in {each.casefold() for each in _LABEL.findall(theirs[label])} & used.keys():
             naming.setdefault(named, []).append(label)
+    # A worklist: a long row of footnotes that name one another takes time in proportion.
     unsure = [label for named in naming.keys() & defined - alike for label in naming[named]]
     while unsure:
         label = unsure.pop()
@@ -144,7 +145,7 @@ def _without_else(text: str) -> str:
 
 
 def _references(shown: str) -> list[re.Match[str]]:
-    """Each place where a label stands, definitions among them."""
+    """Each place that has a label, definitions among them."""
     return [match for match in _LABEL.finditer(shown) if not _is_link(shown, match)]
 
 

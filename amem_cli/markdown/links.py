@@ -84,7 +84,7 @@ def find_links(text: str) -> list[WikiLink]:
 def find_hashtags(text: str) -> list[str]:
     """Find the hashtags in the text of a note, each once as first written, without `#`.
 
-    A hashtag stands at the start of a line or after a blank, outside code, comments and links. It
+    A hashtag is at the start of a line or after a blank, outside code, comments and links. It
     ends before punctuation of any script.
     """
     if "#" not in text:
@@ -161,6 +161,7 @@ def plain_text(markdown: str) -> str:
 def _scan(text: str, regions: list[Region]) -> _Links:
     visible = blank_out(text, ((region.start, region.end) for region in regions))
     wikilinks = list(_wikilinks(text, visible))
+    # Blanked, or the inner brackets of a wikilink would be read as those of a markdown link.
     unlinked = blank_out(visible, ((link.start, link.end) for link in wikilinks))
     return _Links(visible, wikilinks, list(_markdown_spans(text, unlinked)))
 
@@ -171,7 +172,9 @@ def _wikilinks(text: str, visible: str) -> Iterator[WikiLink]:
         start, end = brackets.span()
         if visible[start] == "[":
             is_literal = end - start == 2 and _is_escaped(visible, start)
+            # The last two of a run open a link: `[[[Note]]` and `[[lost [[Note]]` both hold one.
             opening = None if is_literal else end - 2
+        # Obsidian reads no wikilink across lines.
         elif visible[start] == "\n":
             opening = None
         elif opening is not None:
@@ -184,10 +187,12 @@ def _wikilinks(text: str, visible: str) -> Iterator[WikiLink]:
 def _wikilink(text: str, visible: str, opening: int, closing: re.Match[str]) -> WikiLink | None:
     inner_start, inner_end = opening + 2, closing.start()
     inner = visible[inner_start:inner_end]
+    # In `[[Note|[1]]]` the first of the three closes the bracket of the shown text.
     if len(closing.group()) > 2 and inner.count("[") > inner.count("]"):
         inner_end += 1
     head, bar, _ = inner.partition("|")
     shown = text[inner_start + len(head) + 1 : inner_end] if bar else ""
+    # In a table the bar is written as `\|`, or it would end the cell.
     target, _, fragment = (head.removesuffix("\\") if bar else head).partition("#")
     target, fragment = target.strip(), fragment.strip()
     if not (target or fragment) or "\0" in head or _is_citation(visible, inner_end + 2):
@@ -285,9 +290,9 @@ def _wikilink_cuts(text: str, link: WikiLink) -> Iterator[Cut]:
     yield Cut(link.start, link.end, link.display or f"{name} {heading}".strip())
 
 
-# Given a link: its new target, or None to leave it as it stands.
+# Given a link: its new target, or None to leave it as it is.
 Retarget = Callable[[WikiLink], str | None]
-# Given a link and its text: what stands there instead, or None.
+# Given a link and its text: what replaces it, or None.
 Rewrite = Callable[[WikiLink, str], "str | None"]
 
 _WHOLE_DESTINATION = re.compile(r"(\(\s{0,20})(?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)")
@@ -299,7 +304,7 @@ _SAFE_IN_DESTINATION = "/._-~!$&'*+,;=:@"
 def retarget_links(text: str, retarget: Retarget) -> str:
     """The text with links led elsewhere; what a reader sees of them stays as it was.
 
-    Links in code and comments are left alone, as they are no links.
+    Links in code and comments are left alone, as they are not links.
     """
 
     def rewrite(link: WikiLink, source: str) -> str | None:
@@ -340,9 +345,11 @@ def heading_anchor(heading: str) -> str:
 
 
 def _as_wikilink(link: WikiLink, source: str, target: str) -> str:
+    # A bare bar would end the cell of a table.
     bar = r"\|" if r"\|" in source else "|"
     fragment = f"#{link.fragment}" if link.fragment else ""
     shown = link.display
+    # Obsidian shows such a link as `Target > Heading`; a reader still sees that.
     if not shown and not link.embed:
         shown = link.target + (f" > {link.fragment}" if link.fragment else "")
     mark = "!" if link.embed else ""
@@ -351,6 +358,7 @@ def _as_wikilink(link: WikiLink, source: str, target: str) -> str:
 
 
 def _markdown_link(link: WikiLink, source: str, target: str) -> str:
+    # The last one, as the shown text may hold a picture that has a destination as well.
     start = source.rfind("](")
     destination = quote(target, safe=_SAFE_IN_DESTINATION)
     if link.fragment:
@@ -375,12 +383,13 @@ def redirected(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
         if target is None:
             continue
         start, end = target_span(text, link)
+        # Between `<` and `>` a destination may hold blanks and brackets as they are.
         if link.style == "markdown" and text[start - 1] != "<":
             target = _UNSAFE_IN_DESTINATION.sub(_percent_encoded, target)
         spans.append((start, end, target))
     parts: list[str] = []
     done = 0
-    # One link may stand in the shown text of another, so they do not come in this order.
+    # One link may be in the shown text of another, so they do not come in this order.
     for start, end, target in sorted(spans):
         parts += [text[done:start], target]
         done = end

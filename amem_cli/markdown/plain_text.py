@@ -74,7 +74,7 @@ def plain_line(line: str) -> str:
 
 
 def prose(markdown: str, *, with_code: bool = False) -> str:
-    """The whole text without markup; list items, headings and quotes stand between blank lines."""
+    """The whole text without markup; list items, headings and quotes are between blank lines."""
     lines: list[str] = []
     plain = prose_lines(markdown, with_code=with_code)
     for line, kept in zip(markdown.splitlines(), plain, strict=True):
@@ -131,6 +131,7 @@ def apply_cuts(text: str, cuts: Iterable[Cut]) -> str:
     """Make the cuts; one that begins inside another is not made."""
     pieces: list[str] = []
     position = 0
+    # Of cuts with one start the longest comes first, since it covers the others.
     for cut in sorted(cuts, key=lambda cut: (cut.start, -cut.end)):
         if cut.start >= position:
             pieces += (text[position : cut.start], cut.replacement)
@@ -160,6 +161,7 @@ def markup_cuts(visible: str) -> Iterator[Cut]:
 
 def _inline_replacement(visible: str, match: re.Match[str]) -> str | None:
     """What stays of an inline mark, or None if it is a part of the words."""
+    # `H<sub>2</sub>O` is one word, `a<br>b` is two.
     if match.lastgroup == "tag":
         return "" if _TAG_WITHIN_WORDS.fullmatch(match["tag"]) else " "
     if match.lastgroup == "emphasis":
@@ -170,11 +172,12 @@ def _inline_replacement(visible: str, match: re.Match[str]) -> str | None:
 
 
 def _is_emphasis(visible: str, start: int, end: int) -> bool:
-    """Whether marks touch a word on one side only, or stand between scripts without blanks."""
+    """Whether marks touch a word on one side only, or are between scripts without blanks."""
     before = visible[start - 1] if start else " "
     after = visible[end] if end < len(visible) else " "
     if before.isspace() and after.isspace():
         return False
+    # `snake_case` keeps its marks; Chinese has no blanks around emphasis, as in `重点**内容**在`.
     if visible[start] == "_":
         return not (before.isalnum() and after.isalnum())
     return not (before.isascii() and before.isalnum() and after.isascii() and after.isalnum())

@@ -15,6 +15,7 @@ _ANY_MARK = re.compile(r"`|~~~|%%|<!--|^(?: {4}|\t)", re.MULTILINE)
 _CONTAINER_MARKS = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*")
 _INDENT = re.compile(r"[ \t]*")
 _QUOTE_MARKS = re.compile(r"[ \t>]*")
+# No backtick may follow on the line: "```x```" is inline code.
 _FENCE_OPENING = re.compile(r"`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,}")
 _FENCE_CLOSING = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*\r?\n?")
 _BLOCK_START = re.compile(r"#{1,6}[ \t]|\|")
@@ -43,7 +44,7 @@ class Region:
 def find_regions(text: str) -> list[Region]:
     """Find fenced and indented code, inline code, `<!-- -->` and `%% %%` comments.
 
-    Where two overlap, the one that starts first holds. An unclosed fence, and an unclosed comment
+    If two overlap, the one that starts first holds. An unclosed fence, and an unclosed comment
     at the start of a line, reach to the end. Linear in the length of the text.
 
     Returns:
@@ -115,6 +116,7 @@ class _Scanner:
         self._quote_depth = line.quote_depth
         if line.is_code:
             return self._take_indented_code(start)
+        # Below a list item or a footnote an indented line continues it, and is not code.
         if line.starts_item or _FOOTNOTE.match(self.text, start):
             self._in_list = True
         elif self._after_blank and not line.is_blank and line.content == start:
@@ -166,6 +168,7 @@ class _Scanner:
     def _take_fence(self, line_start: int, line: _Line) -> int:
         """Record the fenced code that opens in the line; returns its end."""
         start = line.content
+        # A closing mark indented four further is a line of the code, as in CommonMark.
         deepest_closing = len(self.text[line_start:start].expandtabs(CODE_INDENT)) + 3
         inner_start = position = line.end
         while position < len(self.text):
@@ -179,6 +182,7 @@ class _Scanner:
             ):
                 return self._add_fence(start, line_end, inner_start, position)
             quotes = self._match(_QUOTE_MARKS, position, line_end)
+            # A fence in a quote ends with the quote, even if it was never closed.
             if quotes.group().count(">") < line.quote_depth:
                 return self._add_fence(start, position, inner_start, position)
             position = line_end
@@ -203,6 +207,7 @@ class _Scanner:
                 break
             position = mark.end()
             if mark.group()[0] == "`":
+                # All runs at once: a search for each closing mark would take quadratic time.
                 if ticks is None:
                     ticks = self._backtick_runs(mark.start(), end)
                 position = self._take_code_span(mark.start(), position, ticks)
@@ -233,6 +238,7 @@ class _Scanner:
         inner_start = start + len(mark)
         found = -1 if mark in self._unclosed else self.text.find(closing, inner_start)
         if found < 0:
+            # Remembered, or each of many opening marks would mean a search to the end of the text.
             self._unclosed.add(mark)
             if not self._opens_line(start):
                 return inner_start
@@ -260,7 +266,7 @@ _MARKERS = re.compile(r"^<{7}(?: |\r?$)|^={7}\r?$|^>{7}(?: |\r?$)", re.MULTILINE
 
 
 def conflict_line(text: str) -> int:
-    """The 1-based line where the first whole conflict begins; 0 where there is none.
+    """The 1-based line where the first whole conflict begins; 0 if there is none.
 
     One that is shown in code does not count.
     """

@@ -20,6 +20,7 @@ def normalise_tag(text: str) -> str | None:
     """
     joined = _BLANKS.sub("-", unicodedata.normalize("NFC", text))
     kept = "".join(letter for letter in joined if is_tag_character(letter))
+    # Composed again: a dropped character may have parted a letter from its mark.
     parts = map(_clean_part, unicodedata.normalize("NFC", kept).split("/"))
     tag = _shorten("/".join(part for part in parts if part))
     has_word = any(letter not in "-_/" for letter in tag)
@@ -34,6 +35,7 @@ def is_valid_tag(text: str) -> bool:
         and "//" not in text
         and text[0] != "/"
         and text[-1] != "/"
+        # Obsidian takes `#2024` for text.
         and not all(letter.isdecimal() for letter in text)
     )
 

@@ -144,7 +144,7 @@ def page(workspace: Workspace, cursor: str | None) -> tuple[list[dict[str, Any]]
     A cursor is a place in the order of paths: notes that come or go meanwhile move no other.
 
     Raises:
-        UsageError: the cursor is none of ours.
+        UsageError: the cursor is not one that this function gave.
     """
     after = _path_of(cursor) if cursor is not None else ""
     found: list[dict[str, Any]] = []
@@ -178,6 +178,7 @@ def _resource(note: NoteSummary) -> dict[str, Any]:
 
 
 def _cursor_of(path: str) -> str:
+    # A file's name may hold bytes that are not UTF-8, and its cursor must lead back to it.
     return base64.urlsafe_b64encode(path.encode("utf-8", "surrogateescape")).decode("ascii")
 
 
@@ -193,7 +194,7 @@ def contents(workspace: Workspace, uri: str) -> str:
     """A resource's text, marked as data.
 
     Raises:
-        NotFoundError: there is no such resource that agents are shown.
+        NotFoundError: there is no such resource, or agents may not see it.
     """
     if uri == VAULT:
         return marked(_summary(workspace))

@@ -30,6 +30,7 @@ from amem_cli.mcp.tools_write import WRITING_TOOLS
 from amem_cli.workspace.caller import Caller, ShowProgress, Stopped
 from amem_cli.workspace.workspace import Workspace
 
+# A model may be silent for a long time; this often a client hears that its call goes on.
 BEAT_SECONDS = 2.0
 ENDING_SECONDS = 10.0
 QUICK_THREADS = 4
@@ -53,7 +54,7 @@ class AgentServer:
         self._workspace = workspace
         self._policy = policy
         self._all = {tool.name: tool for tool in (*READING_TOOLS, *WRITING_TOOLS)}
-        # Calls that wait for the language model keep no thread from the others.
+        # Calls that wait for the language model take no thread from the others.
         self._quick = ThreadPoolExecutor(QUICK_THREADS, "amem-mcp")
         self._slow = ThreadPoolExecutor(SLOW_THREADS, "amem-mcp-model")
         self._waiting = 0
@@ -102,6 +103,7 @@ class AgentServer:
         tool = self._all.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
+        # A client can call a tool that it was not offered.
         refusal = self._refusal(tool)
         if refusal:
             return _failed(f"{tool.name} is refused: {refusal}")
@@ -110,6 +112,7 @@ class AgentServer:
             threads = self._slow if tool.asks_model else self._quick
             document = await self._done(ctx, lambda: tool.run(self._workspace, given), threads)
         except AmemError as error:
+            # A result, not an error of the protocol: the model reads it and can correct its call.
             return _failed(f"{error.message}\n{error.hint}".strip())
         return _succeeded(document)
 
@@ -135,11 +138,12 @@ class AgentServer:
                 try:
                     result = await asyncio.wrap_future(future)
                 except asyncio.CancelledError:
+                    # A thread cannot be stopped from here: its work ends at its next step.
                     caller.stop()
                     raise
         finally:
             self._waiting -= 1
-        # An error raised inside of the task group would come out wrapped.
+        # An error raised inside the task group would come out wrapped.
         if isinstance(result, AmemError):
             raise result
         return result
@@ -155,6 +159,7 @@ class AgentServer:
         except Stopped:
             return AmemError("the call was cancelled")
         except Exception:
+            # stderr is the client's log of the server; the agent gets no inner workings.
             traceback.print_exc()
             return AmemError("a fault in amem", hint="The server's log says more.")
 
@@ -271,6 +276,7 @@ async def _progress(ctx: Any) -> AsyncIterator[ShowProgress]:
     async with anyio.create_task_group() as group:
         group.start_soon(forward)
         yield show
+        # Ends `forward`, for which the task group waits.
         sending.close()
 
 
@@ -283,6 +289,7 @@ def _client_of(ctx: Any) -> str:
 
 def client_name(name: str, version: str = "") -> str:
     """What the journal calls a client: a few plain characters of what it calls itself."""
+    # It gets into the journal and commit messages, where a line break would fake a line.
     text = f"{name} {version}".strip()
     plain = "".join(char if char.isalnum() or char in "._-/ " else "-" for char in text)
     return " ".join(plain[:CLIENT_CHARACTERS].split()) or "unnamed"
@@ -306,6 +313,7 @@ def _described(tool: Tool) -> types.Tool:
 
 
 def _succeeded(document: dict[str, Any]) -> types.CallToolResult:
+    # As text too, for clients that do not read structured content.
     text = json.dumps(document, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=document)
 
@@ -318,6 +326,7 @@ def _end_on_signals(end: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
+        # nohup ignores SIGHUP, and that must stay.
         if number is None or signal.getsignal(number) is signal.SIG_IGN:
             continue
         try:

@@ -1,4 +1,4 @@
-"""JSON-RPC lines over standard input and output, which nothing else of the process gets to see."""
+"""JSON-RPC lines over standard input and output, which nothing else in the process sees."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def take_wire() -> Wire:
     what reads standard input finds its end.
     """
     sys.stdout.flush()
-    # Duplicates made by Python are not handed on to children.
+    # Child processes do not inherit descriptors that Python duplicated.
     wire = Wire(os.dup(0), os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -64,6 +64,7 @@ def lines_of(descriptor: int, most: int = MESSAGE_BYTES) -> Iterator[bytes | Non
             is_too_long = False
         kept += rest
         if len(kept) > most:
+            # A line without end must not fill the memory: it is dropped as it comes.
             is_too_long = True
             kept.clear()
     if kept and not is_too_long:
@@ -79,10 +80,10 @@ def _read(descriptor: int) -> bytes:
 
 
 class Refused(ValueError):
-    """A line is no message.
+    """A line that is not a message.
 
     Attributes:
-        answer: what the client is told.
+        answer: the error that the client gets.
     """
 
     def __init__(self, number: int | str | None, code: int, message: str) -> None:
@@ -97,7 +98,7 @@ def message_of(line: bytes | None) -> JSONRPCMessage:
     """The message of a line (None: of one that was too long).
 
     Raises:
-        Refused: it is none.
+        Refused: it is not a message.
     """
     import json
 
@@ -112,10 +113,11 @@ def message_of(line: bytes | None) -> JSONRPCMessage:
         raise Refused(None, INVALID_REQUEST, f"a message may have {MESSAGE_BYTES:,} bytes")
     try:
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-        # With an id that is none a request would pass for a message that wants no answer.
+        # A request with an invalid id would pass for a notification, which gets no answer.
         if not isinstance(message, JSONRPCNotification) or "id" not in json.loads(line):
             return message
     except (ValueError, RecursionError):
+        # RecursionError: a line of brackets, nested deeper than the parser goes.
         pass
     try:
         value = json.loads(line)
@@ -156,6 +158,7 @@ async def open_streams(
         async for item in outgoing:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             data = text.encode() + b"\n"
+            # A write waits as long as the client reads nothing; the end must not wait for it.
             if not await anyio.to_thread.run_sync(
                 _written, wire.sink, data, abandon_on_cancel=True
             ):
@@ -186,12 +189,14 @@ def _listen(source: int, deliver: Any, end: Any) -> None:
         try:
             for line in lines_of(source):
                 if line is None or line.strip():
+                    # Reads on once the server took the line: a flood of messages stays in the pipe.
                     asyncio.run_coroutine_threadsafe(deliver(line), loop).result()
             asyncio.run_coroutine_threadsafe(end(), loop).result()
         except (RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError):
             # The server ends; nobody listens to what comes now.
             pass
 
+    # A daemon: a read cannot be interrupted, and must not hold up the process's end.
     threading.Thread(target=listen, name="amem-mcp-input", daemon=True).start()
 
 

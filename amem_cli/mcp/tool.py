@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Arguments: TypeAlias = "Mapping[str, Any]"
 
-# How much an agent may send and is given at once.
+# How much an agent may send and gets at once.
 WAITING_CALLS = 2_000
 TEXT_CHARACTERS = 500_000
 QUERY_CHARACTERS = 2_000
@@ -91,7 +91,7 @@ class Tool:
     repeatable: bool = False
 
     def run(self, workspace: Workspace, given: Arguments) -> dict[str, Any]:
-        """Do a call; gives the result with the notice that all results bear."""
+        """Do a call; gives the result with the notice that every result carries."""
         result = document(self.gives, self.work(workspace, given), bounded=True)
         return {"notice": NOTICE, **result}
 
@@ -115,7 +115,7 @@ def text(description: str, most: int, *, default: str | None = None, least: int 
 
 
 def number(description: str, least: int, most: int, default: int) -> Schema:
-    """A whole number; what lies outside of the bounds is taken for the nearer one."""
+    """A whole number; one out of bounds counts as the nearer bound."""
     bounds = {"minimum": least, "maximum": most, "default": default}
     return {"type": "integer", "description": description, **bounds}
 
@@ -180,6 +180,7 @@ def _checked(name: str, wanted: Schema, value: Any) -> Any:
         if len(value) > wanted["maxItems"]:
             raise UsageError(f"{name!r} may have {wanted['maxItems']} items")
         return [_checked_text(f"{name}[{at}]", wanted["items"], v) for at, v in enumerate(value)]
+    # In JSON 5.0 is a whole number; in Python True is an int, which is not meant here.
     is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     if isinstance(value, bool) or not is_whole:
         raise UsageError(f"{name!r} is not a whole number")
@@ -195,6 +196,7 @@ def _checked_text(name: str, wanted: Schema, value: Any) -> str:
         raise UsageError(f"{name!r} may have {wanted['maxLength']:,} characters")
     if len(value) < wanted.get("minLength", 0):
         raise UsageError(f"{name!r} is empty")
+    # A lone surrogate cannot be written as UTF-8, and a NUL cannot be in a path.
     if any("\ud800" <= char <= "\udfff" for char in value) or "\0" in value:
         raise UsageError(f"{name!r} holds characters that no text has")
     return value

@@ -212,6 +212,7 @@ EVENT = {
         {
             "path": NAME,
             "relation": NAME,
+            # A foreign journal may hold any number; the schema promises a share.
             "strength": json.SHARE.of(lambda link: max(0.0, min(1.0, link.strength))),
             "reason": TEXT,
         },
@@ -249,7 +250,7 @@ def _event(
         "title": entry.title if is_shown else None,
         "because": entry.because if is_explained else None,
         "reason": event.reason if is_explained and is_shown else None,
-        # Links have a list of their own, with their reasons.
+        # Links are listed below, with their reasons.
         "changes": [each for each in event.changes if each.field != "links"] if is_shown else [],
         "text_changed": event.splice is not None and not event.changes,
         "links": [link for link in event.links if link.path not in hidden] if is_shown else [],

@@ -31,7 +31,7 @@ def _words(description: str) -> json.Schema:
 
 
 def _review_sentence(count: int) -> str | None:
-    """What becomes of so many proposals, for an agent to pass on; None if there are none."""
+    """What happens to so many proposals, for an agent to pass on; None if there are none."""
     if not count:
         return None
     what = "1 change of an older note is" if count == 1 else f"{count} changes of older notes are"
@@ -76,7 +76,7 @@ def _add(workspace: Workspace, given: Arguments) -> Added:
 
 
 def _refuse_id(workspace: Workspace, content: str) -> None:
-    """Refuse a text that names its own id: that one is taken would tell of a private note.
+    """Refuse a text that names its id: whether it is taken would reveal a private note.
 
     Raises:
         UsageError: it names one.
@@ -127,6 +127,7 @@ EVOLVED = {
 
 
 def _evolve(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
+    # Private notes are not counted either: `left` would reveal them.
     hidden = workspace.hidden()
 
     def waiting() -> list[str]:
@@ -138,6 +139,7 @@ def _evolve(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     return {
         "notes": outcomes,
         "review": _review_sentence(sum(len(outcome.proposed) for outcome in outcomes)),
+        # Counted anew: others add and finish notes meanwhile.
         "left": len(waiting()),
         "stopped": " ".join(batch.stopped),
     }

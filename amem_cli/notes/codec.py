@@ -21,6 +21,7 @@ from amem_cli.notes.front_matter_edit import (
 from amem_cli.notes.note import Note, PropertyNames
 from amem_cli.notes.yaml_tree import NotProperties
 
+# Words that clearly say no; a doubtful value must not let the text go to another machine.
 _NOT_PRIVATE = ("", "false", "no", "off", "n", "0")
 _BLANKS_OR_COMMAS = re.compile(r"[,\s]+")
 _COMMAS_OR_LINES = re.compile(r"[,\n]")
@@ -161,6 +162,8 @@ def _split_links(text: str) -> list[str]:
 
 _USUAL_NAMES = PropertyNames()
 _BYTES_LIKELY_HEADER = 64 * 1024
+# A refused header may be JSON or TOML, hence `=` and quotes. Repeats are bounded, so that
+# thousands of `private: ` in a hostile header take no time.
 _PRIVATE = re.compile(rb"(?i)\bprivate[\"']?[ \t]{0,80}[:=]\s{0,80}([^\r\n#,}]{0,80})")
 _PRIVATE_OFF = (b"", b"false", b"no", b"off", b"0")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -177,6 +180,7 @@ def parse_note(path: str, raw: bytes, names: PropertyNames = _USUAL_NAMES) -> No
         header = read_header(raw, fences) if fences else None
     except HeaderRefused as refused:
         return _note_without_header(path, raw, fences, refused)
+    # The body may be in another encoding; an edit copies its bytes and never encodes them again.
     body = raw[_body_start(raw, fences) :].decode("utf-8", "replace")
     if header is None:
         return Note(path, None, _file_title(path), body)
@@ -232,6 +236,7 @@ def edit_header(raw: bytes, changes: Changes, names: PropertyNames = _USUAL_NAME
     fences = find_fences(raw)
     before = read_header(raw, fences) if fences else Header("", _line_ending(raw), (), "")
     _check_id(before, changes, names)
+    # A value that says so already keeps its quoting, so a second run changes nothing.
     changes = {
         name: wanted
         for name, wanted in changes.items()
@@ -245,9 +250,11 @@ def edit_header(raw: bytes, changes: Changes, names: PropertyNames = _USUAL_NAME
         head, tail = raw[: fences.text_start], raw[fences.text_end :]
     else:
         fence = f"---{before.line_ending}".encode()
+        # A byte order mark stays first: behind the fence it would be a character of the text.
         mark = raw[: _body_start(raw, None)]
         head, tail = mark + fence, fence + raw[len(mark) :]
     after = head + text + tail
+    # The splices are not trusted: what they made is parsed again and compared with the intention.
     _verify(after, len(head), tail, before, changes, forms)
     return after
 
@@ -276,6 +283,7 @@ def compose_note(
 def _note_without_header(
     path: str, raw: bytes, fences: Fences | None, refused: HeaderRefused
 ) -> Note:
+    # Text between two rules counts as body, or it could not be found by its words.
     is_text = isinstance(refused, NotProperties) or _opens_with_blank_line(raw, fences)
     body = raw[_body_start(raw, None if is_text else fences) :]
     looked_at = raw[: fences.body_start if fences else _BYTES_LIKELY_HEADER]

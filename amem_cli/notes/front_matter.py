@@ -16,7 +16,9 @@ _FENCE = re.compile(rb"---[ \t]*(\r\n|\n|\Z)")
 _OLD_MAC_FENCE = re.compile(rb"---[ \t]*\r")
 _BLANK_LINES = re.compile(rb"[ \t\r\n]*\n")
 _PROPERTY_LINE = re.compile(rb"[^\s:#][^:\r\n]{0,80}:(?:[ \t\r\n]|\Z)")
+# All but what YAML's specification calls printable.
 _NO_YAML = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# With the `|||||||` that git adds in its diff3 style.
 _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})[ \r\n]", re.MULTILINE)
 _TEMPLATE = re.compile(r"(?:^|[:,\[-]) {0,9}[\"']?(?:\{\{|<%)", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{\{|<%")
@@ -93,7 +95,7 @@ class Header:
         """Text of a scalar, or of a bare `[[A]]`, which YAML takes for a list in a list.
 
         Returns:
-            None if the value is null or no text.
+            None if the value is null or not a text.
         """
         if value.kind == "scalar":
             return None if value.is_null else value.text
@@ -227,6 +229,7 @@ def _check_marks(text: str) -> None:
 
 def _check_placeholders(text: str, tree: Tree) -> None:
     for start, end in tree.scalars:
+        # In quotes or a block of text a person may write about templates.
         if text[start] not in "\"'|>":
             found = _PLACEHOLDER.search(text, start, end)
             if found:
@@ -237,6 +240,7 @@ def _check_tabs(text: str, tree: Tree) -> None:
     gap_start = 0
     for start, end in [*tree.scalars, (len(text), len(text))]:
         for found in _COMMENT_OR_TAB.finditer(text, gap_start, start):
+            # Before a comment or a line's end a tab means nothing; elsewhere YAML readers disagree.
             is_tab = text[found.start()] == "\t"
             if is_tab and text[found.end() : found.end() + 1] not in ("", "\r", "\n", "#"):
                 raise tab_refusal(text, found.start())
@@ -245,6 +249,7 @@ def _check_tabs(text: str, tree: Tree) -> None:
 
 def _entries(text: str, parts: tuple[Value, ...]) -> Iterator[Entry]:
     for name, value in zip(parts[::2], parts[1::2], strict=True):
+        # U+2028 and a lone CR end a line for YAML, but an edit goes by the line feeds.
         colon = _COLON.match(text, name.end)
         if colon is None or _before_on_line(text, name.start).strip(" "):
             raise refusal(

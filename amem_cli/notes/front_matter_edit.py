@@ -19,6 +19,7 @@ Form = Literal["free", "quoted", "moment"]
 
 _PUNCTUATION = frozenset(" _/-.,;()'+&%?!’–—")
 _NOT_IN_FLOW = frozenset(",?")
+# Without quotes these are booleans, null or numbers to some YAML reader.
 _RESERVED = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "inf", "nan"])
 # What cannot be seen or printed, and what a template engine would take for its own.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\\{(?=\\{)|<(?=%)")
@@ -34,6 +35,7 @@ def scalar(text: str, form: Form = "free", *, in_flow: bool = False) -> str:
         return text
     if form != "quoted" and _is_plain(text, in_flow=in_flow):
         return text
+    # A JSON string is a double-quoted YAML string, once these characters are escaped as well.
     quoted = json.dumps(text, ensure_ascii=False)
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
 
@@ -41,7 +43,7 @@ def scalar(text: str, form: Form = "free", *, in_flow: bool = False) -> str:
 def property_text(
     name: str, value: str | Sequence[str], line_ending: str, *, indent: str = "", form: Form
 ) -> str:
-    """A whole property with its line ending; a list stands in block style, indented by two."""
+    """A whole property with its line ending; a list is in block style, indented by two."""
     start = f"{indent}{scalar(name)}:"
     if isinstance(value, str):
         return f"{start} {scalar(value, form)}{line_ending}"
@@ -142,7 +144,7 @@ def is_faithful(before: Header, after: Header, changes: Changes, forms: Forms) -
         )
         and old_regions[0] == new_regions[0]
         and all(
-            # Comments within a list that was emptied come to stand below it.
+            # Comments within a list that was emptied end up below it.
             _below(after, later, new_region).endswith(_below(before, earlier, old_region))
             if earlier.name in changes
             else (old_region, earlier.value.meaning()) == (new_region, later.value.meaning())
@@ -197,6 +199,7 @@ def _list_in_place_of(header: Header, entry: Entry, wanted: Sequence[str]) -> _S
         + rest.rstrip()
     )
     items = block_items(wanted, header.line_ending, header.indent)
+    # ` []` must follow the colon, before the comment; items begin on the line below it.
     new = comments + items if wanted else items + comments
     return _Splice(entry.value_start, value.end + len(rest), new)
 
@@ -206,6 +209,7 @@ def _flow_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[_
     known = [header.text_of(part) for part in parts]
     sources = _sources(header, value)
     if None not in known and known == list(wanted[: len(known)]):
+        # YAML reads neither a bare `[[A]]` nor a number as a text, so these get their quotes now.
         requoted = [
             _Splice(part.start, part.end, scalar(item, in_flow=True))
             for part, item in zip(parts, wanted, strict=False)
@@ -243,6 +247,7 @@ def _block_splices(header: Header, entry: Entry, wanted: Sequence[str]) -> list[
     after, anchor = 0, first
     for item in wanted:
         same = positions.get(item, [])
+        # Bisected, as thousands of equal items would otherwise take quadratic time.
         nearest = bisect_left(same, after)
         if nearest == len(same):
             line = f"{dash}{sources.get(item) or scalar(item)}{header.line_ending}"
@@ -267,7 +272,7 @@ def _comment_left(header: Header, item: Value, line_start: int) -> str:
 
 
 def _sources(header: Header, value: Value) -> dict[str, str]:
-    """How the strings of a list are written, if they stand on one line."""
+    """How the strings of a list are written, if each is on one line."""
     pairs = ((part, header.text[part.start : part.end]) for part in value.parts if part.is_string)
     return {part.text: source for part, source in pairs if len(source.splitlines()) == 1}
 
@@ -315,6 +320,7 @@ def _unlike(header: Header, entry: Entry, expected: str) -> HeaderRefused:
 def _spliced(text: str, splices: Sequence[_Splice]) -> str:
     pieces: list[str] = []
     position = 0
+    # The sort is stable, so items inserted at one place keep their order.
     for splice in sorted(splices, key=lambda splice: splice[:2]):
         pieces += (text[position : splice.start], splice.text)
         position = splice.end

@@ -10,6 +10,7 @@ from typing import Protocol
 from amem_cli.markdown.attachments import is_attachment
 
 _NOTE_ENDING = ".md"
+# In `[[…]]` these part off a heading, block or alias, end the link, or begin code or a comment.
 _UNLINKABLE = re.compile(r"[#^\[\]|\n\r`]|%%|<!--")
 
 
@@ -96,7 +97,7 @@ def resolve(target: str, source: str, names: NoteNames) -> str | None:
     A target that is a whole path from the root comes first; then, among the notes whose path ends
     with the target, those in or below the folder of the source, then the shortest path. Case only
     decides between equals. `./` and `../` start from the folder of the source, `/` from the root.
-    Where no file has the name, the one note with that alias or title.
+    If no file has the name, the one note with that alias or title.
 
     Args:
         target: the part of a link before `|`, with or without `#heading` and `.md`.
@@ -111,6 +112,7 @@ def resolve(target: str, source: str, names: NoteNames) -> str | None:
         return source or None
     if is_attachment(wanted):
         return None
+    # The whole target first: an alias may hold a `#`.
     found = _by_path(wanted, source, names) or _by_alias(wanted, names)
     if found is None and "#" in wanted:
         return resolve(wanted.partition("#")[0], source, names)
@@ -162,7 +164,7 @@ def _by_alias(wanted: str, names: NoteNames) -> str | None:
 
 
 def _location(wanted: str, source: str) -> str | None:
-    """The target as a path without `.` and `..`, or None if it is no path inside the vault."""
+    """The target as a path without `.` and `..`, or None if it is not a path in the vault."""
     is_relative = wanted.startswith(("./", "../"))
     parts = source.split("/")[:-1] if is_relative else []
     if wanted.endswith("/"):
@@ -203,6 +205,7 @@ def _normalised(text: str) -> str:
 def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
+    # Folding case can take apart what was composed.
     return unicodedata.normalize("NFC", _normalised(text).casefold())
 
 
@@ -211,12 +214,15 @@ MAX_NAME_BYTES = 200
 
 _OPENING = 10_000  # characters of a text in which a title is looked for
 _ENDING = ".md"
+# A leading dot hides a file, a leading hyphen reads as an option, `name~` is an editor's backup.
 _EDGES = " .-~"
+# Letters, marks and symbols to Unicode, yet nothing of them can be seen.
 _INVISIBLE = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 _ZERO_WIDTH_JOINER = "\u200d"
 _COLON = re.compile(r":+(?=\s|\Z)")
 _SEPARATOR = re.compile(r"[/\\|:]+")
 _FORBIDDEN = re.compile(r"[?*\"<>#^\[\]`]+")
+# `%%` begins a comment in Obsidian.
 _PERCENTS = re.compile(r"%{2,}")
 _RESERVED = re.compile(
     r"\A(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?= *(?:\.|\Z))", re.IGNORECASE
@@ -231,6 +237,7 @@ _CONFLICT = re.compile(
 )
 # Syncthing also names the device.
 _CONFLICT_PART = re.compile(rf"(?:{_CONFLICT.pattern})(?:-[A-Z0-9]{{7}}(?=\.))?", re.IGNORECASE)
+# `4913` is the file with which Vim tries whether it may write in a folder.
 _LEFTOVER = re.compile(r".*~|[0-9]{4,5}|#.*#|~\$.*|\.~lock\..*|.*\.(?:tmp|sw[a-z]|part|crdownload)")
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*$", re.MULTILINE)
 _SENTENCE_END = re.compile(r"(?<=\w{4})\.(?=\s)|[!?…](?=\s)|[。！？]")
@@ -388,6 +395,7 @@ def _is_boundary(text: str, position: int) -> bool:
         return False
     if _ZERO_WIDTH_JOINER in (before, after) or "\u1160" <= after <= "\u11ff":
         return False
+    # A virama joins the consonants on both sides of it, as in `क्ष`.
     if unicodedata.combining(before) == 9 and after.isalpha():
         return False
     if _is_flag_half(after):

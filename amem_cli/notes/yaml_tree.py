@@ -48,13 +48,14 @@ class Value:
 
     @property
     def is_string(self) -> bool:
-        """True if YAML 1.1 reads a string, so no number, date, boolean or null."""
+        """True if YAML 1.1 reads a string, not a number, date, boolean or null."""
         if self.kind != "scalar" or self.is_null:
             return False
         return self.style != "" or _resolves_to_string(self.text)
 
     def meaning(self) -> object:
-        """What a YAML reader makes of the value, wherever it stands and however it is quoted."""
+        """What a YAML reader makes of the value, wherever it is and however it is quoted."""
+        # Quoting counts: bare `12:30` or `no` is not a text to every reader, in quotes it is.
         if self.kind == "scalar":
             return self.text, self.style == ""
         return self.kind, tuple(part.meaning() for part in self.parts)
@@ -178,6 +179,7 @@ class _TreeBuilder:
     def _scalar(self, event: ScalarEvent) -> None:
         start, end = _start(event), _end(event)
         style: str = event.style or ""
+        # PyYAML's end mark lies behind the blank lines below a block, which an edit must keep.
         if style in ("|", ">"):
             end = start + len(self._text[start:end].rstrip(" \t\r\n"))
         if end > start:
@@ -187,6 +189,7 @@ class _TreeBuilder:
     def _close(self, event: CollectionEndEvent) -> None:
         closed = self._open.pop()
         is_flow = closed.style == "flow"
+        # The end mark of a block list lies behind comments that are not the list's.
         end = _end(event) if is_flow or not closed.parts else closed.parts[-1].end
         if closed.kind == "mapping":
             self._check_names(closed.parts[::2])

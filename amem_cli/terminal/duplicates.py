@@ -126,6 +126,7 @@ def show_difference(console: Console, kept: str, other: str) -> None:
     """A diff of two notes' texts, the one to keep first."""
     lines = list(difflib.unified_diff(kept.splitlines(), other.splitlines(), lineterm="", n=2))
     styles = {"+": "green", "-": "red", "@": "cyan"}
+    # The first two lines are the header, for names of files that these texts do not have.
     for line in lines[2 : 2 + _MAX_DIFF_LINES]:
         cut = line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…"
         console.print(Styled("  ", (cut, styles.get(line[:1], "dim"))))
@@ -138,8 +139,10 @@ def show_difference(console: Console, kept: str, other: str) -> None:
 def show_merges(console: Console, merges: Sequence[Merged], problems: Sequence[str]) -> None:
     """What was merged, and how to undo it."""
     for merged in merges:
+        # Only a merge that was made has an event; a dry run must not claim one.
         would = "" if merged.event else "would be "
         console.print(Styled((merged.removed, "bold"), f" → {would}merged into {merged.kept}"))
+        # The appended text begins with a rule, which would take one of the few lines.
         for line in _first_lines(merged.appended.replace("---", "", 1)):
             console.print(Styled("  ", (f"+ {line}", "green")))
         if merged.fields:

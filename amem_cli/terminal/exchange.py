@@ -66,6 +66,7 @@ def import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Itera
         [f"! {_problem_line(problem)}" for problem in report.noted],
         [f"? {place}: no note is called “{target}”" for place, target in report.unresolved],
     ):
+        # A foreign file's name may hold a line break, which would fake a line of the report.
         yield from map(on_one_line, lines[:limit])
         if len(lines) > limit:
             yield f"  … and {len(lines) - limit} more (--verbose shows all)"

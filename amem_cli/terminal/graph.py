@@ -63,6 +63,7 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
         for cluster in seen.clusters
     ]
     show.section("clusters", "closely linked among themselves", rows, _SHOWN_CLUSTERS)
+    # A hub has its line above; among the few bridges it would take the place of another note.
     known = {path for path, _ in hubs}
     bridges = [item for item in seen.bridges if item[0] not in known]
     bridges = bridges if everything else bridges[:_SHOWN_BRIDGES]
@@ -138,6 +139,7 @@ def _growth_section(
         ((f"  {'+' + plural(count, 'link'):<10}  ", "green"), titles[path])
         for path, count in growth.gaining
     ]
+    # Some of each kind come first, so that a cut list does not show new notes alone.
     few = _SHOWN_OF_A_KIND
     return "lately", subtitle, [*new[:few], *gaining[:few], *new[few:], *gaining[few:]]
 
@@ -273,6 +275,7 @@ def _who(edge: Edge) -> str:
 def _line(console: Console, *parts: Part) -> None:
     """Print a line, cut to a terminal's width."""
     text = Styled(*parts)
+    # Colours forced into a pipe come with a soft-wrapping console: no width to cut to.
     if isinstance(console, PlainConsole) or getattr(console, "soft_wrap", False):
         console.print(text)
     else:

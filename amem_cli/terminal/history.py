@@ -79,6 +79,7 @@ def _author(event: Event) -> str:
     if event.by != "person":
         return "amem"
     client = event.extra.get("client")
+    # A foreign journal may name a client with a line break, which would fake another event.
     return f"the agent {on_one_line(client)}" if isinstance(client, str) and client else "you"
 
 
@@ -101,6 +102,7 @@ def _deed(event: Event, note: str) -> str:
         "release": f"edited {of_note} by hand",
         "baseline": f"created a vault of {plural(len(event.known), 'note')}",
     }
+    # A newer version may have written other kinds.
     return deeds.get(event.kind, f"{event.kind} {note}")
 
 
@@ -236,6 +238,7 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
         why = "not possible now: " if waiting.blocked else "no longer applies: "
         console.print(Styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
         return
+    # A link's text is the same before and after if only its relation or strength changes.
     if waiting.link_before is not None:
         _show_link(console, waiting.link_before, waiting.link_after)
         return

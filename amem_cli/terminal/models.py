@@ -144,6 +144,7 @@ def report_text(report: ModelReport) -> str:
         ("changes found", figures.changes_found),
         ("nothing changed when nothing was new", figures.kept),
     )
+    # What was never asked has no share: 0 of 0 would read as a failure.
     lines += [f"  {name:<38} {share}" for name, share in rows if share.asked]
     if figures.found.asked:
         lines.append(f"  {'its links are right in':<38} {100 * figures.reliability:.0f} %")

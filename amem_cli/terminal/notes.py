@@ -138,6 +138,7 @@ def _show_changed_link(console: Console, changed: ChangedLink) -> None:
 
 def _condensed(problems: Sequence[str]) -> list[str]:
     """Rejected parts of a model's answer in one line; other problems as they are."""
+    # A message about a rejected part begins with the part's name.
     parts = ("keywords", "tags", "context", "links", "changes")
     rejected = [part for part in parts if any(each.startswith(f"{part}: ") for each in problems)]
     others = [each for each in problems if each.split(": ", 1)[0] not in parts]

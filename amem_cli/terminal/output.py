@@ -129,12 +129,14 @@ def _print_error(text: str) -> None:
 
 def silence(stream: TextIO) -> None:
     """Discard what is still written to a stream that failed."""
+    # Else Python's own flush at exit would fail again and replace the exit code.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def _encodable(text: str, encoding: str | None) -> str:
+    # A note may hold characters that an old terminal lacks: an escape is better than an error.
     return text.encode(encoding or "utf-8", "backslashreplace").decode(encoding or "utf-8")
 
 
@@ -185,7 +187,7 @@ class Styled:
             lead = Text(" " * hang)
 
     def _indentation(self) -> int:
-        """The column where the text begins: behind its label, if the first part is one."""
+        """The column where the text begins: after its label, if the first part is one."""
         first = printable(self._parts[0][0]) if self._parts else ""
         is_label = first.startswith(" ") and first.endswith(" ")
         return len(first) if is_label else len(first) - len(first.lstrip(" "))
@@ -202,6 +204,7 @@ class PlainConsole:
         """Print objects as one paragraph."""
         if all(isinstance(each, (str, Styled)) for each in objects):
             self._stream.write(" ".join(map(str, objects)) + "\n")
+            # A pipe is buffered in blocks: its reader would see nothing of a long run until late.
             self._stream.flush()
         else:
             drawing = rich_console(self._stream, self._color)
@@ -229,6 +232,7 @@ def rich_console(stream: TextIO, color: bool | None) -> RichConsole:
         highlight=False,
         emoji=False,
         no_color=True if color is False else None,
+        # A pipe has no width; rich would break its lines at 80 columns.
         soft_wrap=not stream.isatty(),
     )
 

@@ -82,6 +82,7 @@ class _Picker:
             key_bindings=self._keys(),
             full_screen=True,
             input=create_input(sys.stdin),
+            # stdout may go to a file or pipe, which gets the command's result alone.
             output=create_output(sys.stderr),
             color_depth=None if color else ColorDepth.MONOCHROME,
         )
@@ -140,6 +141,7 @@ class _Picker:
     def _keys(self) -> KeyBindings:
         from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
+        # Eager: default bindings that begin with Esc too would make the list wait for more keys.
         keys = KeyBindings()
         moves = {"up": -1, "c-p": -1, "down": 1, "c-n": 1, "pageup": -10, "pagedown": 10}
         for key, by in moves.items():
@@ -168,6 +170,7 @@ def _ended_by_signals(app: Application[int | None]) -> Iterator[None]:
     """SIGTERM and SIGHUP end the list like Esc, so that it restores the screen."""
 
     def end(number: int, frame: object) -> None:
+        # The list has not begun yet, so there is no screen to restore.
         if app.loop is None:
             raise KeyboardInterrupt
         # Not from here: the signal may interrupt drawing.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
     from amem_cli.terminal.output import Output
 
+# A short run leaves no line in a log; a long one shows now and then that it is alive.
 SECONDS_BEFORE_A_LINE = 15.0
 SECONDS_BETWEEN_LINES = 60.0
 SECONDS_BETWEEN_TRANSFER_LINES = 15.0
@@ -47,6 +48,7 @@ def batch_progress(output: Output, label: str, batch: EvolveBatch) -> Iterator[N
             BarColumn(bar_width=16),
             MofNCompleteColumn(),
             TextColumn("{task.fields[left]}"),
+            # Brackets in a path are not markup.
             TextColumn("{task.fields[note]}", markup=False, style="dim", table_column=rest),
         )
         # Results are printed above the bar, unless they go to a file.
@@ -62,6 +64,7 @@ def batch_progress(output: Output, label: str, batch: EvolveBatch) -> Iterator[N
 
         def report(done: int, total: int) -> None:
             nonlocal next_line
+            # Called for each note, also without a line: the estimate is made from each step.
             left = time_left(done, total)
             if time.monotonic() >= next_line and done < total:
                 next_line = time.monotonic() + SECONDS_BETWEEN_LINES
@@ -101,6 +104,7 @@ def _transfer_lines(notice: Callable[[str], None]) -> Transferred:
     def report(label: str, done: int, total: int) -> None:
         nonlocal last
         now = time.monotonic()
+        # A resumed download begins with bytes that say nothing about its speed.
         started, before = began.setdefault(label, (now, done))
         if now - max(last, started) < SECONDS_BETWEEN_TRANSFER_LINES:
             return
@@ -175,6 +179,7 @@ class EvolveReport:
                 "stopped": reason,
             }
             gap = "\n  " if self.done + self.pending else ""
+            # Without its opening brace the rest continues the document that `begin` opened.
             sys.stdout.write(f"{gap}],\n{json_text(rest, indent=2)[2:]}\n")
         elif not self.count:
             self.output.plain("nothing is pending")

@@ -108,8 +108,10 @@ def _row(name: str, period: Period, bar: str) -> Styled:
 
 
 def _bar(value: int, most: int) -> str:
+    # One cell stays free, so that the longest bar does not touch the links beside it.
     eighths = round(value * (BAR_WIDTH - 1) * 8 / most) if most else 0
     rest = _EIGHTHS[eighths % 8].strip()
+    # A single note beside thousands still shows, else its period would seem empty.
     return "█" * (eighths // 8) + rest or ("▏" if value else "")
 
 

@@ -290,6 +290,7 @@ def _wrapped(
     bare = printable(text.replace("\n", " "))
     indent = clock + len(bare) - len(bare.lstrip())
     deeper = indent + 2
+    # A terminal may be narrower than the indent; `_line` cuts what is then too wide.
     parts = list(Text(bare.strip(), style=style).wrap(console, max(8, width - deeper)))
     for number, part in enumerate(parts[:MAX_WRAPPED]):
         cut = "…" if number == MAX_WRAPPED - 1 and len(parts) > MAX_WRAPPED else ""
@@ -305,6 +306,7 @@ def _line(width: int, *parts: str | tuple[str, str]) -> Text:
     line = Text(no_wrap=True)
     for part in parts:
         text, style = (part, "") if isinstance(part, str) else part
+        # A tab reaches to the next stop, which may be past the width that was counted.
         line.append(on_one_line(text).replace("\t", " "), style=style)
     line.truncate(width, overflow="ellipsis")
     return line
@@ -331,6 +333,7 @@ def _clock(started: str) -> str:
 # At most ten frames a second; the terminal's size is checked twice a second.
 DRAW_SECONDS = 0.1
 SIZE_CHECK_SECONDS = 0.5
+# Written past rich: a signal handler may have interrupted the thread that holds its lock.
 _LEAVE_SCREEN = b"\x1b[?1049l\x1b[?25h"
 _ENTER_SCREEN = b"\x1b[?1049h\x1b[?25l"
 
@@ -357,11 +360,13 @@ class WatchScreen:
         drawing = threading.Thread(target=self._draw, args=(live,), daemon=True)
         if hasattr(signal, "SIGTSTP"):
             signal.signal(signal.SIGTSTP, self._suspend)
+        # A terminal that hung up cannot be restored, and that is not an error.
         with redirect_stderr(_NoticesOnBoard(self)), suppress(OSError), live:
             drawing.start()
             try:
                 yield
             finally:
+                # The drawing thread ends first, or a late picture would cover the shell's screen.
                 self._closed = True
                 self.changed()
                 drawing.join()
@@ -378,9 +383,11 @@ class WatchScreen:
         """Ctrl-Z: show the shell's screen until the watcher is in the foreground again."""
         self._away = True
         self.leave()
+        # This handler replaced SIGTSTP's default, which would have stopped the process.
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _is_back(self) -> bool:
+        # The shell's `bg` continues the process too, but leaves the terminal to the shell.
         if self._away and _in_foreground():
             self._away = False
             _send(_ENTER_SCREEN)
@@ -391,6 +398,7 @@ class WatchScreen:
         drawn: object = None
         while not self._closed:
             changed = self._changed.wait(SIZE_CHECK_SECONDS)
+            # Cleared before it draws, so that a change meanwhile gets another picture.
             self._changed.clear()
             changed = self._is_back() or changed
             if self._away:
@@ -425,6 +433,7 @@ class _NoticesOnBoard(io.TextIOBase):
         self._partial_line = ""
 
     def write(self, text: str) -> int:
+        # A line may come in several writes.
         *lines, self._partial_line = (self._partial_line + text).split("\n")
         for line in filter(str.strip, lines):
             self._screen.board.add_notice(line, datetime.now())

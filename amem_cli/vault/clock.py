@@ -22,6 +22,7 @@ class SystemClock:
 
     def moment(self, after: int) -> int:
         """Microseconds since the epoch, later than `after` and than every one given before."""
+        # Events keep their order even if the clock is set back between two of them.
         self._last = max(time.time_ns() // 1000, after + 1, self._last + 1)
         return self._last
 

@@ -22,7 +22,9 @@ _BY_HANDLE = (
     and hasattr(os, "O_DIRECTORY")
 )
 _PLAIN = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+# What a file system without hard links may answer.
 _NO_SECOND_NAME = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EMLINK)
+# Flags of renameat2, from <linux/fs.h>; Python has no names for them.
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 
@@ -30,7 +32,7 @@ _RENAME_EXCHANGE = 2
 class OpenFolder:
     """A folder that stays the same one even if its path comes to lead elsewhere.
 
-    Where the system knows no handles of folders, names are joined to the path instead.
+    If the system knows no handles of folders, names are joined to the path instead.
 
     Args:
         path: where the folder is; a link here is followed, links below are not.
@@ -70,6 +72,7 @@ class OpenFolder:
         Raises:
             OSError: it is not there, is not a folder, or is a link (ELOOP).
         """
+        # Only for a clear error: a link that is put there after this is refused by O_NOFOLLOW.
         if self.is_link(name):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
         if self._handle is None:
@@ -165,6 +168,7 @@ class OpenFolder:
             self._claim_and_move(source, to, target)
 
     def _claim_and_move(self, source: str, to: OpenFolder, target: str) -> None:
+        # An empty file claims the name first, so that the move replaces nobody's note.
         os.close(to.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
             os.replace(
@@ -213,6 +217,7 @@ def _rename2(
     import ctypes
 
     code = ctypes.get_errno()
+    # An old kernel, or a file system that does not know the flag.
     if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
         return False
     raise OSError(code, os.strerror(code), target_name)

@@ -34,7 +34,7 @@ def has_drive(path: str) -> bool:
 
 
 def shown_path(path: str) -> str:
-    """The path as valid Unicode; bytes that are none are shown as escapes."""
+    """The path as valid Unicode; other bytes are shown as escapes."""
     return path.encode("utf-8", "backslashreplace").decode("ascii", "replace")
 
 
@@ -345,6 +345,7 @@ class VaultFolder:
 
     def _made_folder_of(self, path: str) -> OpenFolder:
         folder = path.rpartition("/")[0]
+        # Such a name may be read, but not made: on Windows it would lead out of the vault.
         if has_drive(path):
             raise UnsafePath(f"{path!r} is not a place for notes", hint="Name a path in the vault.")
         try:

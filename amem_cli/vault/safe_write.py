@@ -30,7 +30,7 @@ def wait_for_writers(handle: int, seconds: float) -> bool:
     """Wait until nobody has a file open for writing.
 
     Asks for a read lease (Linux's `F_SETLEASE`), which is refused as long as there is a writer, and
-    gives it back at once. Where there are no leases, or not for this user, nobody is waited for.
+    gives it back at once. If there are no leases, or not for this user, nobody is waited for.
 
     Args:
         handle: of the file, opened for reading only.
@@ -52,7 +52,7 @@ def wait_for_writers(handle: int, seconds: float) -> bool:
 def is_being_written(handle: int) -> bool:
     """Whether a read lease is refused for a file opened for reading only.
 
-    Where a server decides on leases a refusal tells nothing and does not count. Another file system
+    If a server decides on leases, a refusal says nothing and does not count. Another file system
     may refuse leases on any file: ask for one on a file that nobody else knows to learn whether the
     answer means anything.
     """
@@ -99,6 +99,7 @@ def _is_a_servers(handle: int) -> bool:
 
 TEMPORARY_PREFIX = ".amem-"
 TEMPORARY_SUFFIX = ".tmp"
+# For a writer on another machine, since nobody here can ask whether it still runs.
 ABANDONED_NS = 3600 * 10**9
 
 _WRITER = re.compile(r"\.amem-([0-9a-f]{8})-([0-9a-f]{1,12})-[0-9a-f]+\.tmp")
@@ -127,6 +128,7 @@ def _machine() -> str:
     import zlib
 
     try:
+        # In a container the same process numbers mean other processes.
         numbering = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
     except OSError:
         numbering = 0
@@ -191,6 +193,7 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
     """
     temporary = ""
     patience_s = 0.0
+    # These may be deleted; anything else in the temporary file is somebody's save.
     known = {expected, sha256(content)}
     try:
         # A link or a pipe is reported as what it is, and is not opened.
@@ -201,11 +204,13 @@ def replace_in(folder: OpenFolder, name: str, content: bytes, *, expected: str) 
             _require(name, stream.read(), expected)
             temporary = _write_temporary(folder, content, like=source)
         patience_s = _patience(folder, temporary)
+        # Once more, as late as possible: without an exchange nothing is compared after this.
         _require(name, _read_settled(folder, name, patience_s), expected)
         if folder.exchange(temporary, name):
             try:
                 _require(name, _read_settled(folder, temporary, patience_s), expected)
             except BaseException:
+                # Also if the program is interrupted: what came out may be the only copy of a save.
                 placed = sha256(content)
                 known |= _put_back(folder, temporary, name, placed=placed, patience_s=patience_s)
                 raise
@@ -295,7 +300,7 @@ def _put_back(
 ) -> set[str]:
     """Put back what came out of an exchange, and keep a copy of it.
 
-    Where somebody saves again before it is back, that newer save is what is put in its place.
+    If somebody saves again before it is back, that newer save is put in its place.
 
     Returns:
         Hashes of what there is a copy of now.
@@ -352,6 +357,7 @@ def _write_temporary(
 
     name = temporary_name(secrets.token_hex(6))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    # A new note follows the umask; a new version stays closed until it has the old one's mode.
     handle = folder.open(name, flags, 0o666 if like is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -359,6 +365,7 @@ def _write_temporary(
             stream.flush()
             if like is not None:
                 _take_attributes(handle, like)
+            # Before it takes the note's place, or a power loss could cost the note its text.
             if durable:
                 os.fsync(handle)
     except BaseException:
@@ -373,6 +380,7 @@ def _take_attributes(new: int, old: int) -> None:
     if not hasattr(os, "fchmod"):
         return
     before, now = os.fstat(old), os.fstat(new)
+    # One by one: who may not change the owner may still be allowed to change the group.
     for user, group in ((before.st_uid, -1), (-1, before.st_gid)):
         if (user, group) not in ((now.st_uid, -1), (-1, now.st_gid)):
             with suppress(OSError):

@@ -11,7 +11,7 @@ from amem_cli.errors import SettingsError
 STATE_FOLDER = ".amem"
 IGNORED = (".amem/index.db*", ".amem/*.lock", ".amem/intents/")
 # What a write holds or saved of a note for a while, and deleted notes; left to the user if the
-# lines above stand in the file already.
+# lines above are in the file already.
 _ALSO_IGNORED = (".amem-*.tmp", ".trash/")
 ATTRIBUTES = (".amem/journal/*.jsonl merge=union text eol=lf",)
 
@@ -103,7 +103,7 @@ def adopt_vault(folder: Path) -> list[str]:
 def _files(template: Path) -> Iterator[Path]:
     for path in sorted(template.rglob("*")):
         inside = path.relative_to(template).as_posix()
-        # What a vault makes for itself while somebody works in the template is no part of it.
+        # What a vault makes for itself while somebody works in the template is not a part of it.
         made_here = inside.startswith(
             (".amem/index.db", ".amem/journal", ".amem/intents", ".amem/review", ".amem/devices")
         )
@@ -125,6 +125,7 @@ def extend_lines(path: Path, lines: tuple[str, ...]) -> bool:
     if not missing:
         return False
     eol = b"\r\n" if b"\r\n" in raw else b"\n"
+    # A file may lack its last line break, and its last line must not grow.
     start = b"" if not raw or raw.endswith(b"\n") else eol
     with path.open("ab") as stream:
         stream.write(start + b"".join(line.encode() + eol for line in missing))

@@ -80,6 +80,7 @@ class Caller:
             Stopped: nobody waits for the result any more.
         """
         with self._lock:
+            # Under the lock: a stop that comes in between would find nothing to interrupt.
             self._refuse_if_stopped()
             self._interrupt = interrupt
         try:
@@ -97,6 +98,7 @@ class Caller:
         with self._lock:
             self._stopped.set()
             if self._interrupt is not None and self._interrupting is None:
+                # In another thread: closing a model takes a while, for which nobody waits here.
                 self._interrupting = threading.Thread(target=self._interrupt, daemon=True)
                 self._interrupting.start()
 

@@ -17,6 +17,7 @@ from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME, Settings, key_of, load_settings, setting_keys
 from amem_cli.workspace.caller import Caller
 
+# The rest is imported where it is used, so that a command loads only what it needs.
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.re_embedding import EncoderChoice
@@ -80,6 +81,7 @@ class ConfiguredModels:
         try:
             present = self.settings
         except SettingsError:
+            # A watcher goes on with the former settings until the file can be read again.
             self.__dict__["_layers"] = former
             raise
         names = setting_keys().items()
@@ -122,7 +124,7 @@ class ConfiguredModels:
 
     @property
     def model(self) -> LanguageModel | None:
-        """The language model of the settings; None if there shall be none."""
+        """The language model of the settings; None if there is to be none."""
         with self._opening_lock:
             if not self._is_model_open:
                 self.model = self._opened_model()
@@ -157,7 +159,7 @@ class Connection:
 
     Attributes:
         clock: None is the system's.
-        notify: told in one line what the user may want to know.
+        notify: receives a line about anything that the user may want to know.
         collect: given what was changed, if the settings say that it is to be committed.
         keep_missing: whether notes that are missing stay known, as their owner has yet to decide.
         has_changes: something was changed since the last commit.
@@ -182,6 +184,7 @@ class Connection:
         from amem_cli.vault.folder import VaultFolder
 
         state = self.state_folder
+        # A vault may come from somebody else: a link would lead what amem writes out of it.
         if state.is_symlink() or not state.is_dir():
             raise SettingsError(f"{state} is not a folder", hint="A vault keeps its own .amem.")
         return VaultFolder(self.models.root, excluded=self.models.settings.exclude_folders)
@@ -214,6 +217,7 @@ class Connection:
         models = self.models
         journal = JournalFolder(self.state_folder / "journal", machine_name(models.environment))
         applied = self._applied if models.settings.git_commit == "batch" else None
+        # The client is looked up at each change, because the connection goes on to other callers.
         changes = ChangeStore(
             self.vault, journal, applied=applied, client=lambda: self.caller.client
         )
@@ -232,6 +236,7 @@ class Connection:
         if self.keep_missing():
             return EveryPath()
         status = read_status(self.models.root, self.models.environment)
+        # Another command must not forget the notes that a watcher is asking the user about.
         if status is None or status.state != "asking":
             return ()
         if self.notify is not None:

@@ -124,6 +124,7 @@ def _value(name: str, field: Field, whole: Any, bounded: bool) -> Any:
     if isinstance(value, (list, tuple)):
         return [cut(item) for item in value[:longest]] if longest else list(value)
     if isinstance(value, str):
+        # Inside, an empty text means a missing one; a script would take it for a value.
         if not value and "null" in field.schema["type"]:
             return None
         return cut(value, longest) if longest else value
@@ -163,9 +164,10 @@ LINK = {
     **NAMED,
     "direction": choice("out", "in").of(lambda link: "out" if link.outgoing else "in"),
     "kind": NAME,
+    # The journal has a record of each of the machine's links, so one without is a person's.
     "by": choice("person", "machine").of(lambda link: link.record.by if link.record else "person"),
     "relation": NAME_OR_NULL.of(lambda link: link.record and link.record.relation),
-    # Of a person's link nobody measured the strength.
+    # Nobody measured the strength of a person's link.
     "strength": SHARE_OR_NULL.of(
         lambda link: link.record.strength if link.record and link.record.by == "machine" else None
     ),

@@ -203,6 +203,7 @@ class Queries(SharedVault):
         """
         from amem_cli.editing.history import history
 
+        # By id and path: events from before the note's first change know only its path.
         hidden = {key for path in self.hidden() for key in self._keys(path)}
         looked_at = limit if not hidden else 2 * limit
         while True:
@@ -305,6 +306,7 @@ class Queries(SharedVault):
         from amem_cli.editing.review import items_named
 
         named = items_named(self.ports, prefixes)
+        # As if there were none: another refusal would reveal that the note exists.
         if len(self._visible_proposals(named)) < len(named):
             raise NotFoundError("no such proposal", hint="`amem review` shows their ids.")
         return named
@@ -394,7 +396,7 @@ class Queries(SharedVault):
             return export_markdown(self.ports, notes, folder, progress=progress), left_out
 
     def analyse(self, content: str) -> Metadata:
-        """Keywords, tags and context for a text that is no note, by the model or the analyzer.
+        """Keywords, tags and context for a text that is not a note, by the model or the analyzer.
 
         Raises:
             UsageError: the text is empty.

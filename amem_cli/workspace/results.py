@@ -1,4 +1,4 @@
-"""Results of a workspace's verbs, if no use case has one of its own."""
+"""Results of a workspace's verbs, if no use case defines them."""
 
 from __future__ import annotations
 

@@ -39,11 +39,11 @@ CLOSING_SECONDS = 30.0
 class SharedVault:
     """A vault opened with its settings, usable from any thread.
 
-    Each thread, or each `call`, has a connection to the index of its own; the models are shared.
+    Each thread, or each `call`, has its own connection to the index; the models are shared.
 
     Attributes:
         overrides: settings given by the command's own options, by field name.
-        notify: told in one line what the user may want to know.
+        notify: receives a line about anything that the user may want to know.
         environment: variables, keys among them.
         caller: who calls, outside of a `call`.
         clock: None is the system's.
@@ -68,7 +68,8 @@ class SharedVault:
         self._idle: list[Connection] = []
         self._version: object = None
         self._is_closed = False
-        # Held by a call that writes notes, so that threads do not wait in locks of files.
+        # Held by a call that writes notes, so that threads do not wait in locks of files;
+        # reentrant, because verbs that write call one another (`update` calls `link`).
         self._writing = threading.RLock()
         # Held by the call that the language model works for.
         self._model_lock = threading.RLock()
@@ -121,6 +122,7 @@ class SharedVault:
                 )
             self._take_up_settings()
             connection = self._idle.pop() if self._idle else self._connect(self.caller)
+            # Under the same lock as the check above, or `close` would not wait for this call.
             self._lent.append(connection)
         connection.caller = caller or self.caller
         self._own.connection = connection
@@ -134,11 +136,13 @@ class SharedVault:
                     connection.has_changes = False
                     self.commit()
             finally:
+                # Even if the commit fails: `close` waits for every connection that is still lent.
                 self._own.connection = before
                 self._take_back(connection)
 
     def _take_up_settings(self) -> None:
-        """Work with the settings as they are now; calls under way keep theirs."""
+        """Work with the settings as they are now; calls under way keep the former ones."""
+        # The version is read before the settings, so that the next call notices a save in between.
         former, version = self._models, self.settings_version
         if version == self._version:
             self.refuse_if_gone()
@@ -199,6 +203,7 @@ class SharedVault:
     def stop_models(self) -> None:
         """Cut short what the language model is doing for any call; the next call opens it anew."""
         with self._changed:
+            # Calls under way may still work with the model of settings that were replaced.
             used = [each.models for each in (*self._lent, *self._kept)]
         for models in (self._models, *used):
             models.close_model()
@@ -300,7 +305,7 @@ class SharedVault:
 
     @property
     def model(self) -> LanguageModel | None:
-        """The language model of the settings; None if there shall be none."""
+        """The language model of the settings; None if there is to be none."""
         return self._connection.models.model
 
     @property
@@ -354,6 +359,7 @@ class SharedVault:
         """
         connection = self._connection
         interrupt = connection.models.close_model
+        # The lock comes first: a stop while this call waits must not close another call's model.
         with self._model_lock, connection.caller.interruptible(interrupt):
             yield
 
@@ -441,4 +447,5 @@ def _version(path: Path) -> tuple[int, int, int] | None:
         status = path.stat()
     except OSError:
         return None
+    # The inode too: a file put in its place may have the same time and size.
     return status.st_mtime_ns, status.st_size, status.st_ino

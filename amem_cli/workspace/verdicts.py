@@ -12,6 +12,7 @@ from amem_cli.memory.trust import ModelTrust, asked_for, least_plausible
 from amem_cli.settings import Settings
 
 VERDICTS_FILE = "model-verdicts.json"
+# A model file that changes is a new subject; without a bound the old ones would pile up.
 MOST_KEPT = 200
 KINDS = ("fit", "usable", "unfit")
 
@@ -61,6 +62,7 @@ def stored_verdict(subject: str, environment: Mapping[str, str]) -> StoredVerdic
     stored = _verdicts(environment).get(subject)
     if not isinstance(stored, dict) or stored.get("asked_with") != _asked_with():
         return None
+    # The file may be damaged or edited; such an entry must not make a model trusted.
     kind, line, day = (str(stored.get(name, "")) for name in ("kind", "line", "day"))
     reliability = stored.get("reliability")
     if kind not in KINDS or not isinstance(reliability, float) or not 0 <= reliability <= 1:
@@ -77,8 +79,9 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
     if not subject:
         return
     verdicts = {key: each for key, each in _verdicts(environment).items() if key != subject}
+    # A verdict that is renewed goes last, so that the bound drops the oldest.
     newest = dict(list(verdicts.items())[-(MOST_KEPT - 1) :])
-    # JSON would keep a whole number as one, which is no share when it is read.
+    # JSON would keep a whole number as one, which is not accepted when it is read.
     reliability = float(verdict.reliability)
     newest[subject] = {**asdict(verdict), "reliability": reliability, "asked_with": _asked_with()}
     write_state(user_state_folder(environment) / VERDICTS_FILE, newest)
@@ -87,7 +90,7 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
 def trust_in(settings: Settings, url: str, environment: Mapping[str, str]) -> ModelTrust:
     """What the language model of the settings is asked for.
 
-    Where it was tested, the test decides; otherwise a model that a person named is asked for all,
+    If it was tested, the test decides; otherwise a model that a person named is asked for all,
     and the bundled one for the context alone. The bundled one is never asked for more.
     """
     verdict = stored_verdict(model_subject(settings, url), environment)

@@ -1,6 +1,6 @@
-"""What a watcher tells of itself in a file.
+"""What a watcher says about itself in a file.
 
-One watcher a vault: a lock in the vault, and its status in the user's state folder.
+One watcher per vault: a lock in the vault, and its status in the user's state folder.
 """
 
 from __future__ import annotations
@@ -72,13 +72,15 @@ def status_of(record: Any) -> WatchStatus:
     """A status as a file holds it.
 
     Raises:
-        ValueError, KeyError, TypeError: it is none.
+        ValueError, KeyError, TypeError: it is not a status.
     """
     values: dict[str, Any] = {}
     for each in fields(WatchStatus):
         value = record[each.name]
+        # Not `isinstance`: to Python, JSON's `true` is a number too.
         if type(value) is not (int if each.type == "int" else str):
             raise ValueError(f"{each.name} is of the wrong kind")
+        # It is shown on a terminal, which control characters would steer.
         values[each.name] = _plain(value) if isinstance(value, str) else max(0, value)
     if values["state"] not in get_args(WatchState) or not 1 < values["pid"] < 2**31:
         raise ValueError("it is no status of a watcher")
@@ -95,7 +97,7 @@ SETTINGS_NAME = "config.toml"
 # Whoever asks if the lock is held holds it for an instant.
 LOCK_SECONDS = 0.5
 POLL_SECONDS = 0.05
-# Between taking the lock and telling of it.
+# Between taking the lock and writing the status.
 TELL_SECONDS = 0.5
 _LARGEST_STATUS = 64 * 1024
 _SAME_START_SECONDS = 1.5
@@ -139,6 +141,7 @@ class WatchLock:
         self._lock = lock
         with suppress(OSError):
             self._locked = path.lstat()
+        # A request to stop that the last watcher did not hear is not meant for this one.
         with suppress(OSError):
             self._stop_file.unlink()
         started = datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -161,6 +164,7 @@ class WatchLock:
         Returns:
             Why others cannot know; empty if they can.
         """
+        # With its start: the number of a watcher that was killed may become another process's.
         record = {**asdict(status), "process_started": _started(_process(os.getpid()))}
         try:
             _write_privately(self._status_file, json.dumps(record).encode())
@@ -198,6 +202,7 @@ class WatchLock:
         """Let the vault go; may be called twice."""
         if self._lock is None:
             return
+        # While the lock is held: later they may be the next watcher's.
         for path in (self._status_file, self._stop_file):
             with suppress(OSError):
                 path.unlink()
@@ -212,6 +217,7 @@ def is_watched(root: Path) -> bool:
         return _is_locked_on_windows(path)
     import fcntl
 
+    # The vault may come from somebody else: a link is not followed, a pipe does not block.
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -245,7 +251,7 @@ def stop_watcher(
 
     Args:
         seconds: how long to wait at most.
-        signals: whether a process can be told to end by a signal; else by a file.
+        signals: whether a process can be asked to end by a signal; else by a file.
 
     Returns:
         False if there is none.
@@ -347,6 +353,7 @@ def _has_open(process: psutil.Process, root: Path) -> bool:
 def _is_locked_on_windows(path: Path) -> bool:
     from filelock import FileLock, Timeout
 
+    # The lock would make the file, but to ask must leave nothing behind.
     if not path.exists():
         return False
     lock = FileLock(str(path), thread_local=False)
@@ -362,6 +369,7 @@ def _is_locked_on_windows(path: Path) -> bool:
 
 def _files(root: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
     """Where the status of a vault's watcher is, and where it is asked to end."""
+    # Resolved: a vault that is reached through a link is the same vault.
     name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:32]
     folder = user_state_folder(environment) / "watchers"
     return folder / f"{name}.json", folder / f"{name}.stop"
@@ -376,6 +384,7 @@ def _write_privately(path: Path, content: bytes) -> None:
     path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.parent.mkdir(exist_ok=True, mode=0o700)
     path.parent.chmod(0o700)
+    # Not written in place: a reader could meet half a status, and would find no watcher.
     temporary = path.with_suffix(f".{secrets.token_hex(4)}")
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)

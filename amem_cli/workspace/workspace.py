@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
     from amem_cli.notes.note import Relation
 
-# Of a text that others edit at the same time; what is only added can be added to theirs.
+# If others edit the text at the same time, a paragraph can be appended to what they saved.
 _ATTEMPTS = 3
 
 
@@ -56,6 +56,7 @@ class Workspace(Queries):
         with self._claiming_work() if wait else contextlib.nullcontext():
             existing = None
             self._connection.caller.step("writing the note")
+            # Under one lock, or two programs that add the same text at once would make two notes.
             with self.writing(), self.ports.changes.locked():
                 if unless_known:
                     existing = note_with_text(
@@ -75,6 +76,7 @@ class Workspace(Queries):
             yield
             return
         try:
+            # Without waiting: a watcher may think about another note for a long time.
             with self.ports.changes.working(0.0):
                 yield
         finally:
@@ -287,12 +289,14 @@ class Workspace(Queries):
         """
         from amem_cli.editing.undo import undo
 
+        # Before the undo as well: a private note that it removes is not known afterwards.
         hidden = set(self.hidden())
         unseen = self._refuse_hidden_event(event)
         try:
             with self.writing():
                 undone = undo(self.ports, event, cascade=cascade, keep_edits=keep_edits)
         except AmemError as error:
+            # The message may name a note that the caller is not shown.
             if any(path in f"{error.message} {error.hint}" for path in unseen):
                 raise NotFoundError(
                     "it cannot be taken back: what it changed is in a note that you are not shown",
@@ -336,7 +340,7 @@ class Workspace(Queries):
         """Make the proposed changes, note by note; one that fails stops no other.
 
         Args:
-            edited: values of the person's own in place of the proposed ones, by proposal id.
+            edited: the person's own values in place of the proposed ones, by proposal id.
 
         Raises:
             UsageError: an edited value is impossible in its field.
