@@ -11,12 +11,12 @@ import typer
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import plural
-from amem_cli.terminal.picker import PickerItem, can_pick, pick
 
 if TYPE_CHECKING:
     from amem_cli.cli.session import Session
     from amem_cli.index.records import NoteSummary
     from amem_cli.search.filters import Filters
+    from amem_cli.terminal.picker import PickerItem
     from amem_cli.workspace.workspace import Workspace
 
 NoteArgument = Annotated[
@@ -112,6 +112,8 @@ def require_named(context: typer.Context, session: Session, names: dict[str, str
     Raises:
         UsageError: an argument is missing.
     """
+    from amem_cli.terminal.picker import can_pick
+
     missing = next((name for name, value in names.items() if value is None), None)
     if missing is not None and (session.output.as_json or not can_pick()):
         raise UsageError(f"missing argument '{missing}'.", hint=f"{context.command_path} --help")
@@ -137,6 +139,8 @@ def named_or_picked(
     """
     if name is not None:
         return workspace.note(name)
+    from amem_cli.terminal.picker import pick
+
     notes = list(filter(admit, workspace.index.notes.summaries()))
     if not notes:
         raise NotFoundError("there is no note to choose", hint="`amem list` shows all.")
@@ -155,6 +159,8 @@ def report_left_out(session: Session, count: int) -> None:
 
 
 def _item(note: NoteSummary) -> PickerItem:
+    from amem_cli.terminal.picker import PickerItem
+
     def clean(text: str) -> str:
         return on_one_line(text).replace("\t", " ")
 
