@@ -173,7 +173,7 @@ def test_once_rests_while_git_is_in_the_middle_of_something(
     merging.write_text(repository.head() + "\n")
     done = amem("watch", "--once", "--settle", "0")
     assert (done.code, done.out) == (0, "0 notes processed, 1 pending\n")
-    assert done.err.startswith("resting: ") and "left for later" in done.err
+    assert done.err.startswith("paused: ") and "pending notes wait" in done.err
     asked = amem("watch", "--once", "--settle", "0", "--json").json
     assert asked["reason"] == done.err.strip()
     merging.unlink()
