@@ -254,7 +254,9 @@ def unescaped(label: str) -> str:
 
 
 def shown_in_dot(note: NoteSummary) -> str:
-    return squeezed(on_one_line(note.title) or on_one_line(note.path))
+    # A title of nothing but blanks shows nothing, so the path is shown.
+    title = on_one_line(note.title).strip(" \t\n\r\x0b\x0c")
+    return squeezed(title or on_one_line(note.path))
 
 
 def squeezed(text: str) -> str:
