@@ -10,8 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Literal
 
-from amem_cli.duplicates.compare import same_note_titles
-from amem_cli.duplicates.find import KnownTexts, TextDigest, text_digest
+from amem_cli.duplicates.compare import KnownTexts, TextDigest, same_note_titles, text_digest
 from amem_cli.errors import Problem
 from amem_cli.exchange.names import FreePaths, SourceNames, VaultNames
 from amem_cli.exchange.source import ImportSource, SourceNote
