@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -65,8 +65,11 @@ class ExportFolder:
         self._former = self._read_manifest()
         self._announced = self._read_announced()
         self._announcements: BinaryIO | None = None
-        self._shas: dict[str, set[str]] | None = None
-        self._spelled: dict[str, str] | None = None
+        # If a note was renamed in case alone, its file may be the former one.
+        self._shas: dict[str, set[str]] = {}
+        announced = ((path, sha) for path, shas in self._announced.items() for sha in shas)
+        for path, sha in (*self._former.items(), *announced):
+            self._shas.setdefault(folded(path), set()).add(sha)
         self._sweep()
         self._written: dict[str, str] = {}
 
@@ -106,12 +109,15 @@ class ExportFolder:
             Paths of removed files, and of those that stay because somebody changed them.
         """
         removed, edited = [], []
+        spelled = {folded(path): self._root / path for path in self._written}
         for path in sorted((self._former.keys() | self._announced.keys()) - self._written.keys()):
             with suppress(OSError, ValueError, AmemError):
                 *folders, name = path_parts(path)
                 with inner_folder(self._root, folders) as folder:
                     existing = sha_of(folder, name)
-                    if existing is None or self._is_renamed(path):
+                    renamed = spelled.get(folded(path))
+                    # This export may have written the same file under a name in another case.
+                    if existing is None or (renamed and renamed.samefile(self._root / path)):
                         continue
                     if existing in self._own(path):
                         folder.unlink(name)
@@ -128,23 +134,8 @@ class ExportFolder:
         self._remember(self._former | self._written)
 
     def _own(self, path: str) -> set[str]:
-        """Hashes of what exports wrote at a path, or announced before they were killed.
-
-        Ignores case: if a note was renamed in case alone, its file may be the former one.
-        """
-        if self._shas is None:
-            self._shas = {}
-            announced = ((each, sha) for each, shas in self._announced.items() for sha in shas)
-            for each, sha in (*self._former.items(), *announced):
-                self._shas.setdefault(folded(each), set()).add(sha)
+        """Hashes of what exports wrote at a path, or announced before they were killed."""
         return self._shas.get(folded(path), set())
-
-    def _is_renamed(self, path: str) -> bool:
-        """Whether this export wrote the same file under a name that differs only in case."""
-        if self._spelled is None:
-            self._spelled = {folded(each): each for each in self._written}
-        now = self._spelled.get(folded(path))
-        return now is not None and (self._root / now).samefile(self._root / path)
 
     def _announce(self, path: str, sha: str) -> None:
         if self._announcements is None:
@@ -228,13 +219,11 @@ class ExportFolder:
             folder.unlink(ANNOUNCED)
 
 
-def _abandoned(folder: OpenFolder) -> list[str]:
+def _abandoned(folder: OpenFolder) -> Iterator[str]:
     """Temporary files whose writers are gone."""
     with folder.entries() as entries:
-        names = [entry.name for entry in entries if entry.name.startswith(TEMPORARY_PREFIX)]
-    return [
-        name
-        for name in names
-        if name.endswith(TEMPORARY_SUFFIX)
-        and is_abandoned(name, folder.lstat(name).st_mtime_ns, time.time_ns())
-    ]
+        names = [entry.name for entry in entries]
+    for name in names:
+        temporary = name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
+        if temporary and is_abandoned(name, folder.lstat(name).st_mtime_ns, time.time_ns()):
+            yield name

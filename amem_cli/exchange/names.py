@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from posixpath import dirname, normpath, relpath
+from itertools import chain
+from posixpath import dirname, normpath, relpath, splitext
 
 from amem_cli.errors import UsageError
 from amem_cli.index.ports import VaultPorts
@@ -82,14 +83,11 @@ class FreePaths:
     def other(self, path: str, number: int) -> str:
         """A path for a file that is not a note; `number` beyond 1 gives it another name."""
         *folders, name = path.split("/")
-        parts = self._safe_folders(folders)
-        if _ODD.search(name) or name.startswith(".") or len(name.encode()) > MAX_COMPONENT_BYTES:
-            stem, dot, ending = name.rpartition(".")
-            name = file_name(stem or ending)[: -len(_ENDING)] + dot + ending
-        if number > 1:
-            stem, dot, ending = name.rpartition(".")
-            name = f"{stem or ending} {number}{dot if stem else ''}{ending if stem else ''}"
-        return self._prefix + "/".join([*parts, name])
+        stem, ending = splitext(name)
+        if not _is_safe(name):
+            stem = file_name(stem)[: -len(_ENDING)]
+        name = (f"{stem} {number}" if number > 1 else stem) + ending
+        return self._prefix + "/".join([*self._safe_folders(folders), name])
 
     def _safe_path(self, path: str) -> str:
         """The path, changed only in what the vault cannot hold."""
@@ -146,7 +144,7 @@ class SourceNames:
         relative_first: bool,
     ) -> None:
         notes = list(notes)
-        self._table = NameTable((path, aliases, title) for path, aliases, title, _ in notes)
+        self._table = NameTable(note[:3] for note in notes)
         self._named: dict[str, set[str]] = {}
         for path, _, _, names in notes:
             for name in names:
@@ -177,13 +175,10 @@ class SourceNames:
         """The source's path of the other file that a link means."""
         target = link.target
         candidates = self._others.get(_link_key(target.rpartition("/")[2]), ())
-        if not candidates:
-            return None
-        folder = dirname(source)
-        wanted = [normpath(f"{folder}/{target}"), normpath(target.lstrip("/"))]
+        wanted = [normpath(f"{dirname(source)}/{target}"), normpath(target.lstrip("/"))]
         if link.style == "wikilink":
             wanted.reverse()
-        for path in wanted:
+        for path in wanted if candidates else ():
             same = self._other_at.get(_link_key(path.lstrip("/")))
             if same is not None:
                 return same
@@ -199,25 +194,23 @@ class VaultNames:
     """The names of the vault's notes and of those that an import will make."""
 
     def __init__(self, existing: NoteNames, new: Iterable[tuple[str, Sequence[str], str]]) -> None:
-        self._existing = RememberedNames(existing, {})
-        self._new = NameTable(new)
+        self._tables = (RememberedNames(existing, {}), NameTable(new))
 
     def candidates(self, key: str) -> Sequence[str]:
         """Paths of the notes with this file name."""
-        return tuple(dict.fromkeys((*self._existing.candidates(key), *self._new.candidates(key))))
+        return _each_once(table.candidates(key) for table in self._tables)
 
     def alias_candidates(self, key: str) -> Sequence[str]:
         """Paths of the notes with this alias or title."""
-        both = (*self._existing.alias_candidates(key), *self._new.alias_candidates(key))
-        return tuple(dict.fromkeys(both))
+        return _each_once(table.alias_candidates(key) for table in self._tables)
+
+
+def _each_once(paths: Iterable[Sequence[str]]) -> Sequence[str]:
+    return tuple(dict.fromkeys(chain.from_iterable(paths)))
 
 
 def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> str | None:
-    """How a link in the note at `source` must be written to mean the note at `wanted`.
-
-    Returns:
-        None if it means that already.
-    """
+    """How a link in the note at `source` must be written to mean `wanted`; None if it does."""
     if resolve(link.target, source, names) == wanted:
         return None
     if link.style == "markdown":

@@ -68,7 +68,7 @@ def open_source(path: Path, kind: str | None, vault: Path) -> ImportSource:
 def _open_folder(path: Path, kind: str | None, vault: Path) -> ImportSource:
     root = path.resolve()
     if kind in (None, "chroma") and (path / CHROMA_FILE).is_file():
-        return _chroma(path / CHROMA_FILE)
+        return _open_database(path / CHROMA_FILE, "chroma")
     if kind is not None and kind not in _FOLDERS:
         raise UsageError(f"{path} is a folder", hint=f"--from {kind} reads a file.")
     # Importing the vault into itself would double every note.
@@ -127,23 +127,17 @@ def _open_file(path: Path, kind: str | None) -> ImportSource:
 
 
 def _open_database(path: Path, kind: str | None) -> ImportSource:
-    from amem_cli.exchange.source_database import mem0_history_notes, tables_of
+    from amem_cli.exchange.source_database import chroma_notes, mem0_history_notes, tables_of
 
     tables = tables_of(path)
-    if kind in (None, "chroma") and "embedding_metadata" in tables:
-        return _chroma(path)
+    if kind == "chroma" or (kind is None and "embedding_metadata" in tables):
+        return ImportSource("chroma", partial(chroma_notes, path))
     if kind in (None, "mem0") and "history" in tables:
         return ImportSource("mem0", partial(mem0_history_notes, path))
     raise SettingsError(
         f"{path} is a database of another program",
         hint="Chroma's chroma.sqlite3 and mem0's history.db are read.",
     )
-
-
-def _chroma(path: Path) -> ImportSource:
-    from amem_cli.exchange.source_database import chroma_notes
-
-    return ImportSource("chroma", partial(chroma_notes, path))
 
 
 def _kind_of_text(path: Path, text: str) -> str:

@@ -51,11 +51,7 @@ _HISTORY = (
 
 
 def tables_of(path: Path) -> frozenset[str]:
-    """Names of the tables of a SQLite file.
-
-    Raises:
-        SettingsError: it cannot be read as one.
-    """
+    """Names of the tables of a SQLite file; `SettingsError` if it cannot be read as one."""
     with _copy_of(path) as db:
         return _tables(db)
 
@@ -66,7 +62,7 @@ def chroma_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
         missing = _CHROMA_TABLES - _tables(db)
         if missing:
             raise SettingsError(
-                f"{path} is not a Chroma database: it has no table {sorted(missing)[0]}",
+                f"{path} is not a Chroma database: it has no table {min(missing)}",
                 hint="Chroma writes such files from version 0.4 on.",
             )
         for collection, name in _read(db, _COLLECTIONS):
@@ -124,11 +120,7 @@ def _tables(db: apsw.Connection) -> frozenset[str]:
 
 @contextlib.contextmanager
 def _copy_of(path: Path) -> Iterator[apsw.Connection]:
-    """A database, opened from a copy that includes what is only in its write-ahead log.
-
-    Raises:
-        SettingsError: it cannot be copied or is not a usable database.
-    """
+    """A database, opened from a copy that includes what is only in its write-ahead log."""
     with tempfile.TemporaryDirectory(prefix="amem-import-") as folder:
         copy = Path(folder) / "copy.db"
         try:
@@ -157,10 +149,9 @@ def _open(copy: Path) -> apsw.Connection:
     else:
         uri = f"{copy.as_uri()}?immutable=1&mode=ro"
         db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    for name in ("SQLITE_DBCONFIG_DEFENSIVE", "SQLITE_DBCONFIG_ENABLE_TRIGGER"):
-        db.config(getattr(apsw, name), int(name.endswith("DEFENSIVE")))
-    for name in ("SQLITE_DBCONFIG_TRUSTED_SCHEMA", "SQLITE_DBCONFIG_ENABLE_VIEW"):
-        db.config(getattr(apsw, name), 0)
+    for name in ("ENABLE_TRIGGER", "TRUSTED_SCHEMA", "ENABLE_VIEW"):
+        db.config(getattr(apsw, f"SQLITE_DBCONFIG_{name}"), 0)
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     db.pragma("cell_size_check", True)
     db.pragma("query_only", True)
     return db
