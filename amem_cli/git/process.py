@@ -77,13 +77,10 @@ class Git:
         return self.with_variables(**variables)
 
     def __call__(self, *words: str, stdin: bytes = b"", success: Collection[int] = (0,)) -> str:
-        """Run one command.
+        """Run one command; returns its standard output.
 
         Args:
             success: exit statuses that are no failure; many commands say no with 1.
-
-        Returns:
-            Its standard output.
 
         Raises:
             GitError: it failed, cannot be started, or took too long.
