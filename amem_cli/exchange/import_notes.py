@@ -21,6 +21,7 @@ from amem_cli.exchange.plan import (
     PlannedNote,
     local_moment,
     origin_of,
+    texts,
 )
 from amem_cli.exchange.source import ImportSource, SourceNote, SourceRelation
 from amem_cli.exchange.source_markdown import known_relation
@@ -44,12 +45,10 @@ class ImportDraft:
     """A note about to be made.
 
     Attributes:
-        content: the whole file.
-        fields: amem's own fields in it, by field name.
+        content: the whole file; `fields`: amem's own fields in it, by field name.
         links: what its relations mean, for the journal.
         unresolved: targets that nothing in the source or the vault has.
         retargeted: how many links had to be rewritten.
-        problems: warnings.
     """
 
     content: bytes = b""
@@ -122,25 +121,29 @@ class _Drafter:
         self, note: SourceNote, planned: PlannedNote, given: Note, draft: ImportDraft
     ) -> dict[str, FieldValue]:
         """amem's own fields of the note, in order."""
-        fields: dict[str, FieldValue] = {}
-        if planned.id:
-            fields["id"] = given.id or planned.id
         if note.exact:
-            fields["created"] = given.created or note.properties.get("created", "")
+            created = given.created or note.properties.get("created", "")
+            keywords, tags, links = note.keywords, note.tags, list(note.links)
         else:
-            moment = local_moment(self._ports, note.created or self._ports.clock.now())
-            fields["created"] = given.created or created_text(moment)
-        fields["keywords"] = note.keywords if note.exact else _merged(given.keywords, note.keywords)
-        fields["tags"] = note.tags if note.exact else merge_tags(given.tags, note.tags)
-        fields["context"] = given.context or note.context
-        fields["links"] = self._links(note, planned, given, draft)
+            created = given.created or created_text(
+                local_moment(self._ports, note.created or self._ports.clock.now())
+            )
+            keywords = _merged(given.keywords, note.keywords)
+            tags = merge_tags(given.tags, note.tags)
+            links = self._links(note, planned, given, draft)
+        fields: dict[str, FieldValue] = {
+            "id": planned.id and (given.id or planned.id),
+            "created": created,
+            "keywords": keywords,
+            "tags": tags,
+            "context": given.context or note.context,
+            "links": links,
+        }
         return {name: value for name, value in fields.items() if value}
 
     def _links(
         self, note: SourceNote, planned: PlannedNote, given: Note, draft: ImportDraft
     ) -> list[str]:
-        if note.exact:
-            return list(note.links)
         texts = [self._link(text, planned, draft) for text in (*given.links, *note.links)]
         records = []
         for relation in note.relations:
@@ -206,21 +209,20 @@ class _Drafter:
                 if plain.refused is None and plain.body == text:
                     return raw
             return compose_note(properties, text, self._ports.names)
-        if given.refused is None:
+        refused = given.refused
+        if refused is None:
             try:
                 return edit_header(raw, properties, self._ports.names)
-            except HeaderRefused as refused:
-                message, line = refused.message, refused.line
+            except HeaderRefused as error:
+                refused = Problem("", error.line, error.message)
             except ValueError as error:
-                message, line = str(error), 1
-        else:
-            message, line = given.refused.message, given.refused.line
+                refused = Problem("", 1, str(error))
         # A record has no file of its own, so its odd header becomes text.
         if not note.path:
             return compose_note(properties, raw.decode("utf-8", "replace"), self._ports.names)
         draft.fields = {}
-        message = f"its header is unchanged, so it has no id: {message}"
-        draft.problems.append(Problem(planned.place, line, message))
+        message = f"its header is unchanged, so it has no id: {refused.message}"
+        draft.problems.append(Problem(planned.place, refused.line, message))
         return raw
 
     def _properties(
@@ -238,12 +240,11 @@ class _Drafter:
         renamed = not note.path or note.title or stem != note.path.rpartition("/")[2][:-3]
         if renamed and given.title in (stem, "") and _nfc(planned.title) != _nfc(stem):
             properties["title"] = planned.title
-        aliases = note.properties.get("aliases", ())
         for name, value in note.properties.items():
             if name not in (*properties, *OWNED_FIELDS, "title", "aliases"):
                 properties[name] = value if isinstance(value, str) else list(value)
+        aliases = texts(note.properties.get("aliases"))
         if aliases:
-            aliases = (aliases,) if isinstance(aliases, str) else aliases
             properties["aliases"] = aliases if note.exact else _merged(given.aliases, aliases)
         return properties
 
@@ -259,13 +260,15 @@ def _merged(first: Sequence[str], second: Iterable[str]) -> list[str]:
 # Each batch is one change of the journal: a stopped import leaves only whole notes.
 BATCH = 32
 BATCH_BYTES = 8 * 1024 * 1024
+_TAKEN = "its place was just taken"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ImportReport:
     """What an import did, or would do.
 
     Attributes:
+        other_files: how many files of the source are not notes.
         made: the new notes.
         there: existing notes; some of them changed in the source since.
         duplicates: notes whose text another note has, whether they were made or not.
@@ -273,20 +276,19 @@ class ImportReport:
         noted: warnings about notes that were made.
         unresolved: (place in the source, target) of links to nothing.
         files: (path in the source, path in the vault) of other files that were copied.
-        other_files: how many files of the source are not notes.
         retargeted: how many links were rewritten to keep their meaning.
     """
 
     kind: str
-    made: tuple[PlannedNote, ...]
-    there: tuple[PlannedNote, ...]
-    duplicates: tuple[PlannedNote, ...]
-    refused: tuple[Problem, ...]
-    noted: tuple[Problem, ...]
-    unresolved: tuple[tuple[str, str], ...]
-    files: tuple[tuple[str, str], ...]
     other_files: int
-    retargeted: int
+    made: list[PlannedNote] = field(default_factory=list)
+    there: list[PlannedNote] = field(default_factory=list)
+    duplicates: list[PlannedNote] = field(default_factory=list)
+    refused: list[Problem] = field(default_factory=list)
+    noted: list[Problem] = field(default_factory=list)
+    unresolved: list[tuple[str, str]] = field(default_factory=list)
+    files: list[tuple[str, str]] = field(default_factory=list)
+    retargeted: int = 0
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -326,127 +328,103 @@ def import_notes(
         UsageError: the folder is not in the vault.
         SettingsError: the source cannot be read, or the vault cannot be written.
     """
+    report = ImportReport(source.kind, len(source.other_files))
     with ports.changes.locked():
         planner = ImportPlanner(ports, source, folder, usual_folder, unless_known=unless_known)
         plan = planner.plan()
+        report.there = plan.decided("there", "changed", "known")
+        report.refused = plan.problems
+        for note in plan.decided("refused"):
+            report.refused.append(Problem(note.place, note.line, note.reason))
         free = FreePaths(ports, usual_folder if folder is None else folder)
         copier = AttachmentCopier(source.folder, root, free, dry_run=dry_run)
-        run = _ImportRun(ports, source, plan, _Drafter(ports, plan, copier), dry_run, progress)
-        run.make_all()
-    refused = [Problem(note.place, note.line, note.reason) for note in plan.decided("refused")]
-    return ImportReport(
-        kind=source.kind,
-        made=tuple(run.made),
-        there=tuple(plan.decided("there", "changed", "known")),
-        duplicates=tuple(note for note in (*run.made, *plan.decided("known")) if note.same_text),
-        refused=(*plan.problems, *refused, *run.refused),
-        noted=(*run.noted, *copier.problems),
-        unresolved=tuple(dict.fromkeys(run.unresolved)),
-        files=tuple(copier.copied),
-        other_files=len(source.other_files),
-        retargeted=run.retargeted,
-    )
+        drafter = _Drafter(ports, plan, copier)
+        _Run(ports, source, drafter, report, dry_run).make_all(plan, progress)
+    known = [*report.made, *plan.decided("known")]
+    report.duplicates = [note for note in known if note.same_text]
+    report.noted += copier.problems
+    report.unresolved = list(dict.fromkeys(report.unresolved))
+    report.files = copier.copied
+    return report
 
 
-class _ImportRun:
+@dataclass(slots=True)
+class _Run:
     """Writes one import in batches."""
 
-    def __init__(
-        self,
-        ports: VaultPorts,
-        source: ImportSource,
-        plan: ImportPlan,
-        drafter: _Drafter,
-        dry_run: bool,
-        progress: Progress | None,
-    ) -> None:
-        self._ports = ports
-        self._source = source
-        self._drafter = drafter
-        self._dry_run = dry_run
-        self._progress = progress
-        self._planned = {
-            (note.place, note.line, note.origin.key): note for note in plan.decided("make")
-        }
-        self._waiting: list[tuple[PlannedNote, ImportDraft]] = []
-        self._bytes = 0
-        self.made: list[PlannedNote] = []
-        self.refused: list[Problem] = []
-        self.noted: list[Problem] = []
-        self.unresolved: list[tuple[str, str]] = []
-        self.retargeted = 0
+    ports: VaultPorts
+    source: ImportSource
+    drafter: _Drafter
+    report: ImportReport
+    dry_run: bool
 
-    def make_all(self) -> None:
+    def make_all(self, plan: ImportPlan, progress: Progress | None) -> None:
         """Read the source a second time and make the planned notes."""
-        total = len(self._planned)
-        for note in self._source.notes([]):
-            origin = origin_of(note, self._source.identity)
-            planned = self._planned.pop((note.place, note.line, origin.key), None)
+        waiting = {(note.place, note.line, note.origin.key): note for note in plan.decided("make")}
+        total, size = len(waiting), 0
+        batch: list[tuple[PlannedNote, ImportDraft]] = []
+        for note in self.source.notes([]):
+            origin = origin_of(note, self.source.identity)
+            planned = waiting.pop((note.place, note.line, origin.key), None)
             if planned is None:
                 continue
             # Somebody may have saved it between the two readings.
             planned.origin = origin
             try:
-                draft = self._drafter.draft(note, planned)
+                draft = self.drafter.draft(note, planned)
             except (AmemError, ValueError) as error:
-                text = error.message if isinstance(error, AmemError) else str(error)
-                self.refused.append(Problem(planned.place, planned.line, text))
+                self._refuse(planned, error)
                 continue
-            self._waiting.append((planned, draft))
-            self._bytes += len(draft.content)
-            if len(self._waiting) >= BATCH or self._bytes >= BATCH_BYTES:
-                self._write()
-                if self._progress is not None:
-                    self._progress(total - len(self._planned), total)
-        self._write()
-        if self._progress is not None:
-            self._progress(total, total)
-        for planned in self._planned.values():
-            self.refused.append(Problem(planned.place, planned.line, "disappeared meanwhile"))
+            batch.append((planned, draft))
+            size += len(draft.content)
+            if len(batch) >= BATCH or size >= BATCH_BYTES:
+                self._write(batch)
+                batch, size = [], 0
+                if progress is not None:
+                    progress(total - len(waiting), total)
+        self._write(batch)
+        if progress is not None:
+            progress(total, total)
+        for planned in waiting.values():
+            self._refuse(planned, ValueError("disappeared meanwhile"))
 
-    def _write(self) -> None:
-        batch, self._waiting, self._bytes = self._waiting, [], 0
-        if not batch:
-            return
+    def _refuse(self, note: PlannedNote, error: Exception) -> None:
+        reason = error.message if isinstance(error, AmemError) else str(error)
+        self.report.refused.append(Problem(note.place, note.line, reason))
+
+    def _write(self, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
         try:
             self._apply(batch)
+        except SettingsError:
+            # Whatever keeps the vault from being written would fail for all notes.
+            raise
         except (FileExistsError, AmemError) as error:
             # Written one by one, only the note that failed is refused.
-            if len(batch) == 1 or isinstance(error, SettingsError):
-                self._fail(batch, error)
-                return
-            for one in batch:
-                try:
-                    self._apply([one])
-                except (FileExistsError, AmemError) as own:
-                    self._fail([one], own)
-
-    def _fail(self, batch: Sequence[tuple[PlannedNote, ImportDraft]], error: Exception) -> None:
-        """Only a taken path concerns one note; whatever else fails would fail for all."""
-        if isinstance(error, SettingsError):
-            raise error
-        reason = error.message if isinstance(error, AmemError) else "its place was just taken"
-        self.refused += [Problem(note.place, note.line, reason) for note, _ in batch]
+            for one in batch if len(batch) > 1 else ():
+                self._write([one])
+            if len(batch) == 1:
+                own = error if isinstance(error, AmemError) else ValueError(_TAKEN)
+                self._refuse(batch[0][0], own)
 
     def _apply(self, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
-        if not self._dry_run:
+        if batch and not self.dry_run:
             writes = [NoteWrite(note.path, None, draft.content) for note, draft in batch]
             events = [self._event(note, draft) for note, draft in batch]
-            self._ports.changes.apply(writes, events)
+            self.ports.changes.apply(writes, events)
             # The index must know these notes before the next batch links to them.
-            refresh(self._ports, [note.path for note, _ in batch])
+            refresh(self.ports, [note.path for note, _ in batch])
         for note, draft in batch:
             note.id = str(draft.fields.get("id", ""))
-            self.made.append(note)
-            self.noted += draft.problems
-            self.unresolved += [(note.shown, target) for target in draft.unresolved]
-            self.retargeted += draft.retargeted
+            self.report.made.append(note)
+            self.report.noted += draft.problems
+            self.report.unresolved += [(note.shown, target) for target in draft.unresolved]
+            self.report.retargeted += draft.retargeted
 
     def _event(self, note: PlannedNote, draft: ImportDraft) -> Event:
-        nothing = parse_note(note.path, b"", self._ports.names)
+        nothing = parse_note(note.path, b"", self.ports.names)
         changes = tuple(change_of(nothing, name, value) for name, value in draft.fields.items())
         event = new_event(
-            self._ports,
+            self.ports,
             "add",
             by="person",
             note=str(draft.fields.get("id", "")) or note.path,
@@ -454,6 +432,6 @@ class _ImportRun:
             changes=changes,
             links=draft.links,
             sha=hashlib.sha256(draft.content).hexdigest(),
-            reason=f"imported from {self._source.kind}",
+            reason=f"imported from {self.source.kind}",
         )
         return replace(event, extra={ORIGIN: note.origin.record})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -53,16 +54,9 @@ def origin_of(note: SourceNote, source: str) -> Origin:
     if len(key) > _LONGEST_KEY:
         key = "sha256:" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
     # Journals hold such digests: another layout would import everything anew.
-    values = [
-        note.title,
-        note.id,
-        list(note.keywords),
-        list(note.tags),
-        note.context,
-        list(note.links),
-        [[each.target, each.relation, each.reason] for each in note.relations],
-        sorted((name, value) for name, value in note.properties.items()),
-    ]
+    relations = [[each.target, each.relation, each.reason] for each in note.relations]
+    lists = [list(note.keywords), list(note.tags), note.context, list(note.links), relations]
+    values = [note.title, note.id, *lists, sorted(note.properties.items())]
     fields = json.dumps(values, ensure_ascii=True, default=list).encode()
     return Origin(source, key, hashlib.sha256(note.raw + b"\0" + fields).hexdigest())
 
@@ -139,7 +133,7 @@ def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
 
 
 class ImportPlanner:
-    """Plans an import; see `import_notes` for the arguments. Writes nothing."""
+    """Plans an import from what the journal says of earlier ones; see `import_notes`."""
 
     def __init__(
         self,
@@ -154,7 +148,19 @@ class ImportPlanner:
         self._source = source
         self._origins: dict[tuple[str, str], Origin] = {}
         self._origins_by_sha: dict[str, list[Origin]] = {}
-        self._read_origins()
+        # The last import of a note counts.
+        for event in ports.index.events.read():
+            record = event.extra.get(ORIGIN)
+            if event.kind != "add" or not isinstance(record, Mapping):
+                continue
+            origin = Origin(
+                *(str(record.get(name) or "") for name in ("source", "key", "sha")),
+                event.note,
+                event.path,
+            )
+            if origin.source and origin.key and origin.sha:
+                self._origins[origin.source, origin.key] = origin
+                self._origins_by_sha.setdefault(origin.sha, []).append(origin)
         self._free = FreePaths(ports, usual_folder if folder is None else folder)
         self._free_at_top = FreePaths(ports, "", self._free) if folder is None else self._free
         self._problems: list[Problem] = []
@@ -162,19 +168,6 @@ class ImportPlanner:
         self._keys: set[str] = set()
         self._unless_known = unless_known
         self._id_at: dict[str, str] = {}
-
-    def _read_origins(self) -> None:
-        """Read from the journal what was imported before; the last import of a note counts."""
-        for event in self._ports.index.events.read():
-            record = event.extra.get(ORIGIN)
-            if event.kind != "add" or not isinstance(record, Mapping):
-                continue
-            texts = [record.get(name) for name in ("source", "key", "sha")]
-            if all(isinstance(text, str) and text for text in texts):
-                source, key, sha = map(str, texts)
-                origin = Origin(source, key, sha, event.note, event.path)
-                self._origins[source, key] = origin
-                self._origins_by_sha.setdefault(sha, []).append(origin)
 
     def plan(self) -> ImportPlan:
         """Look at every note of the source."""
@@ -202,7 +195,7 @@ class ImportPlanner:
 
     def _planned_notes(self) -> Iterator[tuple[PlannedNote, SourceNote]]:
         by_key: dict[str, PlannedNote] = {}
-        source_paths: dict[str, int] = {}
+        source_paths: Counter[str] = Counter()
         for note in self._source.notes(self._problems):
             planned = self._planned(note)
             twin = by_key.setdefault(planned.origin.key, planned)
@@ -214,10 +207,10 @@ class ImportPlanner:
                 planned.source_path = ""
             else:
                 wanted = planned.source_path
-                twins = source_paths[wanted] = source_paths.get(wanted, 0) + 1
-                if twins > 1:
+                source_paths[wanted] += 1
+                if source_paths[wanted] > 1:
                     # Records may share a title; their links use ids, and no link can hold a NUL.
-                    planned.source_path = f"{wanted[:-3]}\0{twins}.md"
+                    planned.source_path = f"{wanted[:-3]}\0{source_paths[wanted]}.md"
             # The text is read again when the note is made, to keep a large source out of memory.
             yield planned, replace(note, raw=b"")
 
@@ -235,7 +228,7 @@ class ImportPlanner:
             source_path=note.path or file_name(title),
             title=title,
             names=note.names,
-            aliases=(*given.aliases, *_texts(note.properties.get("aliases"))),
+            aliases=(*given.aliases, *texts(note.properties.get("aliases"))),
             id=note.id or (given.id or "").strip(),
         )
         reason = _unfit(note)
@@ -286,10 +279,10 @@ class ImportPlanner:
     def _is_known(self, planned: PlannedNote) -> bool:
         """Whether it was imported before, under this key or, unchanged, under a former one."""
         origin = planned.origin
-        former = self._origins.get((origin.source, origin.key))
-        if former is None:
-            same = self._origins_by_sha.get(origin.sha, ())
-            former = next((each for each in same if self._is_renamed(each, planned)), None)
+        same = self._origins_by_sha.get(origin.sha, ())
+        former = self._origins.get((origin.source, origin.key)) or next(
+            (each for each in same if self._is_renamed(each, planned)), None
+        )
         if former is None:
             return False
         path = self._current_path(former)
@@ -335,8 +328,7 @@ class ImportPlanner:
             return
         existing = self._with_id(planned.id)
         if existing is None:
-            reason = f"a note with its id {planned.id} was removed from the vault"
-            planned.decide("there", reason)
+            planned.decide("there", f"a note with its id {planned.id} was removed from the vault")
             return
         planned.path = existing.path
         planned.decide("there", f"its id is that of {planned.path}")
@@ -363,5 +355,6 @@ def _stem(key: str) -> str:
     return key.rpartition("/")[2].rpartition(".")[0] or key
 
 
-def _texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    return () if value is None else (value,) if isinstance(value, str) else value
+def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """A property's values."""
+    return (value,) if isinstance(value, str) else value or ()
