@@ -6,11 +6,11 @@ import errno
 import hashlib
 from pathlib import Path
 
-from amem_cli.errors import AmemError, Problem, SettingsError
+from amem_cli.errors import AmemError, Problem
 from amem_cli.exchange.names import FreePaths, folded
-from amem_cli.exchange.source_folder import SourceFolder, inner_folder, sha_of
+from amem_cli.exchange.source import SourceFolder, inner_folder, sha_of
 from amem_cli.vault.folder import path_parts, through_link
-from amem_cli.vault.safe_write import create_in
+from amem_cli.vault.safe_write import create_in, write_failure
 
 _MAX_NUMBER = 1000
 
@@ -107,9 +107,8 @@ class AttachmentCopier:
             raise
         except OSError as error:
             # A link below the vault could lead anywhere.
-            if error.errno == errno.ELOOP:
-                raise through_link(path) from None
-            raise SettingsError(f"cannot make the folder of {path}: {error.strerror}") from None
+            is_link = error.errno == errno.ELOOP
+            raise (through_link(path) if is_link else write_failure(path, error)) from None
 
 
 def _name(path: str) -> str:

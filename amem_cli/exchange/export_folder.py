@@ -16,7 +16,7 @@ from typing import BinaryIO, Literal
 
 from amem_cli.errors import AmemError, SettingsError, UsageError, WriteConflict
 from amem_cli.exchange.names import folded
-from amem_cli.exchange.source_folder import SourceFolder, inner_folder, sha_of
+from amem_cli.exchange.source import SourceFolder, inner_folder, sha_of
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import path_parts
 from amem_cli.vault.safe_write import (
@@ -62,6 +62,7 @@ class ExportFolder:
         except OSError as error:
             raise SettingsError(f"cannot make {root}: {error.strerror}") from None
         self.vault = SourceFolder(vault)
+        self._files = SourceFolder(self._root)
         self._former = self._read_manifest()
         self._announced = self._read_announced()
         self._announcements: BinaryIO | None = None
@@ -151,7 +152,7 @@ class ExportFolder:
 
     def _read_announced(self) -> dict[str, list[str]]:
         """What a killed export was about to write: hashes by path, in the order of writing."""
-        raw = SourceFolder(self._root).read(ANNOUNCED, _MAX_MANIFEST) or b""
+        raw = self._files.read(ANNOUNCED, _MAX_MANIFEST) or b""
         announced: dict[str, list[str]] = {}
         for line in raw.splitlines():
             with suppress(ValueError, TypeError, RecursionError):
@@ -191,7 +192,7 @@ class ExportFolder:
                         folder.unlink(temporary)
 
     def _read_manifest(self) -> dict[str, str]:
-        raw = SourceFolder(self._root).read(MANIFEST, _MAX_MANIFEST)
+        raw = self._files.read(MANIFEST, _MAX_MANIFEST)
         try:
             files = json.loads(raw or b"")["files"]
             return {path: sha for path, sha in files.items() if isinstance(sha, str)}
@@ -200,9 +201,8 @@ class ExportFolder:
 
     def _remember(self, files: Mapping[str, str]) -> None:
         document = {"written_by": "amem export --format markdown", "files": files}
-        content = (
-            json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True).encode() + b"\n"
-        )
+        text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True)
+        content = text.encode() + b"\n"
         try:
             with OpenFolder(self._root) as folder:
                 existing = sha_of(folder, MANIFEST)

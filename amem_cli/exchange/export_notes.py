@@ -11,7 +11,7 @@ from posixpath import dirname, relpath
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import HeaderRefused, Problem
-from amem_cli.exchange.export_folder import ExportFolder
+from amem_cli.exchange.export_folder import ExportFolder, Written
 from amem_cli.exchange.names import SourceNames
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
@@ -70,8 +70,7 @@ class PrivacyFilter:
         for text in texts:
             link = parse_link(text)
             to = resolve(link.target, source, self.names) if link else None
-            stays = to is None or to in self._exported or (only_private and to not in self._private)
-            if stays:
+            if to is None or to in self._exported or (only_private and to not in self._private):
                 links.append(text)
             else:
                 self.cut_links += 1
@@ -79,16 +78,12 @@ class PrivacyFilter:
 
     def scan(self, text: str, source: str) -> None:
         """Remember which private notes the links of a text name."""
-        if not self._private or "[" not in text:
-            return
-        for link in find_links(text):
-            to = resolve(link.target, source, self.names)
-            if to is not None:
-                self.remember(source, to)
+        for link in find_links(text) if self._private and "[" in text else ():
+            self.remember(source, resolve(link.target, source, self.names))
 
-    def remember(self, source: str, target: str) -> None:
+    def remember(self, source: str, target: str | None) -> None:
         """Remember that the text of a note names another, if that one is private."""
-        if target in self._private:
+        if target is not None and target in self._private:
             self.named.setdefault(source, set()).add(target)
 
 
@@ -199,7 +194,7 @@ class _Export:
         self._names = self._privacy.names
         self._others = SourceNames((), folder.vault.other_paths, relative_first=True)
         self._records = ports.index.link_history.records()
-        self._copied: dict[str, bool] = {}
+        self._copied: set[str] = set()
         self.report = MarkdownExport()
 
     def write(self, summary: NoteSummary) -> None:
@@ -224,14 +219,17 @@ class _Export:
             plain = rewrite_links(text, lambda link, _: self._plain(link, path))
             related = self._related(summary, note, text)
             raw = raw[: len(raw) - len(body)] + (plain + related).encode("utf-8")
-        done = self._folder.put(path, raw)
-        if done == "unchanged":
-            self.report.unchanged += 1
-        elif done == "written":
+        done = self._put(path, raw)
+        if done == "written":
             self.report.written.append(path)
-        else:
+        self.report.unchanged += done == "unchanged"
+
+    def _put(self, path: str, content: bytes) -> Written:
+        done = self._folder.put(path, content)
+        if done == "kept":
             self.report.kept.append(path)
             self._report_problem(path, "is somebody else's file in the folder and was not replaced")
+        return done
 
     def finish(self) -> MarkdownExport:
         """Remove files of notes that are gone, and return the report."""
@@ -295,16 +293,13 @@ class _Export:
     def _copy(self, path: str) -> None:
         if path in self._copied:
             return
+        self._copied.add(path)
         content = self._folder.vault.read(path)
-        self._copied[path] = content is not None
         if content is None:
             self._report_problem(
                 path, "cannot be read, or is larger than 50 MiB, and is not exported"
             )
-        elif self._folder.put(path, content) == "kept":
-            self.report.kept.append(path)
-            self._report_problem(path, "is somebody else's file in the folder and was not replaced")
-        else:
+        elif self._put(path, content) != "kept":
             self.report.files.append(path)
 
     def _related(self, summary: NoteSummary, note: Note, text: str) -> str:

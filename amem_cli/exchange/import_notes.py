@@ -121,9 +121,11 @@ class _Drafter:
         self, note: SourceNote, planned: PlannedNote, given: Note, draft: ImportDraft
     ) -> dict[str, FieldValue]:
         """amem's own fields of the note, in order."""
+        keywords: Sequence[str] = note.keywords
+        tags: Sequence[str] = note.tags
         if note.exact:
             created = given.created or note.properties.get("created", "")
-            keywords, tags, links = note.keywords, note.tags, list(note.links)
+            links = list(note.links)
         else:
             created = given.created or created_text(
                 local_moment(self._ports, note.created or self._ports.clock.now())

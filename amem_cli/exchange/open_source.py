@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from amem_cli.errors import SettingsError, UsageError
-from amem_cli.exchange.source import ImportSource
-from amem_cli.exchange.source_folder import NOTE_ENDINGS, SourceFolder
+from amem_cli.exchange.source import NOTE_ENDINGS, ImportSource, SourceFolder
 from amem_cli.exchange.source_markdown import (
     basic_memory_notes,
     logseq_notes,
@@ -18,7 +17,15 @@ from amem_cli.exchange.source_markdown import (
     permalink,
     zk_notes,
 )
-from amem_cli.exchange.source_records import json_lines, json_records, parse_json, read_text
+from amem_cli.exchange.source_records import (
+    chroma_notes,
+    json_lines,
+    json_records,
+    mem0_history_notes,
+    parse_json,
+    read_text,
+    tables_of,
+)
 
 _FOLDERS = {
     "markdown": markdown_notes,
@@ -127,8 +134,6 @@ def _open_file(path: Path, kind: str | None) -> ImportSource:
 
 
 def _open_database(path: Path, kind: str | None) -> ImportSource:
-    from amem_cli.exchange.source_database import chroma_notes, mem0_history_notes, tables_of
-
     tables = tables_of(path)
     if kind == "chroma" or (kind is None and "embedding_metadata" in tables):
         return ImportSource("chroma", partial(chroma_notes, path))

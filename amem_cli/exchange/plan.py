@@ -14,8 +14,7 @@ from typing import Literal
 from amem_cli.duplicates.compare import KnownTexts, TextDigest, same_note_titles, text_digest
 from amem_cli.errors import Problem
 from amem_cli.exchange.names import FreePaths, SourceNames, VaultNames
-from amem_cli.exchange.source import ImportSource, SourceNote
-from amem_cli.exchange.source_folder import MAX_NOTE_BYTES
+from amem_cli.exchange.source import MAX_NOTE_BYTES, ImportSource, SourceNote
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.language.dates import new_id
@@ -153,14 +152,11 @@ class ImportPlanner:
             record = event.extra.get(ORIGIN)
             if event.kind != "add" or not isinstance(record, Mapping):
                 continue
-            origin = Origin(
-                *(str(record.get(name) or "") for name in ("source", "key", "sha")),
-                event.note,
-                event.path,
-            )
-            if origin.source and origin.key and origin.sha:
-                self._origins[origin.source, origin.key] = origin
-                self._origins_by_sha.setdefault(origin.sha, []).append(origin)
+            place, key, sha = (str(record.get(name) or "") for name in ("source", "key", "sha"))
+            if place and key and sha:
+                origin = Origin(place, key, sha, event.note, event.path)
+                self._origins[place, key] = origin
+                self._origins_by_sha.setdefault(sha, []).append(origin)
         self._free = FreePaths(ports, usual_folder if folder is None else folder)
         self._free_at_top = FreePaths(ports, "", self._free) if folder is None else self._free
         self._problems: list[Problem] = []

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from amem_cli.errors import Problem
 from amem_cli.exchange.source import (
+    SourceFolder,
     SourceNote,
     SourceRelation,
     created_in_header,
@@ -22,7 +23,6 @@ from amem_cli.exchange.source import (
     moment_in,
     valid_tags,
 )
-from amem_cli.exchange.source_folder import SourceFolder
 from amem_cli.markdown.regions import blank_out, find_regions
 from amem_cli.notes.note import RELATIONS
 
