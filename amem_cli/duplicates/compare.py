@@ -116,8 +116,7 @@ def same_series(one: str, other: str) -> bool:
 def same_note_titles(one: str, other: str, *, few: bool) -> bool:
     """Whether the titles allow two notes with the same text to be duplicates.
 
-    Daily notes made from one template have the same text too, and a few words (`few`: less than
-    `LEAST_WORDS`) say little.
+    Daily notes made from one template have the same text too, and a `few` words say little.
     """
     return not same_series(one, other) and (not few or same_name(one, other))
 
@@ -204,12 +203,7 @@ Kind = Literal["exact", "near"]
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A note that says what another one says.
-
-    Attributes:
-        similarity: 1 for an exact duplicate, otherwise its `likeness`.
-        beyond: what the kept note lacks, or empty.
-    """
+    """A note that says what another one says, and `beyond`: what the kept note lacks of it."""
 
     note: NoteSummary
     kind: Kind
@@ -258,8 +252,7 @@ def text_digest(body: str, title: str, names: Sequence[str]) -> TextDigest:
 def note_digest(ports: VaultPorts, path: str, *, named: str = "") -> TextDigest | None:
     """The digest of a note of the vault; None if it has no text or cannot be read as a whole.
 
-    Args:
-        named: path whose names it has instead of its own.
+    If `named` is given, it has the names of that path instead of its own.
     """
     try:
         content = ports.vault.read(path)

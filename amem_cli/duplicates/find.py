@@ -55,9 +55,7 @@ class Group:
 class ConflictFile:
     """A conflict copy of a sync program; it is not a note.
 
-    Attributes:
-        original: path of the note it is a copy of, or empty.
-        same_text: whether that note has the same text.
+    `original` is the path of the note it is a copy of, or empty.
     """
 
     path: str
@@ -67,11 +65,9 @@ class ConflictFile:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """The duplicates of a vault.
+    """The duplicates among the `compared` notes of a vault.
 
-    Attributes:
-        compared: how many notes.
-        by_meaning: False if notes had no vectors, so only words were compared.
+    Without vectors (`by_meaning` is False) only words were compared.
     """
 
     groups: tuple[Group, ...]
@@ -234,9 +230,7 @@ def near_pairs(
 ) -> Iterator[tuple[tuple[str, str], float]]:
     """Pairs of paths with their likeness, from `threshold` up.
 
-    Args:
-        wording_of: called once for each note and again for those that are compared, to keep the
-            words of a whole vault out of memory.
+    `wording_of` is called again for what is compared: a whole vault's words need much memory.
     """
     rows, vectors = _vectors(index, paths)
     pairs = _sharing_words(wording_of(path) for path in paths)

@@ -59,11 +59,9 @@ def add_mentions(ports: VaultPorts, paths: Iterable[str], mentions: Mentions) ->
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """Makes links to one note lead to another.
+    """Makes links to one note lead to another, as part of the merge that `root` records.
 
-    Attributes:
-        key: id of the kept note, or its path if it has none.
-        root: the event of the merge.
+    `key` is the id of the kept note, or its path if it has none.
     """
 
     ports: VaultPorts
@@ -75,11 +73,7 @@ class Redirection:
     def redirect(self, path: str, taken: Collection[str]) -> NoteDraft | None:
         """A note with its links redirected; None if it has none.
 
-        Args:
-            taken: ids that other notes get by the same merge.
-
-        Raises:
-            HeaderRefused, SettingsError: the note cannot be edited without risk.
+        Other notes get the ids in `taken` by the same merge. Raises what the editing of it raises.
         """
         draft = NoteDraft(self.ports, self.ports.vault.read(path))
         self._machine_links(draft, taken)
@@ -196,11 +190,7 @@ class Redirection:
 def unite_fields(draft: NoteDraft, note: Note, redirection: Redirection) -> str:
     """Give the draft of the kept note the keywords, tags, context and links of the other.
 
-    Args:
-        note: the other, as it is.
-
-    Returns:
-        A person's context that found no place beside another person's; or empty.
+    Returns a person's context that found no place beside another person's; or empty.
     """
     index, kept = redirection.ports.index, draft.note
     ours = provenance_of(index, redirection.kept.key)

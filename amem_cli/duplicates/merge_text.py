@@ -88,15 +88,10 @@ def _block(lines: Sequence[str], level: int = 0) -> Iterator[_Block]:
 
 
 def appended(kept: str, title: str, day: str, properties: str, beyond: str) -> str:
-    """A text with that of another note below it, under a rule and a heading.
+    """A text, unchanged, with that of another note below it, under a rule and a heading.
 
-    Args:
-        kept: the result begins with it, unchanged.
-        day: of the other note, or empty.
-        properties: YAML of the other note's properties that found no place in the header.
-
-    Raises:
-        SettingsError: `kept` ends within a code block or a comment, which would swallow the rest.
+    The `properties` are YAML of those that found no place in the header. Raises `SettingsError` if
+    `kept` ends within a code block or a comment, which would swallow the rest.
     """
     ending = "\r\n" if kept.count("\r\n") * 2 > kept.count("\n") else "\n"
     heading = f"## {' '.join(title.split())}" + (f" ({day})" if day else "")
@@ -128,11 +123,8 @@ def alias_property(raw: bytes) -> str:
 def united_properties(kept: bytes, other: bytes, names: PropertyNames) -> tuple[bytes, str]:
     """A note with the properties of another that it lacks, in their original spelling.
 
-    Leaves amem's own fields, titles, aliases and `private` to the caller.
-
-    Returns:
-        The new bytes, and as YAML the properties of the other that have another value in `kept`,
-        after the comments on their own lines that `kept` lacks.
+    Leaves amem's own fields, titles, aliases and `private` to the caller. Also returns as YAML what
+    has another value in `kept`, after the comments on their own lines that `kept` lacks.
     """
     theirs, ours = _header(other), _header(kept)
     if theirs is None:

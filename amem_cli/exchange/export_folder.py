@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from amem_cli.errors import AmemError, SettingsError, UsageError, WriteConflict
-from amem_cli.exchange.names import folded
+from amem_cli.exchange.places import folded
 from amem_cli.exchange.source import SourceFolder, inner_folder, sha_of
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import path_parts
@@ -36,18 +36,10 @@ _MAX_MANIFEST = 64 * 1024 * 1024
 
 
 class ExportFolder:
-    """The folder that the user named.
-
-    Args:
-        root: made if missing.
-        vault: the vault's folder; neither may contain the other.
+    """The folder that the user named, made if missing; neither it nor the vault contains the other.
 
     Attributes:
         vault: the files of the vault, to copy from.
-
-    Raises:
-        UsageError: one folder contains the other.
-        SettingsError: it cannot be made or read.
     """
 
     def __init__(self, root: Path, *, vault: Path) -> None:
@@ -75,11 +67,7 @@ class ExportFolder:
         self._written: dict[str, str] = {}
 
     def put(self, path: str, content: bytes) -> Written:
-        """Write a file, unless it is the same already or somebody else's.
-
-        Raises:
-            SettingsError: it cannot be written.
-        """
+        """Write a file, unless it is the same already or somebody else's."""
         sha = hashlib.sha256(content).hexdigest()
         *folders, name = path_parts(path)
         try:
@@ -106,8 +94,7 @@ class ExportFolder:
     def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Remove what former exports wrote and this one did not, and remember what it wrote.
 
-        Returns:
-            Paths of removed files, and of those that stay because somebody changed them.
+        Returns the paths of removed files, and of those that stay because somebody changed them.
         """
         removed, edited = [], []
         spelled = {folded(path): self._root / path for path in self._written}

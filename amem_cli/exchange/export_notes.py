@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import HeaderRefused, Problem
 from amem_cli.exchange.export_folder import ExportFolder, Written
-from amem_cli.exchange.names import SourceNames
+from amem_cli.exchange.places import SourceNames
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.journal.events import LinkRecord
@@ -45,9 +45,6 @@ def notes_to_export(
 class PrivacyFilter:
     """Cuts links to notes that are not exported, and finds the notes that name private ones.
 
-    Args:
-        notes: those that are exported.
-
     Attributes:
         named: by the path of an exported note, the private notes left out that its text names.
         cut_links: how many entries of `links` were cut.
@@ -61,11 +58,7 @@ class PrivacyFilter:
         self.cut_links = 0
 
     def links(self, texts: Iterable[str], source: str, *, only_private: bool) -> list[str]:
-        """The entries of `links` without those that lead to notes that are not exported.
-
-        Args:
-            only_private: cut only links to private notes.
-        """
+        """The entries of `links` without those to notes (or private notes) left out."""
         links = []
         for text in texts:
             link = parse_link(text)
@@ -95,9 +88,7 @@ def export_records(
 ) -> Iterator[dict[str, Any]]:
     """Each note as the object of a JSON line; `aliases` and `private` only if it has them.
 
-    Args:
-        privacy: cuts links to private notes, and learns which notes name them.
-        problems: receives what a line cannot hold of a note.
+    `privacy` cuts links to private notes; `problems` receives what a line cannot hold of a note.
     """
     for summary in notes:
         content = ports.vault.read(summary.path)
@@ -166,9 +157,6 @@ def export_markdown(
     """Write notes, and the files to which they link, to their paths in the vault.
 
     Links of the `links` property go under a heading at the end, with their meaning.
-
-    Raises:
-        SettingsError: the folder cannot be written.
     """
     export = _Export(ports, notes, folder)
     try:

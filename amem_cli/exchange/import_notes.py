@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from amem_cli.errors import AmemError, HeaderRefused, Problem, SettingsError
-from amem_cli.exchange.attachments import AttachmentCopier
-from amem_cli.exchange.names import FreePaths, file_target, note_target
+from amem_cli.exchange.places import AttachmentCopier, FreePaths, file_target, note_target
 from amem_cli.exchange.plan import (
     ORIGIN,
     ImportPlan,
@@ -42,13 +41,9 @@ _VAGUE_RELATIONS = frozenset({"related", "relates to", "related to", "links to",
 
 @dataclass(slots=True)
 class ImportDraft:
-    """A note about to be made.
+    """A note about to be made: its file, amem's fields in it, and its links for the journal.
 
-    Attributes:
-        content: the whole file; `fields`: amem's own fields in it, by field name.
-        links: what its relations mean, for the journal.
-        unresolved: targets that nothing in the source or the vault has.
-        retargeted: how many links had to be rewritten.
+    `unresolved` are targets that nothing in the source or the vault has.
     """
 
     content: bytes = b""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from amem_cli.duplicates.compare import KnownTexts, TextDigest, same_note_titles, text_digest
 from amem_cli.errors import Problem
-from amem_cli.exchange.names import FreePaths, SourceNames, VaultNames
+from amem_cli.exchange.places import FreePaths, SourceNames, VaultNames
 from amem_cli.exchange.source import MAX_NOTE_BYTES, ImportSource, SourceNote
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary
@@ -27,13 +27,7 @@ _LONGEST_KEY = 300
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a note came from.
-
-    Attributes:
-        source: identity of the source; `key`: the note's key there.
-        sha: digest of the note as the source had it.
-        note: its id here, or empty; `path`: where the import put it.
-    """
+    """Where a note came from: `key` and digest in its `source`, and its id and path here."""
 
     source: str
     key: str
@@ -102,13 +96,7 @@ class PlannedNote:
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """What an import will do.
-
-    Attributes:
-        notes: one for each note of the source, in its order.
-        source_names, vault_names: by which links are resolved and written.
-        by_source_path: the notes that links of the source can mean.
-    """
+    """What an import will do with each note, and by which names links are resolved and written."""
 
     notes: list[PlannedNote]
     problems: list[Problem]

@@ -31,12 +31,7 @@ Properties = Mapping[str, str | tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class SourceRelation:
-    """A link of a source with its meaning.
-
-    Attributes:
-        target: a name by which the source knows the other note.
-        relation: the source's own word for it.
-    """
+    """A link to one of another note's names, with the source's own word for its meaning."""
 
     target: str
     relation: str
@@ -92,11 +87,7 @@ NOTE_ENDINGS = (".md", ".markdown")
 
 @dataclass
 class SourceFolder:
-    """The files of a folder, sorted by path.
-
-    Args:
-        root: the folder.
-        left_out: a folder inside that is skipped, such as the vault.
+    """The files of a folder, sorted by path, without those of a folder in it, such as the vault.
 
     Attributes:
         problems: what `paths` left out, and why.
@@ -114,11 +105,7 @@ class SourceFolder:
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
-        """All regular files that are not hidden.
-
-        Raises:
-            SettingsError: the folder itself cannot be read, or it holds too many files.
-        """
+        """All regular files that are not hidden."""
         files: list[str] = []
         waiting = [("", 0)]
         while waiting:
@@ -238,11 +225,7 @@ class ImportSource:
 
 @contextlib.contextmanager
 def inner_folder(root: Path, folders: Sequence[str], *, make: bool = False) -> Iterator[OpenFolder]:
-    """A folder below `root`, entered without following links.
-
-    Raises:
-        OSError: it is not there, or a part is a link (ELOOP).
-    """
+    """A folder below `root`; a part that is a link raises `OSError` (ELOOP)."""
     with OpenFolder(root) as folder:
         for name in folders:
             if make:

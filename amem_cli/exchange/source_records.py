@@ -255,11 +255,7 @@ def json_lines(path: Path, text: str) -> ImportSource:
 
 
 def json_records(path: Path, document: object, kind: str) -> ImportSource:
-    """The notes of one JSON document; the line in messages is the record's number.
-
-    Args:
-        kind: `amem` or `mem0`.
-    """
+    """The notes of a JSON document of kind `amem` or `mem0`; a record's number is its line."""
     reader = mem0_note if kind == "mem0" else amem_note
 
     def notes(problems: list[Problem]) -> Iterator[SourceNote]:
@@ -292,11 +288,7 @@ def _records(document: object) -> Iterator[object]:
 
 
 def read_text(path: Path) -> str:
-    """A whole file as text.
-
-    Raises:
-        SettingsError: it cannot be read, is too large or not UTF-8.
-    """
+    """A whole file as text; `SettingsError` if that cannot be had."""
     try:
         with path.open("rb") as stream:
             raw = stream.read(MAX_JSON_BYTES + 1)
@@ -311,11 +303,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(path: Path, text: str) -> object:
-    """A JSON document.
-
-    Raises:
-        SettingsError: it is none, or nested too deep.
-    """
+    """A JSON document; `SettingsError` if it is none."""
     try:
         return json.loads(text)
     except RecursionError:

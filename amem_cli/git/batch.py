@@ -68,11 +68,7 @@ class CommitBatch:
 
 
 class MachineCommits:
-    """The changes of one vault since its last commit; several threads may add to them.
-
-    Args:
-        environment: variables of the process, git's included.
-    """
+    """The changes of one vault since its last commit; several threads may add to them."""
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
         self._root = root
@@ -122,9 +118,7 @@ def commit(
 ) -> list[str]:
     """Commit the machine's changes; returns notices for the user, one line each.
 
-    Args:
-        commit_files: commits files of the vault, as `repository.commit_files` does.
-        records: vault-relative paths of the files that describe the changes: journal and proposals.
+    `records` are vault-relative paths of the files that describe them: journal and proposals.
     """
     notes = batch.notes
 
@@ -151,11 +145,7 @@ def notices(report: CommitReport) -> list[str]:
 
 
 def commit_message(events: Sequence[Event], *, left_out: Collection[str] = ()) -> str:
-    """A subject, one line for each change with its reason, and the events' ids as trailers.
-
-    Args:
-        left_out: paths of notes that the commit does not hold.
-    """
+    """A subject, one line for each change with its reason, and the events' ids as trailers."""
     titles: dict[str, str] = {}
     for event in events:
         named = [(event.note, event.path), *((link.target, link.path) for link in event.links)]

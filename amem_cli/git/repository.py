@@ -58,10 +58,7 @@ class CommitReport:
 class _Vault(NamedTuple):
     """Where a vault is in its repository.
 
-    Attributes:
-        git_dir: git's own folder of this work tree.
-        top: the work tree.
-        prefix: the vault's path in it, with `/` at the end, or empty.
+    The `prefix` is its path in the work tree `top`, with `/` at the end, or empty.
     """
 
     git_dir: Path

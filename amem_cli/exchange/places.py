@@ -1,14 +1,21 @@
-"""Finds free paths for imported notes and files, and writes their links as the vault needs them."""
+"""Where imported notes and files go in the vault, and how links must be written to lead there.
+
+Nothing that exists is overwritten.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from pathlib import Path
 from posixpath import dirname, normpath, relpath, splitext
 
-from amem_cli.errors import UsageError
+from amem_cli.errors import AmemError, Problem, UsageError
+from amem_cli.exchange.source import SourceFolder, inner_folder, sha_of
 from amem_cli.index.ports import VaultPorts
 from amem_cli.markdown.links import WikiLink
 from amem_cli.notes.names import (
@@ -22,6 +29,8 @@ from amem_cli.notes.names import (
     shortest_target,
     with_suffix,
 )
+from amem_cli.vault.folder import path_parts, through_link
+from amem_cli.vault.safe_write import create_in, write_failure
 
 # File systems allow 255 bytes; the rest is for temporary files and numbers.
 MAX_COMPONENT_BYTES = 240
@@ -34,15 +43,7 @@ _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 
 
 class FreePaths:
-    """Gives out paths for new notes, none of them twice.
-
-    Args:
-        folder: vault-relative, empty for the top.
-        beside: its paths are not given out either.
-
-    Raises:
-        UsageError: the folder leaves the vault or is hidden.
-    """
+    """Gives out paths in a folder for new notes, none of them twice, nor any that `beside` gave."""
 
     def __init__(self, ports: VaultPorts, folder: str, beside: FreePaths | None = None) -> None:
         self._ports = ports
@@ -57,13 +58,10 @@ class FreePaths:
         self._numbers: dict[str, int] = {}
 
     def take(self, path: str, title: str) -> str:
-        """A free path for a note, numbered if necessary.
+        """A free path for a note, numbered if necessary; without a path, named by its title.
 
         A name of any note in the vault is not used again, whatever its folder: links to that note
         would change their meaning.
-
-        Args:
-            path: its path in the source; empty if the name comes from the title.
         """
         wanted = self._prefix + (self._safe_path(path) if path else file_name(title))
         folder, _, name = wanted.rpartition("/")
@@ -127,12 +125,109 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
+_MAX_NUMBER = 1000
+
+
+class AttachmentCopier:
+    """Copies other files of a source, each with the first link to it.
+
+    Attributes:
+        copied: (path in the source, path in the vault) of new files.
+    """
+
+    def __init__(
+        self, source: SourceFolder | None, root: Path, free: FreePaths, *, dry_run: bool
+    ) -> None:
+        self._source = source
+        self._root = root
+        self._free = free
+        self._dry_run = dry_run
+        self._paths: dict[str, str] = {}
+        self._new_shas: dict[str, str] = {}
+        self._by_name: dict[str, set[str]] | None = None
+        self.copied: list[tuple[str, str]] = []
+        self.problems: list[Problem] = []
+
+    def vault_path(self, path: str) -> str:
+        """Where a file of the source is in the vault; empty if it could not be copied."""
+        if path not in self._paths:
+            self._paths[path] = self._copy(path)
+        return self._paths[path]
+
+    def has_unique_name(self, path: str) -> bool:
+        """Whether no other file of the vault has the name of the one at `path`."""
+        if self._by_name is None:
+            self._by_name = {}
+            existing = SourceFolder(self._root).other_paths
+            for other in (*existing, *(new for _, new in self.copied)):
+                self._by_name.setdefault(_name(other), set()).add(other)
+        return self._by_name.get(_name(path), set()) <= {path}
+
+    def _copy(self, path: str) -> str:
+        content = self._source.read(path) if self._source else None
+        if content is None:
+            message = "cannot be read, or is larger than 50 MiB, and was not copied"
+            self.problems.append(Problem(path, 0, message, "Copy it yourself."))
+            return ""
+        sha = hashlib.sha256(content).hexdigest()
+        for number in range(1, _MAX_NUMBER):
+            candidate = self._free.other(path, number)
+            # In a dry run the file is not there yet; names are compared as macOS and Windows do.
+            existing = self._new_shas.get(candidate.casefold()) or self._sha(candidate)
+            if existing == sha:
+                return candidate
+            if existing is not None:
+                continue
+            try:
+                if not self._dry_run:
+                    self._create(candidate, content)
+            # Somebody else made it meanwhile.
+            except FileExistsError:
+                continue
+            except AmemError as error:
+                self.problems.append(Problem(path, 0, error.message, error.hint))
+                return ""
+            self._new_shas[candidate.casefold()] = sha
+            self.copied.append((path, candidate))
+            if self._by_name is not None:
+                self._by_name.setdefault(_name(candidate), set()).add(candidate)
+            return candidate
+        self.problems.append(Problem(path, 0, "finds no free name"))
+        return ""
+
+    def _sha(self, path: str) -> str | None:
+        """SHA-256 of a file in the vault; None if there is none, empty if it is not regular."""
+        *folders, name = path_parts(path)
+        try:
+            with inner_folder(self._root, folders) as folder:
+                return sha_of(folder, name)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return ""
+
+    def _create(self, path: str, content: bytes) -> None:
+        *folders, name = path_parts(path)
+        try:
+            with inner_folder(self._root, folders, make=True) as folder:
+                create_in(folder, name, content)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            # A link below the vault could lead anywhere.
+            is_link = error.errno == errno.ELOOP
+            raise (through_link(path) if is_link else write_failure(path, error)) from None
+
+
+def _name(path: str) -> str:
+    return folded(path.rpartition("/")[2].strip())
+
+
 class SourceNames:
     """The notes and other files of a source by the names that its links use.
 
     Args:
         notes: (path in the source, aliases, title, other names) of each note.
-        others: paths of the files that are not notes.
         relative_first: a markdown link prefers a file beside its note to one at the top.
     """
 
@@ -219,11 +314,7 @@ def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> s
 
 
 def file_target(link: WikiLink, source: str, wanted: str, *, only_one: bool) -> str | None:
-    """The same for a file that is not a note.
-
-    Args:
-        only_one: no other file has its name, so its name alone, or the end of its path, means it.
-    """
+    """The same for another file; its name is enough if it is the `only_one` of its name."""
     if link.style == "wikilink":
         here, said = f"/{_link_key(wanted)}", "/" + _link_key(link.target.lstrip("/"))
         means_it = here.endswith(said) if only_one else here == said
