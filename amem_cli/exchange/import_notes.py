@@ -34,102 +34,99 @@ from amem_cli.markdown.links import WikiLink, format_link, parse_link, retarget_
 from amem_cli.markdown.tags import merge_tags
 from amem_cli.notes.codec import body_bytes, compose_note, edit_header, parse_note
 from amem_cli.notes.names import shortest_target
-from amem_cli.notes.note import OWNED_FIELDS, Note
+from amem_cli.notes.note import OWNED_FIELDS
 
 _VAGUE_RELATIONS = frozenset({"related", "relates to", "related to", "links to", "relates"})
 
 
-@dataclass(slots=True)
 class ImportDraft:
-    """A note about to be made: its file, amem's fields in it, and its links for the journal.
+    """A note about to be made.
 
-    `unresolved` are targets that nothing in the source or the vault has.
+    Attributes:
+        content: the whole file; `fields`: amem's own fields in it, by field name.
+        links: what its relations mean, for the journal.
+        unresolved: targets that nothing in the source or the vault has.
+        retargeted: how many links had to be rewritten.
     """
 
-    content: bytes = b""
-    fields: dict[str, FieldValue] = field(default_factory=dict)
-    links: tuple[LinkRecord, ...] = ()
-    unresolved: list[str] = field(default_factory=list)
-    retargeted: int = 0
-    problems: list[Problem] = field(default_factory=list)
-
-
-class _Drafter:
-    """Makes the drafts of a plan."""
-
-    def __init__(self, ports: VaultPorts, plan: ImportPlan, copier: AttachmentCopier) -> None:
-        self._ports = ports
+    def __init__(
+        self,
+        ports: VaultPorts,
+        plan: ImportPlan,
+        copier: AttachmentCopier,
+        note: SourceNote,
+        planned: PlannedNote,
+    ) -> None:
+        self._names = ports.names
+        self._moment = local_moment(ports, note.created or ports.clock.now())
         self._plan = plan
         self._copier = copier
+        self._note = note
+        self._planned = planned
+        self.links: tuple[LinkRecord, ...] = ()
+        self.unresolved = list(note.dangling)
+        self.retargeted = 0
+        self.problems: list[Problem] = []
+        self._raw = self._with_valid_links(note.raw)
+        header = self._raw if note.has_header else b""
+        self._given = parse_note(planned.path, header, ports.names)
+        self.fields = self._fields()
+        self.content = self._content()
 
-    def draft(self, note: SourceNote, planned: PlannedNote) -> ImportDraft:
-        """The file of one note."""
-        draft = ImportDraft(unresolved=list(note.dangling))
-        raw = self._with_valid_links(note, planned, draft)
-        given = parse_note(planned.path, raw if note.has_header else b"", self._ports.names)
-        draft.fields = self._fields(note, planned, given, draft)
-        draft.content = self._content(note, planned, raw, given, draft)
-        return draft
+    def _warn(self, line: int, message: str) -> None:
+        self.problems.append(Problem(self._planned.place, line, message))
 
-    def _with_valid_links(
-        self, note: SourceNote, planned: PlannedNote, draft: ImportDraft
-    ) -> bytes:
-        body = body_bytes(note.raw) if note.has_header else note.raw
+    def _with_valid_links(self, raw: bytes) -> bytes:
+        body = body_bytes(raw) if self._note.has_header else raw
         try:
             text = body.decode("utf-8")
         except UnicodeDecodeError:
-            message = "is not UTF-8; imported as it is, its links unchecked"
-            draft.problems.append(Problem(planned.place, planned.line, message))
-            return note.raw
-
-        def retarget(link: WikiLink) -> str | None:
-            target = self._target(link, planned, draft)
-            draft.retargeted += target is not None
-            return target
-
+            self._warn(self._planned.line, "is not UTF-8; imported as it is, its links unchecked")
+            return raw
         # The header stays byte for byte; only the body is rewritten.
-        changed = retarget_links(text, retarget).encode("utf-8")
-        return note.raw if changed == body else note.raw[: len(note.raw) - len(body)] + changed
+        changed = retarget_links(text, self._retargeted).encode("utf-8")
+        return raw if changed == body else raw[: len(raw) - len(body)] + changed
+
+    def _retargeted(self, link: WikiLink) -> str | None:
+        target = self._target(link)
+        self.retargeted += target is not None
+        return target
 
     def _planned_at(self, source_path: str | None) -> PlannedNote | None:
         planned = self._plan.by_source_path.get(source_path or "")
         return planned if planned and planned.path else None
 
-    def _target(self, link: WikiLink, planned: PlannedNote, draft: ImportDraft) -> str | None:
+    def _target(self, link: WikiLink) -> str | None:
         """How a link must be written here; None to leave it."""
         if not link.target:
             return None
-        names, source_path = self._plan.source_names, planned.source_path
+        names, source_path = self._plan.source_names, self._planned.source_path
         to = self._planned_at(names.note(link, source_path))
         if to is not None:
-            return note_target(link, planned.path, to.path, self._plan.vault_names)
+            return note_target(link, self._planned.path, to.path, self._plan.vault_names)
         other = names.other(link, source_path)
         if other is None:
-            draft.unresolved.append(link.target)
+            self.unresolved.append(link.target)
             return None
         path = self._copier.vault_path(other)
-        if not path:
-            return None
-        return file_target(link, planned.path, path, only_one=self._copier.has_unique_name(path))
+        only_one = bool(path) and self._copier.has_unique_name(path)
+        return file_target(link, self._planned.path, path, only_one=only_one) if path else None
 
-    def _fields(
-        self, note: SourceNote, planned: PlannedNote, given: Note, draft: ImportDraft
-    ) -> dict[str, FieldValue]:
+    def _fields(self) -> dict[str, FieldValue]:
         """amem's own fields of the note, in order."""
+        note, given = self._note, self._given
         keywords: Sequence[str] = note.keywords
         tags: Sequence[str] = note.tags
         if note.exact:
             created = given.created or note.properties.get("created", "")
             links = list(note.links)
         else:
-            created = given.created or created_text(
-                local_moment(self._ports, note.created or self._ports.clock.now())
-            )
+            created = given.created or created_text(self._moment)
             keywords = _merged(given.keywords, note.keywords)
             tags = merge_tags(given.tags, note.tags)
-            links = self._links(note, planned, given, draft)
+            links = self._links()
         fields: dict[str, FieldValue] = {
-            "id": planned.id and (given.id or planned.id),
+            "id": self._planned.id and (given.id or self._planned.id),
             "created": created,
             "keywords": keywords,
             "tags": tags,
@@ -138,40 +135,30 @@ class _Drafter:
         }
         return {name: value for name, value in fields.items() if value}
 
-    def _links(
-        self, note: SourceNote, planned: PlannedNote, given: Note, draft: ImportDraft
-    ) -> list[str]:
-        texts = [self._link(text, planned, draft) for text in (*given.links, *note.links)]
-        records = []
-        for relation in note.relations:
-            record = self._record(relation, planned)
-            if record is not None:
-                texts.append(record.text)
-                records.append(record)
-        draft.links = tuple({record.target: record for record in records}.values())
-        return list(dict.fromkeys(text for text in texts if text))
+    def _links(self) -> list[str]:
+        links = [self._link(text) for text in (*self._given.links, *self._note.links)]
+        records = [record for each in self._note.relations if (record := self._record(each))]
+        self.links = tuple({record.target: record for record in records}.values())
+        return _merged(links, (record.text for record in records))
 
-    def _link(self, text: str, planned: PlannedNote, draft: ImportDraft) -> str:
+    def _link(self, text: str) -> str:
         """A link as the property needs it; empty for an id that nothing has."""
         link = parse_link(text)
         if link is None:
             to = self._planned_at(self._plan.source_names.named(text))
             if to is None:
-                draft.unresolved.append(text)
+                self.unresolved.append(text)
                 return ""
             return format_link(shortest_target(to.path, self._plan.vault_names))
-        target = self._target(link, planned, draft)
-        if target is None:
-            return text
-        draft.retargeted += 1
-        return retarget_links(text, lambda _: target)
+        target = self._retargeted(link)
+        return text if target is None else retarget_links(text, lambda _: target)
 
-    def _record(self, relation: SourceRelation, planned: PlannedNote) -> LinkRecord | None:
+    def _record(self, relation: SourceRelation) -> LinkRecord | None:
         """What the journal keeps of a relation; None if it leads to no note."""
         link = parse_link(format_link(relation.target))
         names = self._plan.source_names
-        to = self._planned_at(names.note(link, planned.source_path)) if link else None
-        if to is None or to is planned:
+        to = self._planned_at(names.note(link, self._planned.source_path)) if link else None
+        if to is None or to is self._planned:
             return None
         word = " ".join(relation.relation.replace("_", " ").split())
         known = known_relation(relation.relation)
@@ -186,15 +173,9 @@ class _Drafter:
             by="person",
         )
 
-    def _content(
-        self,
-        note: SourceNote,
-        planned: PlannedNote,
-        raw: bytes,
-        given: Note,
-        draft: ImportDraft,
-    ) -> bytes:
-        properties = self._properties(note, planned, given, draft)
+    def _content(self) -> bytes:
+        note, raw, names = self._note, self._raw, self._names
+        properties = self._properties()
         if not note.has_header:
             text = raw.decode("utf-8", "replace")
             if not note.exact and not note.path and not text.endswith("\n"):
@@ -202,41 +183,38 @@ class _Drafter:
             if not properties:
                 # Without properties it is just the text, unless that opens like a header.
                 raw = text.encode("utf-8")
-                plain = parse_note("note.md", raw, self._ports.names)
+                plain = parse_note("note.md", raw, names)
                 if plain.refused is None and plain.body == text:
                     return raw
-            return compose_note(properties, text, self._ports.names)
-        refused = given.refused
+            return compose_note(properties, text, names)
+        refused = self._given.refused
         if refused is None:
             try:
-                return edit_header(raw, properties, self._ports.names)
+                return edit_header(raw, properties, names)
             except HeaderRefused as error:
                 refused = Problem("", error.line, error.message)
             except ValueError as error:
                 refused = Problem("", 1, str(error))
         # A record has no file of its own, so its odd header becomes text.
         if not note.path:
-            return compose_note(properties, raw.decode("utf-8", "replace"), self._ports.names)
-        draft.fields = {}
-        message = f"its header is unchanged, so it has no id: {refused.message}"
-        draft.problems.append(Problem(planned.place, refused.line, message))
+            return compose_note(properties, raw.decode("utf-8", "replace"), names)
+        self.fields = {}
+        self._warn(refused.line, f"its header is unchanged, so it has no id: {refused.message}")
         return raw
 
-    def _properties(
-        self, note: SourceNote, planned: PlannedNote, given: Note, draft: ImportDraft
-    ) -> dict[str, FieldValue]:
+    def _properties(self) -> dict[str, FieldValue]:
         """The properties to set, by the vault's names for them."""
-        names = self._ports.names
+        note, given, title = self._note, self._given, self._planned.title
         properties = {
-            getattr(names, name): draft.fields[name]
+            getattr(self._names, name): self.fields[name]
             for name in OWNED_FIELDS
-            if name in draft.fields
+            if name in self.fields
         }
-        stem = planned.path.rpartition("/")[2].removesuffix(".md")
+        stem = self._planned.path.rpartition("/")[2].removesuffix(".md")
         # The file name alone tells the title, unless the vault could not hold it as it was.
         renamed = not note.path or note.title or stem != note.path.rpartition("/")[2][:-3]
-        if renamed and given.title in (stem, "") and _nfc(planned.title) != _nfc(stem):
-            properties["title"] = planned.title
+        if renamed and given.title in (stem, "") and _nfc(title) != _nfc(stem):
+            properties["title"] = title
         for name, value in note.properties.items():
             if name not in (*properties, *OWNED_FIELDS, "title", "aliases"):
                 properties[name] = value if isinstance(value, str) else list(value)
@@ -335,8 +313,7 @@ def import_notes(
             report.refused.append(Problem(note.place, note.line, note.reason))
         free = FreePaths(ports, usual_folder if folder is None else folder)
         copier = AttachmentCopier(source.folder, root, free, dry_run=dry_run)
-        drafter = _Drafter(ports, plan, copier)
-        _Run(ports, source, drafter, report, dry_run).make_all(plan, progress)
+        _Run(ports, source, plan, copier, report, dry_run).make_all(progress)
     known = [*report.made, *plan.decided("known")]
     report.duplicates = [note for note in known if note.same_text]
     report.noted += copier.problems
@@ -351,13 +328,16 @@ class _Run:
 
     ports: VaultPorts
     source: ImportSource
-    drafter: _Drafter
+    plan: ImportPlan
+    copier: AttachmentCopier
     report: ImportReport
     dry_run: bool
 
-    def make_all(self, plan: ImportPlan, progress: Progress | None) -> None:
+    def make_all(self, progress: Progress | None) -> None:
         """Read the source a second time and make the planned notes."""
-        waiting = {(note.place, note.line, note.origin.key): note for note in plan.decided("make")}
+        waiting = {
+            (note.place, note.line, note.origin.key): note for note in self.plan.decided("make")
+        }
         total, size = len(waiting), 0
         batch: list[tuple[PlannedNote, ImportDraft]] = []
         for note in self.source.notes([]):
@@ -368,7 +348,7 @@ class _Run:
             # Somebody may have saved it between the two readings.
             planned.origin = origin
             try:
-                draft = self.drafter.draft(note, planned)
+                draft = ImportDraft(self.ports, self.plan, self.copier, note, planned)
             except (AmemError, ValueError) as error:
                 self._refuse(planned, error)
                 continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -58,7 +57,7 @@ def open_source(path: Path, kind: str | None, vault: Path) -> ImportSource:
         if kind not in (None, "jsonl"):
             hint = f"Save it, and name the file: amem import FILE --from {kind}"
             raise UsageError("standard input is read as JSON lines only", hint=hint)
-        return json_lines(path, _stdin())
+        return json_lines(path, read_text(path))
     try:
         is_folder = path.is_dir()
         path.lstat()
@@ -157,10 +156,3 @@ def _kind_of_text(path: Path, text: str) -> str:
     if path.suffix.lower() in (".jsonl", ".ndjson") or is_line or first not in ("{", "["):
         return "jsonl"
     return "mem0" if _MEM0.search(text[:20_000]) and '"content"' not in text[:20_000] else "amem"
-
-
-def _stdin() -> str:
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SettingsError("standard input is not UTF-8", hint="Save it as UTF-8.") from None

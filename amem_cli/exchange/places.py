@@ -10,6 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from posixpath import dirname, normpath, relpath, splitext
@@ -142,33 +143,28 @@ class AttachmentCopier:
         self._root = root
         self._free = free
         self._dry_run = dry_run
-        self._paths: dict[str, str] = {}
         self._new_shas: dict[str, str] = {}
-        self._by_name: dict[str, set[str]] | None = None
         self.copied: list[tuple[str, str]] = []
         self.problems: list[Problem] = []
-
-    def vault_path(self, path: str) -> str:
-        """Where a file of the source is in the vault; empty if it could not be copied."""
-        if path not in self._paths:
-            self._paths[path] = self._copy(path)
-        return self._paths[path]
+        # Where a file of the source is in the vault; empty if it could not be copied.
+        self.vault_path = cache(self._copy)
 
     def has_unique_name(self, path: str) -> bool:
         """Whether no other file of the vault has the name of the one at `path`."""
-        if self._by_name is None:
-            self._by_name = {}
-            existing = SourceFolder(self._root).other_paths
-            for other in (*existing, *(new for _, new in self.copied)):
-                self._by_name.setdefault(_name(other), set()).add(other)
         return self._by_name.get(_name(path), set()) <= {path}
+
+    @cached_property
+    def _by_name(self) -> dict[str, set[str]]:
+        by_name: dict[str, set[str]] = {}
+        for path in SourceFolder(self._root).other_paths:
+            by_name.setdefault(_name(path), set()).add(path)
+        return by_name
 
     def _copy(self, path: str) -> str:
         content = self._source.read(path) if self._source else None
         if content is None:
             message = "cannot be read, or is larger than 50 MiB, and was not copied"
-            self.problems.append(Problem(path, 0, message, "Copy it yourself."))
-            return ""
+            return self._fail(path, message, "Copy it yourself.")
         sha = hashlib.sha256(content).hexdigest()
         for number in range(1, _MAX_NUMBER):
             candidate = self._free.other(path, number)
@@ -185,14 +181,15 @@ class AttachmentCopier:
             except FileExistsError:
                 continue
             except AmemError as error:
-                self.problems.append(Problem(path, 0, error.message, error.hint))
-                return ""
+                return self._fail(path, error.message, error.hint)
             self._new_shas[candidate.casefold()] = sha
             self.copied.append((path, candidate))
-            if self._by_name is not None:
-                self._by_name.setdefault(_name(candidate), set()).add(candidate)
+            self._by_name.setdefault(_name(candidate), set()).add(candidate)
             return candidate
-        self.problems.append(Problem(path, 0, "finds no free name"))
+        return self._fail(path, "finds no free name")
+
+    def _fail(self, path: str, message: str, hint: str = "") -> str:
+        self.problems.append(Problem(path, 0, message, hint))
         return ""
 
     def _sha(self, path: str) -> str | None:
@@ -220,7 +217,7 @@ class AttachmentCopier:
 
 
 def _name(path: str) -> str:
-    return folded(path.rpartition("/")[2].strip())
+    return _link_key(path.rpartition("/")[2])
 
 
 class SourceNames:
@@ -249,7 +246,7 @@ class SourceNames:
         self._ending_in: dict[str, str | None] = {}
         for path in others:
             self._other_at.setdefault(_link_key(path), path)
-            self._others.setdefault(_link_key(path.rpartition("/")[2]), []).append(path)
+            self._others.setdefault(_name(path), []).append(path)
         self._relative_first = relative_first
 
     def note(self, link: WikiLink, source: str) -> str | None:
@@ -269,7 +266,7 @@ class SourceNames:
     def other(self, link: WikiLink, source: str) -> str | None:
         """The source's path of the other file that a link means."""
         target = link.target
-        candidates = self._others.get(_link_key(target.rpartition("/")[2]), ())
+        candidates = self._others.get(_name(target), ())
         wanted = [normpath(f"{dirname(source)}/{target}"), normpath(target.lstrip("/"))]
         if link.style == "wikilink":
             wanted.reverse()

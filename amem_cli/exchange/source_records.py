@@ -6,12 +6,13 @@ the other program's code.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -137,7 +138,7 @@ def amem_note(record: Mapping[str, Any], place: str, line: int) -> SourceNote:
 
     Lists may be stored as text. Counters and the evolution history are not taken over.
     """
-    category = _said(record.get("category"))
+    category = _said(_object(record).get("category"))
     return replace(
         _bare_note(record, place, line, "content"),
         created=moment_in(_string(record.get("timestamp"))),
@@ -152,7 +153,7 @@ def amem_note(record: Mapping[str, Any], place: str, line: int) -> SourceNote:
 def mem0_note(record: Mapping[str, Any], place: str, line: int) -> SourceNote:
     """A memory of mem0, from `get_all` or from its history."""
     return replace(
-        _bare_note(record, place, line, "memory", "data"),
+        _bare_note(_object(record), place, line, "memory", "data"),
         created=moment_in(_string(record.get("created_at"))),
         tags=valid_tags(texts_in(record.get("categories"))),
         properties=_mem0_properties(record),
@@ -226,7 +227,7 @@ MAX_JSON_BYTES = 1024 * 1024 * 1024
 
 
 def read_or_report(
-    read: Callable[[Mapping[str, Any], str, int], SourceNote],
+    read: Callable[[Any, str, int], SourceNote],
     record: object,
     place: str,
     number: int,
@@ -234,7 +235,7 @@ def read_or_report(
 ) -> Iterator[SourceNote]:
     """The record as a note; none, and a problem, if it cannot be one."""
     try:
-        yield read(_object(record), place, number)
+        yield read(record, place, number)
     except ValueError as error:
         problems.append(Problem(place, number, str(error)))
 
@@ -245,11 +246,8 @@ def json_lines(path: Path, text: str) -> ImportSource:
 
     def notes(problems: list[Problem]) -> Iterator[SourceNote]:
         for number, line in enumerate(lines, 1):
-            try:
-                if line.strip():
-                    yield read_line(line, str(path), number)
-            except ValueError as error:
-                problems.append(Problem(str(path), number, str(error)))
+            if line.strip():
+                yield from read_or_report(read_line, line, str(path), number, problems)
 
     return ImportSource("jsonl", notes)
 
@@ -289,17 +287,18 @@ def _records(document: object) -> Iterator[object]:
 
 def read_text(path: Path) -> str:
     """A whole file as text; `SettingsError` if that cannot be had."""
+    name = "standard input" if str(path) == "-" else str(path)
     try:
-        with path.open("rb") as stream:
+        with path.open("rb") if str(path) != "-" else nullcontext(sys.stdin.buffer) as stream:
             raw = stream.read(MAX_JSON_BYTES + 1)
     except OSError as error:
-        raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+        raise SettingsError(f"cannot read {name}: {error.strerror}") from None
     if len(raw) > MAX_JSON_BYTES:
-        raise SettingsError(f"{path} is larger than 1 GiB", hint="Split it.")
+        raise SettingsError(f"{name} is larger than 1 GiB", hint="Split it.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise SettingsError(f"{path} is not UTF-8", hint="Save it as UTF-8.") from None
+        raise SettingsError(f"{name} is not UTF-8", hint="Save it as UTF-8.") from None
 
 
 def parse_json(path: Path, text: str) -> object:
@@ -412,7 +411,7 @@ def _tables(db: apsw.Connection) -> frozenset[str]:
     return frozenset(str(row[0]) for row in _read(db, sql))
 
 
-@contextlib.contextmanager
+@contextmanager
 def _copy_of(path: Path) -> Iterator[apsw.Connection]:
     """A database, opened from a copy that includes what is only in its write-ahead log."""
     with tempfile.TemporaryDirectory(prefix="amem-import-") as folder:
@@ -428,7 +427,7 @@ def _copy_of(path: Path) -> Iterator[apsw.Connection]:
         except OSError as error:
             raise SettingsError(f"cannot read {path}: {error.strerror}") from None
         try:
-            with contextlib.closing(_open_copy(copy)) as db:
+            with closing(_open_copy(copy)) as db:
                 yield db
         except apsw.Error as error:
             raise SettingsError(

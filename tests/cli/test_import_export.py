@@ -296,7 +296,7 @@ def test_what_goes_out_and_in_again_goes_out_the_same(notes: list[dict[str, obje
         again = _lines(there)
         assert again == exported
         source = json_lines(Path("x.jsonl"), "\n".join(exported))
-        assert import_notes(there, source, second).made == ()
+        assert import_notes(there, source, second).made == []
 
 
 def _lines(ports: VaultPorts) -> list[str]:
