@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from amem_cli.errors import AmemError, HeaderRefused, Problem, SettingsError
-from amem_cli.exchange.places import AttachmentCopier, FreePaths, file_target, note_target
+from amem_cli.exchange.places import AttachmentCopier, file_target, note_target
 from amem_cli.exchange.plan import (
     ORIGIN,
     ImportPlan,
-    ImportPlanner,
     PlannedNote,
     local_moment,
     origin_of,
@@ -305,14 +304,12 @@ def import_notes(
     """
     report = ImportReport(source.kind, len(source.other_files))
     with ports.changes.locked():
-        planner = ImportPlanner(ports, source, folder, usual_folder, unless_known=unless_known)
-        plan = planner.plan()
+        plan = ImportPlan(ports, source, folder, usual_folder, unless_known=unless_known)
         report.there = plan.decided("there", "changed", "known")
         report.refused = plan.problems
         for note in plan.decided("refused"):
             report.refused.append(Problem(note.place, note.line, note.reason))
-        free = FreePaths(ports, usual_folder if folder is None else folder)
-        copier = AttachmentCopier(source.folder, root, free, dry_run=dry_run)
+        copier = AttachmentCopier(source.folder, root, plan.free, dry_run=dry_run)
         _Run(ports, source, plan, copier, report, dry_run).make_all(progress)
     known = [*report.made, *plan.decided("known")]
     report.duplicates = [note for note in known if note.same_text]

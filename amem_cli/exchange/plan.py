@@ -94,21 +94,6 @@ class PlannedNote:
         self.decision, self.reason = decision, reason
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPlan:
-    """What an import will do with each note, and by which names links are resolved and written."""
-
-    notes: list[PlannedNote]
-    problems: list[Problem]
-    source_names: SourceNames
-    vault_names: VaultNames
-    by_source_path: dict[str, PlannedNote]
-
-    def decided(self, *decisions: Decision) -> list[PlannedNote]:
-        """The notes with one of these decisions."""
-        return [note for note in self.notes if note.decision in decisions]
-
-
 def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
     """The moment in the user's time zone and without offset, like Obsidian's date properties."""
     if moment.tzinfo is None:
@@ -119,8 +104,16 @@ def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
         return moment.replace(tzinfo=None)
 
 
-class ImportPlanner:
-    """Plans an import from what the journal says of earlier ones; see `import_notes`."""
+class ImportPlan:
+    """What an import will do with each note of a source; see `import_notes` for the arguments.
+
+    Attributes:
+        notes: one for each note of the source, in its order.
+        problems: what of the source could not be read.
+        free: gives out paths in the folder for new notes.
+        source_names, vault_names: by which links are resolved and written.
+        by_source_path: the notes that links of the source can mean.
+    """
 
     def __init__(
         self,
@@ -145,42 +138,38 @@ class ImportPlanner:
                 origin = Origin(place, key, sha, event.note, event.path)
                 self._origins[place, key] = origin
                 self._origins_by_sha.setdefault(sha, []).append(origin)
-        self._free = FreePaths(ports, usual_folder if folder is None else folder)
-        self._free_at_top = FreePaths(ports, "", self._free) if folder is None else self._free
-        self._problems: list[Problem] = []
+        self.free = FreePaths(ports, usual_folder if folder is None else folder)
+        self._free_at_top = FreePaths(ports, "", self.free) if folder is None else self.free
+        self.problems: list[Problem] = []
         self._ids: set[str] = set()
-        self._keys: set[str] = set()
         self._unless_known = unless_known
         self._id_at: dict[str, str] = {}
-
-    def plan(self) -> ImportPlan:
-        """Look at every note of the source."""
         pairs = list(self._planned_notes())
         self._keys = {planned.origin.key for planned, _ in pairs}
         for planned, note in pairs:
             if planned.decision == "make":
                 self._decide(planned, note)
-        notes = [planned for planned, _ in pairs]
-        linkable = [note for note in notes if note.source_path]
-        made = [note for note in linkable if note.decision == "make"]
-        return ImportPlan(
-            notes=notes,
-            problems=self._problems,
-            source_names=SourceNames(
-                ((note.source_path, note.aliases, note.title, note.names) for note in linkable),
-                self._source.other_files,
-                relative_first=self._source.kind != "obsidian",
-            ),
-            vault_names=VaultNames(
-                self._ports.index.names, ((note.path, note.aliases, note.title) for note in made)
-            ),
-            by_source_path={note.source_path: note for note in linkable},
+        self.notes = [planned for planned, _ in pairs]
+        linkable = [note for note in self.notes if note.source_path]
+        self.by_source_path = {note.source_path: note for note in linkable}
+        self.source_names = SourceNames(
+            ((note.source_path, note.aliases, note.title, note.names) for note in linkable),
+            source.other_files,
+            relative_first=source.kind != "obsidian",
         )
+        made = (
+            (note.path, note.aliases, note.title) for note in linkable if note.decision == "make"
+        )
+        self.vault_names = VaultNames(ports.index.names, made)
+
+    def decided(self, *decisions: Decision) -> list[PlannedNote]:
+        """The notes with one of these decisions."""
+        return [note for note in self.notes if note.decision in decisions]
 
     def _planned_notes(self) -> Iterator[tuple[PlannedNote, SourceNote]]:
         by_key: dict[str, PlannedNote] = {}
         source_paths: Counter[str] = Counter()
-        for note in self._source.notes(self._problems):
+        for note in self._source.notes(self.problems):
             planned = self._planned(note)
             twin = by_key.setdefault(planned.origin.key, planned)
             if twin is not planned:
@@ -235,7 +224,7 @@ class ImportPlanner:
             moment = local_moment(self._ports, note.created or self._ports.clock.now())
             planned.id = new_id(moment, self._is_taken)
         self._ids.add(planned.id)
-        free = self._free_at_top if note.exact else self._free
+        free = self._free_at_top if note.exact else self.free
         # Two notes may want one path; the first in the source's order gets it.
         planned.path = free.take(note.path, planned.title)
         if planned.digest is not None:

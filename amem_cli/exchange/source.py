@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from amem_cli.errors import HeaderRefused, Problem, SettingsError
@@ -270,11 +271,9 @@ def literal_value(text: str) -> object:
     if not trimmed.startswith(("[", "{", "(")) or len(trimmed) > MAX_TEXT:
         return text
     bare = _STRING.sub("", trimmed)
-    depth = 0
-    for letter in bare:
-        depth += (letter in "[{(") - (letter in "]})")
-        if depth > MAX_DEPTH:
-            return text
+    depths = accumulate((letter in "[{(") - (letter in "]})") for letter in bare)
+    if max(depths, default=0) > MAX_DEPTH:
+        return text
     try:
         return json.loads(trimmed)
     except (ValueError, RecursionError):
