@@ -9,7 +9,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -90,15 +90,15 @@ def find_duplicates(
         among: only groups with one of the notes at these paths.
     """
     finder = _Finder(ports)
-    exact = finder.exact_pairs()
+    same = finder.same_texts()
     near: dict[tuple[str, str], float] = {}
     if not exact_only:
-        copies = {copy for _, copy in exact}
+        copies = {copy for twins in same.values() for copy in twins[1:]}
         single = [path for path in finder.notes if path not in copies]
         near = dict(near_pairs(ports.index, single, finder.wording, threshold))
     groups = [
         group
-        for group in finder.groups(exact, near)
+        for group in finder.groups(same, near)
         if not among
         or not {group.kept.path, *(one.note.path for one in group.others)}.isdisjoint(among)
     ]
@@ -117,7 +117,7 @@ class _Finder:
     def __init__(self, ports: VaultPorts) -> None:
         self._ports = ports
         self.notes = {summary.path: summary for summary in ports.index.notes.summaries()}
-        self._texts: dict[str, str] = {}
+        self.text = cache(lambda path: words_of_note(ports, self.notes[path]))
         # Notes made from a template and not filled in are not copies of each other.
         templates = [path for path in self.notes if is_template(path)]
         empty = {_bare(self.text(path)) for path in templates}
@@ -125,43 +125,34 @@ class _Finder:
         for path in (*templates, *unfilled):
             self.notes.pop(path, None)
 
-    def text(self, path: str) -> str:
-        if path not in self._texts:
-            self._texts[path] = words_of_note(self._ports, self.notes[path])
-        return self._texts[path]
-
     def wording(self, path: str) -> Wording:
         return wording(self.notes[path].title, self.text(path))
 
-    def exact_pairs(self) -> list[tuple[str, str]]:
-        """Pairs of the first note with a text and each other one that has it."""
+    def same_texts(self) -> dict[str, list[str]]:
+        """Notes with the same text, by the first of them."""
         alike: dict[str, list[str]] = {}
         for path in self.notes:
-            bare = _bare(self.text(path))
-            if bare:
-                alike.setdefault(bare, []).append(path)
-        return [pair for paths in alike.values() for pair in self._really_same(paths)]
-
-    def _really_same(self, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-        firsts: list[tuple[str, TextDigest]] = []
-        for path in paths if len(paths) > 1 else ():
-            digest = note_digest(self._ports, path)
-            if digest is None:
-                continue
-            # Notes of one text may still differ by title, such as daily notes.
-            twin = next((first for first, other in firsts if digest.same_as(other)), None)
-            if twin is not None:
-                yield twin, path
-            else:
-                firsts.append((path, digest))
+            alike.setdefault(_bare(self.text(path)), []).append(path)
+        alike.pop("", None)
+        same: dict[str, list[str]] = {}
+        for paths in alike.values():
+            firsts: list[tuple[str, TextDigest]] = []
+            for path in paths if len(paths) > 1 else ():
+                digest = note_digest(self._ports, path)
+                if digest is None:
+                    continue
+                # Notes of one text may still differ by title, such as daily notes.
+                twin = next((first for first, other in firsts if digest.same_as(other)), None)
+                if twin is not None:
+                    same.setdefault(twin, [twin]).append(path)
+                else:
+                    firsts.append((path, digest))
+        return same
 
     def groups(
-        self, exact: Sequence[tuple[str, str]], near: dict[tuple[str, str], float]
+        self, same: dict[str, list[str]], near: dict[tuple[str, str], float]
     ) -> Iterator[Group]:
         """Each note once, in a group around the one that is kept."""
-        same: dict[str, list[str]] = {}
-        for first, copy in exact:
-            same.setdefault(first, [first]).append(copy)
         joined: dict[str, set[str]] = {}
         for one, other in near:
             joined.setdefault(one, set()).add(other)

@@ -94,9 +94,7 @@ def merge(
             return replace(merged, event="")
         ports.changes.apply(plan.writes, plan.events)
         refresh(ports, [write.path for write in plan.writes])
-        if mentions is not None:
-            changed = (write.path for write in plan.writes if write.after is not None)
-            add_mentions(ports, changed, mentions)
+        add_mentions(ports, (write.path for write in plan.writes if write.after is not None), links)
     return merged
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from amem_cli.duplicates.merge_text import redirected_properties, text_of_body
 from amem_cli.errors import AmemError, SettingsError
@@ -19,13 +18,17 @@ from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.provenance import Provenance
 from amem_cli.journal.undo_rules import is_worded
 from amem_cli.markdown.attachments import is_attachment
-from amem_cli.markdown.links import destination, find_links, format_link, parse_link, redirected
+from amem_cli.markdown.links import (
+    WikiLink,
+    destination,
+    find_links,
+    format_link,
+    parse_link,
+    redirected,
+)
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import name_key, resolve, shortest_target
 from amem_cli.notes.note import Note
-
-if TYPE_CHECKING:
-    from amem_cli.markdown.links import WikiLink
 
 Mentions = dict[str, set[str]]
 
