@@ -25,14 +25,8 @@ import numpy as np
 from dedupe_pairs import EDITS, Pair, Text, made_pairs, read_notes
 from remembered_vectors import RememberingEncoder
 
-from amem_cli.duplicates.compare import (
-    LEAST_COSINE,
-    LEAST_SHARED,
-    Wording,
-    likeness,
-    wording,
-)
-from amem_cli.duplicates.find import THRESHOLD, duplicates_of, find_duplicates
+from amem_cli.duplicates.compare import THRESHOLD, Wording, duplicates_of, likeness, wording
+from amem_cli.duplicates.find import LEAST_COSINE, LEAST_SHARED, find_duplicates
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.markdown.links import plain_text
 from amem_cli.notes.passages import split_passages

@@ -21,7 +21,7 @@ from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from amem_cli.duplicates.find import Duplicate
+    from amem_cli.duplicates.compare import Duplicate
     from amem_cli.memory.outcome import Outcome
 
 SourceArgument = Annotated[

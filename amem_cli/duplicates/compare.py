@@ -1,6 +1,6 @@
-"""Compares notes: whether two hold the same text, and how alike they are.
+"""Decides whether notes hold the same text, and finds those that hold a given one.
 
-Near pairs of a whole vault are found without comparing every note with every other.
+Reads only notes that can be the ones: nothing here goes through every text of a vault.
 """
 
 from __future__ import annotations
@@ -8,21 +8,24 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import Literal
 
-from amem_cli.duplicates.merge_text import without_title
+from amem_cli.analyzer.keywords import candidate_phrases
+from amem_cli.errors import AmemError
+from amem_cli.index.full_text import search_terms
+from amem_cli.index.ports import VaultPorts
+from amem_cli.index.records import NoteSummary
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word
+from amem_cli.notes.codec import parse_note
+from amem_cli.notes.names import title_of
+from amem_cli.notes.note import Note
 
-if TYPE_CHECKING:
-    from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.records import NoteSummary
-    from amem_cli.models.ports import Vectors
-    from amem_cli.notes.note import Note
-
+# docs/dedupe.md measures what other thresholds find.
+THRESHOLD = 0.75
 # Notes with fewer words are duplicates only if their names match.
 LEAST_WORDS = 8
 _SHINGLE = 4
@@ -36,7 +39,7 @@ _COPY = re.compile(
 )
 _NUMBER = re.compile(r"\d+")
 _TEMPLATE = re.compile(r"\b(?:templates?|vorlagen?)\b")
-_DIGIT = re.compile(r"\d")
+_OPENING_TITLE = re.compile(r" {0,3}#(?:[ \t]|\Z)")
 _MONTH_OR_DAY = re.compile(
     r"\b(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]|mon|tue|wed|thu|fri|sat|sun"
     r"|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)\w*"
@@ -44,7 +47,6 @@ _MONTH_OR_DAY = re.compile(
 
 
 def file_title(path: str) -> str:
-    """The name of a note's file without folders and `.md`."""
     name = path.rpartition("/")[2]
     return name[:-3] if name.lower().endswith(".md") else name
 
@@ -66,6 +68,18 @@ def text_key(body: str, names: Iterable[str]) -> str:
     lines = "\n".join(line.rstrip() for line in text.split("\n"))
     bare = _BLANK_LINES.sub("\n", lines).strip("\n")
     return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest() if bare.strip() else ""
+
+
+def without_title(text: str, titles: Collection[str]) -> str:
+    """A text without an opening heading of level 1 that only repeats the note's name."""
+    line, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
+    name = _folded(line.strip().strip("#"))
+    repeats = _OPENING_TITLE.match(line) and name in map(_folded, titles)
+    return rest if repeats else text
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def text_words(text: str) -> list[str]:
@@ -102,10 +116,7 @@ def same_series(one: str, other: str) -> bool:
 def same_note_titles(one: str, other: str, *, few: bool) -> bool:
     """Whether the titles allow two notes with the same text to be duplicates.
 
-    Daily notes made from one template have the same text too, and a few words say little.
-
-    Args:
-        few: the text has fewer than `LEAST_WORDS` words.
+    Daily notes made from one template have the same text too, and a `few` words say little.
     """
     return not same_series(one, other) and (not few or same_name(one, other))
 
@@ -121,8 +132,7 @@ def _numbers_and_days(title: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _plain_title(title: str) -> str:
-    bare = _STAMP.sub(" ", unicodedata.normalize("NFC", title).casefold())
-    return " ".join(bare.split()).strip(" -_.")
+    return _folded(_STAMP.sub(" ", title)).strip(" -_.")
 
 
 def _without_copy(title: str) -> str:
@@ -131,13 +141,7 @@ def _without_copy(title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A note's words as they are compared.
-
-    Attributes:
-        count: of all words.
-        shingles: hashes of runs of four words.
-        numbers: the words with digits.
-    """
+    """A note's words as they are compared: `shingles` are hashes of runs of four words."""
 
     title: str
     count: int
@@ -151,9 +155,8 @@ def wording(title: str, text: str) -> Wording:
     listed = text_words(text)
     size = min(_SHINGLE, max(len(listed), 1))
     runs = {hash(tuple(listed[at : at + size])) for at in range(len(listed) - size + 1)}
-    words = frozenset(listed)
-    numbers = frozenset(word for word in words if _DIGIT.search(word))
-    return Wording(title, len(listed), words, frozenset(runs), numbers)
+    numbers = frozenset(word for word in listed if _NUMBER.search(word))
+    return Wording(title, len(listed), frozenset(listed), frozenset(runs), numbers)
 
 
 def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
@@ -170,13 +173,11 @@ def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
         cosine: of the notes' vectors; None if one has none: then their common runs of words count.
     """
     shortest = min(one.count, other.count)
-    named_alike = same_name(one.title, other.title)
-    if not shortest or (shortest < LEAST_WORDS and not named_alike):
-        return 0.0
-    if same_series(one.title, other.title) or differ_in_numbers(one, other):
+    too_short = shortest < LEAST_WORDS and not same_name(one.title, other.title)
+    if not shortest or too_short or same_series(one.title, other.title):
         return 0.0
     length_ratio = shortest / max(one.count, other.count)
-    if length_ratio < _LEAST_LENGTH_RATIO:
+    if length_ratio < _LEAST_LENGTH_RATIO or _differ_in_numbers(one, other):
         return 0.0
     runs = _share(one.shingles, other.shingles)
     words = length_ratio * _share(one.words, other.words) + (1 - length_ratio) * runs
@@ -186,11 +187,10 @@ def likeness(one: Wording, other: Wording, cosine: float | None) -> float:
     return (words + max(cosine, 0.0)) / 2
 
 
-def differ_in_numbers(one: Wording, other: Wording) -> bool:
+def _differ_in_numbers(one: Wording, other: Wording) -> bool:
     """Whether each note has numbers that the other lacks, and they share few."""
-    mine, theirs = one.numbers - other.numbers, other.numbers - one.numbers
-    shared = len(one.numbers & other.numbers)
-    return bool(mine and theirs) and min(len(mine), len(theirs)) * 4 > shared
+    lacking = min(len(one.numbers - other.numbers), len(other.numbers - one.numbers))
+    return bool(lacking) and lacking * 4 > len(one.numbers & other.numbers)
 
 
 def _share(one: Collection[object], other: Collection[object]) -> float:
@@ -198,95 +198,185 @@ def _share(one: Collection[object], other: Collection[object]) -> float:
     return sum(each in more for each in fewer) / max(len(fewer), 1)
 
 
-# A run of words in more notes is a template or a common phrase.
-_MOST_SHARING = 8
-# A pair is compared if it has as many runs of words in common, or as large a cosine.
-LEAST_SHARED = 3
-LEAST_COSINE = 0.7
-_ROWS_AT_ONCE = 512
-_REMEMBERED = 16_384
+Kind = Literal["exact", "near"]
 
 
-def near_pairs(
-    index: MemoryIndex,
-    paths: Sequence[str],
-    wording_of: Callable[[str], Wording],
-    threshold: float,
-) -> Iterator[tuple[tuple[str, str], float]]:
-    """Pairs of paths with their likeness, from `threshold` up.
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A note that says what another one says, and `beyond`: what the kept note lacks of it."""
+
+    note: NoteSummary
+    kind: Kind
+    similarity: float
+    beyond: str = ""
+
+
+_PHRASES = 12
+_CANDIDATES = 20
+# Enough letters to see whether two notes are worth reading to compare them.
+_BEGINNING = 200
+# Enough to see whether a text has few words.
+_FIRST_LETTERS = 4000
+_FIRST_PASSAGES = 8
+# Of unfilled notes from one template no more are compared with each text.
+_MOST_ALIKE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TextDigest:
+    """What decides whether two notes hold the same text, without the text itself.
+
+    Attributes:
+        key: see `text_key`.
+        beginning: digest of its first letters.
+        few: it has fewer than `LEAST_WORDS` words.
+    """
+
+    title: str
+    key: str
+    beginning: bytes
+    few: bool
+
+    def same_as(self, other: TextDigest) -> bool:
+        """Whether this is the text of another note and the titles allow both to be one note."""
+        same_text = bool(self.key) and self.key == other.key
+        return same_text and same_note_titles(self.title, other.title, few=self.few)
+
+
+def text_digest(body: str, title: str, names: Sequence[str]) -> TextDigest:
+    """The digest of a text without its header; a heading with one of the names is ignored."""
+    few = len(text_words(without_title(body, names)[:_FIRST_LETTERS])) < LEAST_WORDS
+    return TextDigest(title, text_key(body, names), _beginning(body, names), few)
+
+
+def note_digest(ports: VaultPorts, path: str, *, named: str = "") -> TextDigest | None:
+    """The digest of a note of the vault; None if it has no text or cannot be read as a whole.
+
+    If `named` is given, it has the names of that path instead of its own.
+    """
+    try:
+        content = ports.vault.read(path)
+    except AmemError:
+        return None
+    note = parse_note(named or path, content.raw, ports.names)
+    digest = text_digest(note.body, note.title, note_names(note))
+    return digest if digest.key and not content.cut else None
+
+
+def note_with_text(
+    ports: VaultPorts,
+    content: str,
+    *,
+    title: str = "",
+    besides: str = "",
+    hidden: Container[str] = (),
+) -> NoteSummary | None:
+    """The oldest note with the same text, as far as a reader sees.
 
     Args:
-        wording_of: called once for each note and again for those that are compared, to keep the
-            words of a whole vault out of memory.
+        content: the text; a header in front of it does not count.
+        title: of the note that it would be; made from the text if missing.
+        besides: path of a note to leave out.
+        hidden: paths of notes that the caller must not see.
     """
-    rows, vectors = _vectors(index, paths)
-    pairs = _sharing_words(wording_of(path) for path in paths)
-    pairs.update(_near_in_meaning(rows, vectors))
-    row_of = {at: row for row, at in enumerate(rows)}
-    remembered = lru_cache(maxsize=_REMEMBERED)(wording_of)
-    for one, other in sorted(pairs):
-        cosine = None
-        if one in row_of and other in row_of:
-            cosine = float(vectors[row_of[one]] @ vectors[row_of[other]])
-        score = likeness(remembered(paths[one]), remembered(paths[other]), cosine)
-        if score >= threshold:
-            yield (paths[one], paths[other]), score
+    given = parse_note("note.md", content.encode("utf-8", "replace"), ports.names)
+    title = title or (given.title if given.title != "note" else title_of(given.body))
+    digest = text_digest(given.body, title, (title, *given.aliases))
+    if not digest.key:
+        return None
+    # Rare phrases find the note; common words would find half the vault.
+    phrases = candidate_phrases(given.body, _PHRASES)
+    terms = [term for phrase in phrases for term in search_terms(phrase)]
+    terms = list(dict.fromkeys(terms or search_terms(given.body[:2000])))
+    same: list[NoteSummary] = []
+    for path in ports.index.text.keyword_scores(terms, _CANDIDATES):
+        summary = ports.index.notes.summary(path)
+        if path == besides or path in hidden or summary is None:
+            continue
+        other = note_digest(ports, path)
+        if other is not None and digest.same_as(other):
+            same.append(summary)
+    return min(same, key=_age, default=None)
 
 
-def _vectors(index: MemoryIndex, paths: Sequence[str]) -> tuple[list[int], Vectors]:
-    """Positions of the notes that have a vector, and the vectors, one a row."""
-    import numpy as np
-
-    rows, vectors = [], []
-    if index.vectors.encoder() is not None:
-        for at, path in enumerate(paths):
-            vector = index.vectors.of_note(path)
-            if vector is not None:
-                rows.append(at)
-                vectors.append(vector)
-    empty: Vectors = np.zeros((0, 1), dtype=np.float32)
-    return rows, np.stack(vectors) if vectors else empty
+def _age(note: NoteSummary) -> tuple[str, str]:
+    return note.created or note.modified, note.path
 
 
-def _near_in_meaning(rows: Sequence[int], vectors: Vectors) -> set[tuple[int, int]]:
-    import numpy as np
+class KnownTexts:
+    """The texts of a vault, for comparing many others; every note is read at most once."""
 
-    pairs: set[tuple[int, int]] = set()
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        # Each pair once: a note is compared with itself and those after it.
-        # One block at a time: the whole matrix of a large vault would not fit into memory.
-        block = vectors[start : start + _ROWS_AT_ONCE] @ vectors[start:].T
-        for row, column in zip(*np.nonzero(block >= LEAST_COSINE), strict=True):
-            if column > row:
-                pairs.add((rows[start + int(row)], rows[start + int(column)]))
-    return pairs
+    def __init__(self, ports: VaultPorts) -> None:
+        self._ports = ports
+        self._unread: dict[bytes, list[NoteSummary]] = {}
+        self._paths: dict[str, dict[str, str]] = {}
+        for summary in sorted(ports.index.notes.summaries(), key=_age):
+            text = "".join(ports.index.text.passages(summary.path)[:_FIRST_PASSAGES])
+            beginning = _beginning(text, note_names(summary))
+            self._unread.setdefault(beginning, []).append(summary)
+
+    def path(self, digest: TextDigest) -> str:
+        """The note with this text: the oldest, or the first that was added; or empty."""
+        if not digest.key:
+            return ""
+        for summary in self._unread.pop(digest.beginning, ()):
+            key = self.key(summary)
+            if key:
+                self._paths.setdefault(key, {}).setdefault(summary.title, summary.path)
+        same = self._paths.get(digest.key, {})
+        for title, path in islice(same.items(), _MOST_ALIKE):
+            if same_note_titles(digest.title, title, few=digest.few):
+                return path
+        return same.get(digest.title, "")
+
+    def add(self, digest: TextDigest, path: str) -> None:
+        """Remember a text that is about to be in the vault, after looking for it."""
+        if digest.key:
+            self._paths.setdefault(digest.key, {}).setdefault(digest.title, path)
+
+    def key(self, summary: NoteSummary) -> str:
+        """`TextDigest.key` of a note of the vault, or empty."""
+        digest = note_digest(self._ports, summary.path)
+        return digest.key if digest else ""
 
 
-def _sharing_words(wordings: Iterable[Wording]) -> set[tuple[int, int]]:
-    """Pairs that have rare runs of words in common."""
-    import numpy as np
+def _beginning(text: str, names: Sequence[str]) -> bytes:
+    text = unicodedata.normalize("NFC", text[: 4 * _FIRST_LETTERS])
+    letters = "".join(without_title(text, names)[:_FIRST_LETTERS].split())[:_BEGINNING]
+    return hashlib.sha256(letters.encode("utf-8", "replace")).digest()[:16]
 
-    # A flat array needs far less memory than a set of runs for each note.
-    held, lengths = array("q"), []
-    for each in wordings:
-        held.extend(each.shingles)
-        lengths.append(len(each.shingles))
-    total = len(held)
-    runs = np.frombuffer(held, np.int64) if total else np.zeros(0, np.int64)
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    order = np.argsort(runs, kind="stable")
-    runs, owners = runs[order], owners[order]
-    starts = np.flatnonzero(np.r_[True, runs[1:] != runs[:-1]]) if total else np.array([], int)
-    sizes = np.diff(np.r_[starts, total])
-    counts: dict[tuple[int, int], int] = {}
-    wanted = (sizes > 1) & (sizes <= _MOST_SHARING)
-    for start, size in zip(starts[wanted].tolist(), sizes[wanted].tolist(), strict=True):
-        group = owners[start : start + size].tolist()
-        for at, one in enumerate(group):
-            for other in group[at + 1 :]:
-                pair = (one, other) if one < other else (other, one)
-                counts[pair] = counts.get(pair, 0) + 1
-    few = [min(lengths[one], lengths[other], LEAST_SHARED) for one, other in counts]
-    return {
-        pair for (pair, count), least in zip(counts.items(), few, strict=True) if count >= least
-    }
+
+def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
+    """Notes that hold the text of a note, exactly or nearly, the most alike first.
+
+    Near ones are only found if the note has its vectors.
+    """
+    summary = ports.index.notes.summary(path)
+    try:
+        body = parse_note(path, ports.vault.read(path).raw, ports.names).body
+    except AmemError:
+        return []
+    if summary is None:
+        return []
+    same = note_with_text(ports, body, title=summary.title, besides=path)
+    near: list[Duplicate] = []
+    vectors = ports.index.vectors
+    vector = vectors.of_note(path)
+    if vector is not None:
+        mine = wording(summary.title, words_of_note(ports, summary))
+        for candidate in vectors.scores(vector, _CANDIDATES):
+            other, theirs = ports.index.notes.summary(candidate), vectors.of_note(candidate)
+            if other is None or theirs is None or candidate == path or other == same:
+                continue
+            text = words_of_note(ports, other)
+            score = likeness(mine, wording(other.title, text), float(vector @ theirs))
+            if score >= THRESHOLD:
+                near.append(Duplicate(other, "near", score))
+    near.sort(key=lambda each: (-each.similarity, each.note.path))
+    return [*([Duplicate(same, "exact", 1.0)] if same is not None else ()), *near]
+
+
+def words_of_note(ports: VaultPorts, summary: NoteSummary) -> str:
+    """The words of a note below a heading that only repeats its name."""
+    whole = "\n\n".join(ports.index.text.passages(summary.path))
+    return without_title(whole, note_names(summary))

@@ -1,59 +1,41 @@
-"""Finds notes that hold the same text, exactly or nearly, and says which one to keep.
+"""Finds all notes of a vault that hold the same text, and says which one to keep.
 
-Also finds the note that already holds a given text, without reading every note.
+Near pairs are found without comparing every note with every other.
 """
 
 from __future__ import annotations
 
-import hashlib
-import unicodedata
-from collections.abc import Collection, Container, Iterator, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Literal
+from functools import cache, lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING
 
-from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.duplicates.compare import (
-    LEAST_WORDS,
+    THRESHOLD,
+    Duplicate,
+    Kind,
+    TextDigest,
     Wording,
     file_title,
     is_copy_name,
     is_template,
     likeness,
-    near_pairs,
-    note_names,
-    same_note_titles,
-    text_key,
-    text_words,
+    note_digest,
     wording,
+    words_of_note,
 )
-from amem_cli.duplicates.merge_text import text_beyond, without_title
-from amem_cli.errors import AmemError, Problem
-from amem_cli.index.full_text import search_terms
+from amem_cli.duplicates.merge_text import text_beyond
+from amem_cli.errors import Problem
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary
-from amem_cli.notes.codec import parse_note
-from amem_cli.notes.names import conflict_copy, title_of, without_conflict_mark
+from amem_cli.notes.names import conflict_copy, without_conflict_mark
 
-# docs/dedupe.md measures what other thresholds find.
-THRESHOLD = 0.75
-
-Kind = Literal["exact", "near"]
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """A note that says what another one says.
-
-    Attributes:
-        similarity: 1 for an exact duplicate, otherwise its `likeness`.
-        beyond: what the kept note lacks, or empty.
-    """
-
-    note: NoteSummary
-    kind: Kind
-    similarity: float
-    beyond: str = ""
+if TYPE_CHECKING:
+    from amem_cli.models.ports import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +55,7 @@ class Group:
 class ConflictFile:
     """A conflict copy of a sync program; it is not a note.
 
-    Attributes:
-        original: path of the note it is a copy of, or empty.
-        same_text: whether that note has the same text.
+    `original` is the path of the note it is a copy of, or empty.
     """
 
     path: str
@@ -85,11 +65,9 @@ class ConflictFile:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """The duplicates of a vault.
+    """The duplicates among the `compared` notes of a vault.
 
-    Attributes:
-        compared: how many notes.
-        by_meaning: False if notes had no vectors, so only words were compared.
+    Without vectors (`by_meaning` is False) only words were compared.
     """
 
     groups: tuple[Group, ...]
@@ -112,23 +90,25 @@ def find_duplicates(
         among: only groups with one of the notes at these paths.
     """
     finder = _Finder(ports)
-    exact = finder.exact_pairs()
+    same = finder.same_texts()
     near: dict[tuple[str, str], float] = {}
-    by_meaning = ports.index.vectors.encoder() is not None
     if not exact_only:
-        stands_for = {copy: first for first, copy in exact}
-        single = [path for path in finder.notes if path not in stands_for]
+        copies = {copy for twins in same.values() for copy in twins[1:]}
+        single = [path for path in finder.notes if path not in copies]
         near = dict(near_pairs(ports.index, single, finder.wording, threshold))
-    groups = list(finder.groups(exact, near))
-    if among:
-        groups = [
-            group
-            for group in groups
-            if group.kept.path in among or any(each.note.path in among for each in group.others)
-        ]
+    groups = [
+        group
+        for group in finder.groups(same, near)
+        if not among
+        or not {group.kept.path, *(one.note.path for one in group.others)}.isdisjoint(among)
+    ]
     groups.sort(key=lambda group: (group.kind, -group.others[0].similarity, group.kept.path))
-    conflicts = tuple(_conflicts(ports)) if not among else ()
-    return Duplicates(tuple(groups), conflicts, ports.index.notes.count(), by_meaning)
+    return Duplicates(
+        groups=tuple(groups),
+        conflicts=() if among else tuple(_conflicts(ports)),
+        compared=ports.index.notes.count(),
+        by_meaning=ports.index.vectors.encoder() is not None,
+    )
 
 
 class _Finder:
@@ -137,7 +117,7 @@ class _Finder:
     def __init__(self, ports: VaultPorts) -> None:
         self._ports = ports
         self.notes = {summary.path: summary for summary in ports.index.notes.summaries()}
-        self._texts: dict[str, str] = {}
+        self.text = cache(lambda path: words_of_note(ports, self.notes[path]))
         # Notes made from a template and not filled in are not copies of each other.
         templates = [path for path in self.notes if is_template(path)]
         empty = {_bare(self.text(path)) for path in templates}
@@ -145,66 +125,47 @@ class _Finder:
         for path in (*templates, *unfilled):
             self.notes.pop(path, None)
 
-    def text(self, path: str) -> str:
-        """The words of a note below a heading that only repeats its name."""
-        if path not in self._texts:
-            self._texts[path] = _text(self._ports, self.notes[path])
-        return self._texts[path]
-
     def wording(self, path: str) -> Wording:
-        """The words of a note to compare."""
         return wording(self.notes[path].title, self.text(path))
 
-    def exact_pairs(self) -> list[tuple[str, str]]:
-        """Pairs of the first note with a text and each other one that has it."""
+    def same_texts(self) -> dict[str, list[str]]:
+        """Notes with the same text, by the first of them."""
         alike: dict[str, list[str]] = {}
         for path in self.notes:
-            bare = _bare(self.text(path))
-            if bare:
-                alike.setdefault(bare, []).append(path)
-        pairs: list[tuple[str, str]] = []
+            alike.setdefault(_bare(self.text(path)), []).append(path)
+        alike.pop("", None)
+        same: dict[str, list[str]] = {}
         for paths in alike.values():
-            if len(paths) > 1:
-                pairs += self._really_same(paths)
-        return pairs
-
-    def _really_same(self, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-        firsts: list[tuple[str, TextDigest]] = []
-        for path in paths:
-            digest = note_digest(self._ports, path)
-            if digest is None:
-                continue
-            # Notes of one text may still differ by title, such as daily notes.
-            for first, other in firsts:
-                if digest.same_as(other):
-                    yield first, path
-                    break
-            else:
-                firsts.append((path, digest))
+            firsts: list[tuple[str, TextDigest]] = []
+            for path in paths if len(paths) > 1 else ():
+                digest = note_digest(self._ports, path)
+                if digest is None:
+                    continue
+                # Notes of one text may still differ by title, such as daily notes.
+                twin = next((first for first, other in firsts if digest.same_as(other)), None)
+                if twin is not None:
+                    same.setdefault(twin, [twin]).append(path)
+                else:
+                    firsts.append((path, digest))
+        return same
 
     def groups(
-        self, exact: Sequence[tuple[str, str]], near: dict[tuple[str, str], float]
+        self, same: dict[str, list[str]], near: dict[tuple[str, str], float]
     ) -> Iterator[Group]:
         """Each note once, in a group around the one that is kept."""
-        same: dict[str, list[str]] = {}
-        for first, copy in exact:
-            same.setdefault(first, [first]).append(copy)
         joined: dict[str, set[str]] = {}
         for one, other in near:
             joined.setdefault(one, set()).add(other)
             joined.setdefault(other, set()).add(one)
         open_ones = {*same, *joined}
         # Best first: each note joins the group of the best note that it resembles.
-        order = sorted(open_ones, key=self._rank)
-        for first in order:
+        for first in sorted(open_ones, key=self._rank):
             if first not in open_ones:
                 continue
-            open_ones.discard(first)
-            near_ones = sorted(joined.get(first, set()) & open_ones)
-            open_ones.difference_update(near_ones)
-            twins = sorted(same.get(first, [first]), key=self._rank)
-            kept = twins[0]
-            others = [Duplicate(self.notes[path], "exact", 1.0) for path in twins[1:]]
+            near_ones = sorted(joined.get(first, set()) & open_ones - {first})
+            open_ones.difference_update([first, *near_ones])
+            kept, *twins = sorted(same.get(first, [first]), key=self._rank)
+            others = [Duplicate(self.notes[path], "exact", 1.0) for path in twins]
             for path in near_ones:
                 score = near.get((first, path)) or near.get((path, first)) or 0.0
                 for copy in same.get(path, [path]):
@@ -228,8 +189,7 @@ def _bare(text: str) -> str:
 
 def _conflicts(ports: VaultPorts) -> Iterator[ConflictFile]:
     problems: list[Problem] = []
-    for _ in ports.vault.scan(problems):
-        pass
+    list(ports.vault.scan(problems))
     for problem in problems:
         folder, slash, name = problem.path.rpartition("/")
         if not (conflict_copy(name) and name.lower().endswith(".md")):
@@ -244,180 +204,91 @@ def _conflicts(ports: VaultPorts) -> Iterator[ConflictFile]:
         yield ConflictFile(problem.path, original, same_text)
 
 
-_PHRASES = 12
-_CANDIDATES = 20
-# Enough letters to see whether two notes are worth reading to compare them.
-_BEGINNING = 200
-# Enough to see whether a text has few words.
-_FIRST_LETTERS = 4000
-_FIRST_PASSAGES = 8
-# Of unfilled notes from one template no more are compared with each text.
-_MOST_ALIKE = 50
+# A run of words in more notes is a template or a common phrase.
+_MOST_SHARING = 8
+# A pair is compared if it has as many runs of words in common, or as large a cosine.
+LEAST_SHARED = 3
+LEAST_COSINE = 0.7
+_ROWS_AT_ONCE = 512
+_REMEMBERED = 16_384
 
 
-@dataclass(frozen=True, slots=True)
-class TextDigest:
-    """What decides whether two notes hold the same text, without the text itself.
+def near_pairs(
+    index: MemoryIndex,
+    paths: Sequence[str],
+    wording_of: Callable[[str], Wording],
+    threshold: float,
+) -> Iterator[tuple[tuple[str, str], float]]:
+    """Pairs of paths with their likeness, from `threshold` up.
 
-    Attributes:
-        key: see `text_key`.
-        beginning: digest of its first letters.
-        few: it has fewer than `LEAST_WORDS` words.
+    `wording_of` is called again for what is compared: a whole vault's words need much memory.
     """
-
-    title: str
-    key: str
-    beginning: bytes
-    few: bool
-
-    def same_as(self, other: TextDigest) -> bool:
-        """Whether this is the text of another note and the titles allow both to be one note."""
-        same_text = bool(self.key) and self.key == other.key
-        return same_text and same_note_titles(self.title, other.title, few=self.few)
-
-
-def text_digest(body: str, title: str, names: Sequence[str]) -> TextDigest:
-    """The digest of a text without its header; a heading with one of the names is ignored."""
-    few = len(text_words(without_title(body, names)[:_FIRST_LETTERS])) < LEAST_WORDS
-    return TextDigest(title, text_key(body, names), _beginning(body, names), few)
+    rows, vectors = _vectors(index, paths)
+    pairs = _sharing_words(wording_of(path) for path in paths)
+    pairs.update(_near_in_meaning(rows, vectors))
+    row_of = {at: row for row, at in enumerate(rows)}
+    remembered = lru_cache(maxsize=_REMEMBERED)(wording_of)
+    for one, other in sorted(pairs):
+        cosine = None
+        if one in row_of and other in row_of:
+            cosine = float(vectors[row_of[one]] @ vectors[row_of[other]])
+        score = likeness(remembered(paths[one]), remembered(paths[other]), cosine)
+        if score >= threshold:
+            yield (paths[one], paths[other]), score
 
 
-def note_digest(ports: VaultPorts, path: str, *, named: str = "") -> TextDigest | None:
-    """The digest of a note of the vault; None if it has no text or cannot be read as a whole.
+def _vectors(index: MemoryIndex, paths: Sequence[str]) -> tuple[list[int], Vectors]:
+    """Positions of the notes that have a vector, and the vectors, one a row."""
+    import numpy as np
 
-    Args:
-        named: path whose names it has instead of its own.
-    """
-    try:
-        content = ports.vault.read(path)
-    except AmemError:
-        return None
-    note = parse_note(named or path, content.raw, ports.names)
-    digest = text_digest(note.body, note.title, note_names(note))
-    return digest if digest.key and not content.cut else None
-
-
-def note_with_text(
-    ports: VaultPorts,
-    content: str,
-    *,
-    title: str = "",
-    besides: str = "",
-    hidden: Container[str] = (),
-) -> NoteSummary | None:
-    """The oldest note with the same text, as far as a reader sees.
-
-    Reads only notes that share the text's words, so it costs the same in a large vault.
-
-    Args:
-        content: the text; a header in front of it does not count.
-        title: of the note that it would be; made from the text if missing.
-        besides: path of a note to leave out.
-        hidden: paths of notes that the caller must not see.
-    """
-    given = parse_note("note.md", content.encode("utf-8", "replace"), ports.names)
-    title = title or (given.title if given.title != "note" else title_of(given.body))
-    digest = text_digest(given.body, title, (title, *given.aliases))
-    if not digest.key:
-        return None
-    same: list[NoteSummary] = []
-    for path in _sharing_words(ports, given.body):
-        summary = ports.index.notes.summary(path)
-        if path == besides or path in hidden or summary is None:
-            continue
-        other = note_digest(ports, path)
-        if other is not None and digest.same_as(other):
-            same.append(summary)
-    return min(same, key=_age, default=None)
+    rows, vectors = [], []
+    if index.vectors.encoder() is not None:
+        for at, path in enumerate(paths):
+            vector = index.vectors.of_note(path)
+            if vector is not None:
+                rows.append(at)
+                vectors.append(vector)
+    empty: Vectors = np.zeros((0, 1), dtype=np.float32)
+    return rows, np.stack(vectors) if vectors else empty
 
 
-def _age(note: NoteSummary) -> tuple[str, str]:
-    return note.created or note.modified, note.path
+def _near_in_meaning(rows: Sequence[int], vectors: Vectors) -> set[tuple[int, int]]:
+    import numpy as np
+
+    pairs: set[tuple[int, int]] = set()
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        # Each pair once: a note is compared with itself and those after it.
+        # One block at a time: the whole matrix of a large vault would not fit into memory.
+        block = vectors[start : start + _ROWS_AT_ONCE] @ vectors[start:].T
+        for row, column in zip(*np.nonzero(block >= LEAST_COSINE), strict=True):
+            if column > row:
+                pairs.add((rows[start + int(row)], rows[start + int(column)]))
+    return pairs
 
 
-class KnownTexts:
-    """The texts of a vault, for comparing many others; every note is read at most once."""
+def _sharing_words(wordings: Iterable[Wording]) -> set[tuple[int, int]]:
+    """Pairs that have rare runs of words in common."""
+    import numpy as np
 
-    def __init__(self, ports: VaultPorts) -> None:
-        self._ports = ports
-        self._unread: dict[bytes, list[NoteSummary]] = {}
-        self._paths: dict[str, dict[str, str]] = {}
-        for summary in sorted(ports.index.notes.summaries(), key=_age):
-            text = "".join(ports.index.text.passages(summary.path)[:_FIRST_PASSAGES])
-            beginning = _beginning(text, note_names(summary))
-            self._unread.setdefault(beginning, []).append(summary)
-
-    def path(self, digest: TextDigest) -> str:
-        """The note with this text: the oldest, or the first that was added; or empty."""
-        if not digest.key:
-            return ""
-        for summary in self._unread.pop(digest.beginning, ()):
-            key = self.key(summary)
-            if key:
-                self._paths.setdefault(key, {}).setdefault(summary.title, summary.path)
-        same = self._paths.get(digest.key, {})
-        for title, path in islice(same.items(), _MOST_ALIKE):
-            if same_note_titles(digest.title, title, few=digest.few):
-                return path
-        return same.get(digest.title, "")
-
-    def add(self, digest: TextDigest, path: str) -> None:
-        """Remember a text that is about to be in the vault, after looking for it."""
-        if digest.key:
-            self._paths.setdefault(digest.key, {}).setdefault(digest.title, path)
-
-    def key(self, summary: NoteSummary) -> str:
-        """`TextDigest.key` of a note of the vault, or empty."""
-        digest = note_digest(self._ports, summary.path)
-        return digest.key if digest else ""
-
-
-def _beginning(text: str, names: Sequence[str]) -> bytes:
-    text = unicodedata.normalize("NFC", text[: 4 * _FIRST_LETTERS])
-    letters = "".join(without_title(text, names)[:_FIRST_LETTERS].split())[:_BEGINNING]
-    return hashlib.sha256(letters.encode("utf-8", "replace")).digest()[:16]
-
-
-def duplicates_of(ports: VaultPorts, path: str) -> list[Duplicate]:
-    """Notes that hold the text of a note, exactly or nearly, the most alike first.
-
-    Near ones are only found if the note has its vectors.
-    """
-    summary = ports.index.notes.summary(path)
-    if summary is None:
-        return []
-    try:
-        note = parse_note(path, ports.vault.read(path).raw, ports.names)
-    except AmemError:
-        return []
-    same = note_with_text(ports, note.body, title=summary.title, besides=path)
-    duplicates = [Duplicate(same, "exact", 1.0)] if same is not None else []
-    index = ports.index
-    vector = index.vectors.of_note(path)
-    if vector is None:
-        return duplicates
-    mine = wording(summary.title, _text(ports, summary))
-    near: list[Duplicate] = []
-    for candidate in index.vectors.scores(vector, _CANDIDATES):
-        other, theirs = index.notes.summary(candidate), index.vectors.of_note(candidate)
-        if other is None or theirs is None or candidate == path or other == same:
-            continue
-        score = likeness(mine, wording(other.title, _text(ports, other)), float(vector @ theirs))
-        if score >= THRESHOLD:
-            near.append(Duplicate(other, "near", score))
-    near.sort(key=lambda each: (-each.similarity, each.note.path))
-    return duplicates + near
-
-
-def _text(ports: VaultPorts, summary: NoteSummary) -> str:
-    """The words of a note below a heading that only repeats its name."""
-    whole = "\n\n".join(ports.index.text.passages(summary.path))
-    return without_title(whole, note_names(summary))
-
-
-def _sharing_words(ports: VaultPorts, text: str) -> list[str]:
-    # Rare phrases find the note; common words would find half the vault.
-    phrases = candidate_phrases(text, _PHRASES)
-    terms = [term for phrase in phrases for term in search_terms(phrase)]
-    terms = list(dict.fromkeys(terms or search_terms(text[:2000])))
-    return list(ports.index.text.keyword_scores(terms, _CANDIDATES))
+    # A flat array needs far less memory than a set of runs for each note.
+    held, lengths = array("q"), []
+    for each in wordings:
+        held.extend(each.shingles)
+        lengths.append(len(each.shingles))
+    total = len(held)
+    runs = np.frombuffer(held, np.int64) if total else np.zeros(0, np.int64)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.argsort(runs, kind="stable")
+    runs, owners = runs[order], owners[order]
+    starts = np.flatnonzero(np.r_[True, runs[1:] != runs[:-1]]) if total else np.array([], int)
+    sizes = np.diff(np.r_[starts, total])
+    counts: Counter[tuple[int, int]] = Counter()
+    wanted = (sizes > 1) & (sizes <= _MOST_SHARING)
+    for start, size in zip(starts[wanted].tolist(), sizes[wanted].tolist(), strict=True):
+        # The stable sort keeps the owners of a run in their order.
+        counts.update(combinations(owners[start : start + size].tolist(), 2))
+    return {
+        (one, other)
+        for (one, other), count in counts.items()
+        if count >= min(lengths[one], lengths[other], LEAST_SHARED)
+    }

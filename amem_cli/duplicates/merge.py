@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 
-from amem_cli.duplicates.compare import file_title, note_names
+from amem_cli.duplicates.compare import file_title, note_names, without_title
 from amem_cli.duplicates.merge_fields import (
     Mentions,
     Redirection,
@@ -20,7 +20,6 @@ from amem_cli.duplicates.merge_text import (
     text_beyond,
     text_of_body,
     united_properties,
-    without_title,
 )
 from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.index.draft import NoteDraft, id_is_shared, new_event
@@ -95,19 +94,13 @@ def merge(
             return replace(merged, event="")
         ports.changes.apply(plan.writes, plan.events)
         refresh(ports, [write.path for write in plan.writes])
-        if mentions is not None:
-            changed = (write.path for write in plan.writes if write.after is not None)
-            add_mentions(ports, changed, mentions)
+        add_mentions(ports, (write.path for write in plan.writes if write.after is not None), links)
     return merged
 
 
 @dataclass(slots=True)
 class _Merge:
-    """One merge.
-
-    Attributes:
-        writes, events: what it writes, set by `draft`.
-    """
+    """One merge; `draft` sets what it writes."""
 
     ports: VaultPorts
     kept: NoteSummary
@@ -117,7 +110,6 @@ class _Merge:
     events: list[Event] = field(default_factory=list)
 
     def draft(self) -> Merged:
-        """Prepare all writes and events."""
         ports, kept, other = self.ports, self.kept, self.other
         draft = NoteDraft(ports, ports.vault.read(kept.path))
         removed = NoteDraft(ports, ports.vault.read(other.path))

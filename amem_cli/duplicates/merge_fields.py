@@ -8,7 +8,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from amem_cli.duplicates.merge_text import redirected_properties, text_of_body
 from amem_cli.errors import AmemError, SettingsError
@@ -19,13 +18,17 @@ from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.provenance import Provenance
 from amem_cli.journal.undo_rules import is_worded
 from amem_cli.markdown.attachments import is_attachment
-from amem_cli.markdown.links import destination, find_links, format_link, parse_link, redirected
+from amem_cli.markdown.links import (
+    WikiLink,
+    destination,
+    find_links,
+    format_link,
+    parse_link,
+    redirected,
+)
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import name_key, resolve, shortest_target
 from amem_cli.notes.note import Note
-
-if TYPE_CHECKING:
-    from amem_cli.markdown.links import WikiLink
 
 Mentions = dict[str, set[str]]
 
@@ -59,11 +62,9 @@ def add_mentions(ports: VaultPorts, paths: Iterable[str], mentions: Mentions) ->
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """Makes links to one note lead to another.
+    """Makes links to one note lead to another, as part of the merge that `root` records.
 
-    Attributes:
-        key: id of the kept note, or its path if it has none.
-        root: the event of the merge.
+    `key` is the id of the kept note, or its path if it has none.
     """
 
     ports: VaultPorts
@@ -75,11 +76,7 @@ class Redirection:
     def redirect(self, path: str, taken: Collection[str]) -> NoteDraft | None:
         """A note with its links redirected; None if it has none.
 
-        Args:
-            taken: ids that other notes get by the same merge.
-
-        Raises:
-            HeaderRefused, SettingsError: the note cannot be edited without risk.
+        Other notes get the ids in `taken` by the same merge. Raises what the editing of it raises.
         """
         draft = NoteDraft(self.ports, self.ports.vault.read(path))
         self._machine_links(draft, taken)
@@ -152,17 +149,17 @@ class Redirection:
 
     def _machine_links(self, draft: NoteDraft, taken: Collection[str]) -> None:
         summary = self.ports.index.notes.summary(draft.path)
-        owned = provenance_of(self.ports.index, summary.key if summary else draft.path).links
-        record = owned.get(self.other.key) or owned.get(self.other.path)
+        owned = provenance_of(self.ports.index, summary.key if summary else draft.path)
+        record = _record(owned, self.other)
         links = list(draft.note.links)
         if record is None or record.by != "machine" or record.text not in links:
             return
         # A person put other words or another target into it: it is no longer the machine's.
-        if is_worded(record.text) or not self._leads(record.text, draft.path, self.other.path):
+        if is_worded(record.text) or self.target(record.text, draft.path) != self.other.path:
             return
         at = links.index(record.text)
         records: tuple[LinkRecord, ...] = ()
-        if any(self._leads(text, draft.path, self.kept.path) for text in links):
+        if any(self.target(text, draft.path) == self.kept.path for text in links):
             del links[at]
         else:
             text = format_link(shortest_target(self.kept.path, self.ports.index.names))
@@ -187,19 +184,16 @@ class Redirection:
             event = replace(self.event("edit", "person"), links=tuple(made))
             draft.change({"links": unique}, event, taken=taken)
 
-    def _leads(self, text: str, source: str, target: str) -> bool:
+    def target(self, text: str, source: str) -> str | None:
+        """Path of the note to which an entry of `links` of the note at `source` leads."""
         link = parse_link(text)
-        return link is not None and resolve(link.target, source, self.ports.index.names) == target
+        return resolve(link.target, source, self.ports.index.names) if link else None
 
 
 def unite_fields(draft: NoteDraft, note: Note, redirection: Redirection) -> str:
     """Give the draft of the kept note the keywords, tags, context and links of the other.
 
-    Args:
-        note: the other, as it is.
-
-    Returns:
-        A person's context that found no place beside another person's; or empty.
+    Returns a person's context that found no place beside another person's; or empty.
     """
     index, kept = redirection.ports.index, draft.note
     ours = provenance_of(index, redirection.kept.key)
@@ -232,15 +226,15 @@ def unite_fields(draft: NoteDraft, note: Note, redirection: Redirection) -> str:
             lost_context = note.context
     if released:
         draft.record(replace(redirection.event("release", "machine"), changes=tuple(released)))
-    links = _links(kept, note, ours, theirs, redirection)
-    rest = [text for text in draft.note.links if text not in links.dropped_by_person]
-    event = replace(redirection.event("edit", "person"), links=tuple(links.person_records))
-    draft.change({**by_person, "links": list(dict.fromkeys([*rest, *links.by_person]))}, event)
-    if links.agreed:
+    persons, machines_links, agreed_links = _links(kept, note, ours, theirs, redirection)
+    rest = [text for text in draft.note.links if text not in persons.lost]
+    event = replace(redirection.event("edit", "person"), links=tuple(persons.records))
+    draft.change({**by_person, "links": list(dict.fromkeys([*rest, *persons.gained]))}, event)
+    if agreed_links:
         event = replace(
             redirection.event("edit", "person"),
-            links=tuple(replace(record, by="person") for record in links.agreed),
-            links_before=tuple(links.agreed),
+            links=tuple(replace(record, by="person") for record in agreed_links),
+            links_before=tuple(agreed_links),
         )
         draft.record(event)
     values: dict[str, FieldValue] = {
@@ -249,77 +243,59 @@ def unite_fields(draft: NoteDraft, note: Note, redirection: Redirection) -> str:
     if machine_context:
         values["context"] = machine_context
     draft.change(values, redirection.event("evolve", "machine"))
-    rest = [text for text in draft.note.links if text not in links.dropped_by_machine]
-    event = replace(redirection.event("link", "machine"), links=tuple(links.machine_records))
-    draft.change({"links": list(dict.fromkeys([*rest, *links.by_machine]))}, event)
+    rest = [text for text in draft.note.links if text not in machines_links.lost]
+    event = replace(redirection.event("link", "machine"), links=tuple(machines_links.records))
+    draft.change({"links": list(dict.fromkeys([*rest, *machines_links.gained]))}, event)
     return lost_context
 
 
 @dataclass(slots=True)
-class _MergedLinks:
-    """Property links that the kept note gains and loses.
+class _Links:
+    """Property links of one owner that the kept note gains, and those to the other note."""
 
-    Attributes:
-        by_person, by_machine: texts to add.
-        person_records, machine_records: what the journal knows of them.
-        agreed: the machine's links of the kept note that a person made in the other.
-        dropped_by_person, dropped_by_machine: links to the other note, which would lead to itself.
-    """
-
-    by_person: list[str] = field(default_factory=list)
-    by_machine: list[str] = field(default_factory=list)
-    person_records: list[LinkRecord] = field(default_factory=list)
-    machine_records: list[LinkRecord] = field(default_factory=list)
-    agreed: list[LinkRecord] = field(default_factory=list)
-    dropped_by_person: list[str] = field(default_factory=list)
-    dropped_by_machine: list[str] = field(default_factory=list)
+    gained: list[str] = field(default_factory=list)
+    records: list[LinkRecord] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
 
 
 def _links(
     kept: Note, other: Note, ours: Provenance, theirs: Provenance, redirection: Redirection
-) -> _MergedLinks:
-    index = redirection.ports.index
+) -> tuple[_Links, _Links, list[LinkRecord]]:
+    """A person's links, the machine's, and those of the kept note's on which a person agrees."""
     kept_path, other_path = redirection.kept.path, redirection.other.path
-    links = _MergedLinks()
+    persons, machines = _Links(), _Links()
+    agreed: list[LinkRecord] = []
     reached: dict[str, str] = {}
     for text in kept.links:
-        to = _target(text, kept_path, redirection)
+        to = redirection.target(text, kept_path)
         if to == other_path and not is_worded(text):
+            # It would lead to the note itself.
             record = _record(ours, redirection.other)
             by_machine = record is not None and record.by == "machine" and record.text == text
-            (links.dropped_by_machine if by_machine else links.dropped_by_person).append(text)
+            (machines if by_machine else persons).lost.append(text)
         elif to is not None:
             reached.setdefault(to, text)
     for text in other.links:
-        to = _target(text, other_path, redirection)
+        to = redirection.target(text, other_path)
         worded = is_worded(text)
         if to in (kept_path, other_path) and not worded:
             continue
-        summary = index.notes.summary(to) if to is not None else None
+        summary = redirection.ports.index.notes.summary(to) if to is not None else None
         record = _record(theirs, summary)
         record = record if record is not None and record.text == text else None
         by_machine = record is not None and record.by == "machine"
         if to in reached and not worded:
             mine = _record(ours, summary)
             if not by_machine and mine and mine.by == "machine" and mine.text == reached[to]:
-                links.agreed.append(mine)
+                agreed.append(mine)
             continue
         written = redirected(text, redirection.moved_target)
-        if written in kept.links:
-            continue
-        (links.by_machine if by_machine else links.by_person).append(written)
-        if record is not None:
-            records = links.machine_records if by_machine else links.person_records
-            records.append(replace(record, text=written))
-    return links
+        if written not in kept.links:
+            owner = machines if by_machine else persons
+            owner.gained.append(written)
+            owner.records += [replace(record, text=written)] if record is not None else []
+    return persons, machines, agreed
 
 
 def _record(owned: Provenance, note: NoteSummary | None) -> LinkRecord | None:
-    if note is None:
-        return None
-    return owned.links.get(note.key) or owned.links.get(note.path)
-
-
-def _target(text: str, source: str, redirection: Redirection) -> str | None:
-    link = parse_link(text)
-    return resolve(link.target, source, redirection.ports.index.names) if link else None
+    return (owned.links.get(note.key) or owned.links.get(note.path)) if note else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from amem_cli.errors import HeaderRefused, SettingsError
 from amem_cli.markdown.footnotes import find_footnotes, with_own_footnotes
@@ -21,13 +21,8 @@ _TICKS = re.compile(r"`{3,}")
 _ALIASES = ("aliases", "alias")
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Lines of a text that belong together.
-
-    Attributes:
-        level: of a heading 1 to 6, else 0.
-    """
+class _Block(NamedTuple):
+    """Lines of a text that belong together; `level` is that of a heading, or 0."""
 
     text: str
     key: str
@@ -92,43 +87,20 @@ def _block(lines: Sequence[str], level: int = 0) -> Iterator[_Block]:
         yield _Block(text, unicodedata.normalize("NFC", bare), level)
 
 
-def without_title(text: str, titles: Collection[str]) -> str:
-    """A text without an opening heading of level 1 that only repeats the note's name."""
-    opening = text.lstrip("\ufeff \t\r\n")
-    line, _, rest = opening.partition("\n")
-    heading = _HEADING.match(line)
-    if heading is None or heading[1] != "#":
-        return text
-    name = _folded(line.strip().strip("#"))
-    return rest if name in {_folded(title) for title in titles} else text
-
-
-def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
-
-
 def appended(kept: str, title: str, day: str, properties: str, beyond: str) -> str:
-    """A text with that of another note below it, under a rule and a heading.
+    """A text, unchanged, with that of another note below it, under a rule and a heading.
 
-    Args:
-        kept: the result begins with it, unchanged.
-        day: of the other note, or empty.
-        properties: YAML of the other note's properties that found no place in the header.
-
-    Raises:
-        SettingsError: `kept` ends within a code block or a comment, which would swallow the rest.
+    The `properties` are YAML of those that found no place in the header. Raises `SettingsError` if
+    `kept` ends within a code block or a comment, which would swallow the rest.
     """
     ending = "\r\n" if kept.count("\r\n") * 2 > kept.count("\n") else "\n"
     heading = f"## {' '.join(title.split())}" + (f" ({day})" if day else "")
-    parts = [heading]
+    parts = [heading, beyond]
     if properties:
         # The fence must be longer than any run of backticks in it.
-        longest = max((len(run) for run in _TICKS.findall(properties)), default=2)
-        fence = "`" * (longest + 1)
-        parts.append(f"{fence}yaml\n{properties.strip()}\n{fence}")
-    if beyond.strip():
-        parts.append(beyond)
-    below = "\n\n".join(parts).replace("\r\n", "\n").rstrip("\n") + "\n"
+        fence = "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(properties))])
+        parts.insert(1, f"{fence}yaml\n{properties.strip()}\n{fence}")
+    below = "\n\n".join(filter(str.strip, parts)).replace("\r\n", "\n").rstrip("\n") + "\n"
     if not kept.strip():
         return kept + below.replace("\n", ending)
     gap = "\n" if kept.endswith("\n") else "\n\n"
@@ -144,19 +116,15 @@ def appended(kept: str, title: str, day: str, properties: str, beyond: str) -> s
 def alias_property(raw: bytes) -> str:
     """The name of the property that holds, or would hold, a note's aliases."""
     header = _header(raw)
-    names = [entry.name for entry in header.entries] if header else []
-    plural = [name for name in names if name.casefold() == _ALIASES[0]]
-    return plural[0] if plural else _ALIASES[0]
+    names = (entry.name for entry in header.entries) if header else ()
+    return next((name for name in names if name.casefold() == _ALIASES[0]), _ALIASES[0])
 
 
 def united_properties(kept: bytes, other: bytes, names: PropertyNames) -> tuple[bytes, str]:
     """A note with the properties of another that it lacks, in their original spelling.
 
-    Leaves amem's own fields, titles, aliases and `private` to the caller.
-
-    Returns:
-        The new bytes, and as YAML the properties of the other that have another value in `kept`,
-        after the comments on their own lines that `kept` lacks.
+    Leaves amem's own fields, titles, aliases and `private` to the caller. Also returns as YAML what
+    has another value in `kept`, after the comments on their own lines that `kept` lacks.
     """
     theirs, ours = _header(other), _header(kept)
     if theirs is None:
@@ -215,51 +183,44 @@ def _with_entries(raw: bytes, sources: Sequence[str]) -> bytes:
         fences = find_fences(raw)
         assert fences is not None
     before = read_header(raw, fences)
-    # Lines added to an indented mapping would end it.
-    if before.indent:
-        raise HeaderRefused("the header is indented", line=2, hint="")
     added = "".join(sources).replace("\n", before.line_ending)
     end = fences.text_end
     gap = "" if raw[:end].endswith(b"\n") else before.line_ending
     after = raw[:end] + (gap + added).encode("utf-8") + raw[end:]
     # Read back: what was there must mean the same, and the body must be untouched.
     fresh = find_fences(after)
-    if fresh is None or after[fresh.body_start :] != raw[fences.body_start :]:
-        raise HeaderRefused("the header would end elsewhere", line=1, hint="")
-    read = read_header(after, fresh)
-    known = [(entry.name, entry.value.meaning()) for entry in before.entries]
-    wanted = [item for source in sources for item in _meanings(source)]
-    if [(entry.name, entry.value.meaning()) for entry in read.entries] != known + wanted:
+    same_body = fresh is not None and after[fresh.body_start :] == raw[fences.body_start :]
+    headers = [before, *(_header(f"---\n{each}---\n".encode()) for each in sources)]
+    wanted = [meaning for header in headers for meaning in _meanings(header)]
+    # Lines added to an indented mapping would end it.
+    if before.indent or not same_body or _meanings(_header(after)) != wanted:
         raise HeaderRefused("the properties would read otherwise", line=1, hint="")
     return after
 
 
-def _meanings(source: str) -> list[tuple[str, object]]:
-    header = _header(f"---\n{source}---\n".encode())
+def _meanings(header: Header | None) -> list[tuple[str, object]]:
     return [(entry.name, entry.value.meaning()) for entry in header.entries] if header else []
 
 
 def redirected_properties(
     raw: bytes, names: PropertyNames, redirect: Callable[[str], str]
 ) -> bytes:
-    """A note with redirected links in the properties that are not amem's own.
-
-    Raises:
-        HeaderRefused: a property cannot be edited without risk.
-    """
+    """A note with redirected links in the properties that are not amem's own."""
     header = _header(raw)
+    if header is None:
+        return raw
     own = {getattr(names, field) for field in names.__slots__}
     changes: dict[str, str | Sequence[str]] = {}
-    for entry in header.entries if header else ():
-        if entry.name in own or entry.value.kind == "mapping":
-            continue
+    for entry in header.entries:
         value = entry.value
+        if entry.name in own or value.kind == "mapping":
+            continue
         if value.kind == "scalar":
-            text = header.text_of(value) if header and value.is_string else None
+            text = header.text_of(value) if value.is_string else None
             if text is not None and redirect(text) != text:
                 changes[entry.name] = redirect(text)
             continue
-        texts = header.texts_of(value) if header else None
+        texts = header.texts_of(value)
         if texts is not None and any(redirect(text) != text for text in texts):
             changes[entry.name] = list(dict.fromkeys(map(redirect, texts)))
     return edit_header(raw, changes, names) if changes else raw

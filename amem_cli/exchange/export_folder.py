@@ -9,14 +9,14 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from amem_cli.errors import AmemError, SettingsError, UsageError, WriteConflict
-from amem_cli.exchange.names import folded
-from amem_cli.exchange.source_folder import SourceFolder, inner_folder, sha_of
+from amem_cli.exchange.places import folded
+from amem_cli.exchange.source import SourceFolder, inner_folder, sha_of
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import path_parts
 from amem_cli.vault.safe_write import (
@@ -36,18 +36,10 @@ _MAX_MANIFEST = 64 * 1024 * 1024
 
 
 class ExportFolder:
-    """The folder that the user named.
-
-    Args:
-        root: made if missing.
-        vault: the vault's folder; neither may contain the other.
+    """The folder that the user named, made if missing; neither it nor the vault contains the other.
 
     Attributes:
         vault: the files of the vault, to copy from.
-
-    Raises:
-        UsageError: one folder contains the other.
-        SettingsError: it cannot be made or read.
     """
 
     def __init__(self, root: Path, *, vault: Path) -> None:
@@ -62,20 +54,20 @@ class ExportFolder:
         except OSError as error:
             raise SettingsError(f"cannot make {root}: {error.strerror}") from None
         self.vault = SourceFolder(vault)
+        self._files = SourceFolder(self._root)
         self._former = self._read_manifest()
         self._announced = self._read_announced()
         self._announcements: BinaryIO | None = None
-        self._shas: dict[str, set[str]] | None = None
-        self._spelled: dict[str, str] | None = None
+        # If a note was renamed in case alone, its file may be the former one.
+        self._shas: dict[str, set[str]] = {}
+        announced = ((path, sha) for path, shas in self._announced.items() for sha in shas)
+        for path, sha in (*self._former.items(), *announced):
+            self._shas.setdefault(folded(path), set()).add(sha)
         self._sweep()
         self._written: dict[str, str] = {}
 
     def put(self, path: str, content: bytes) -> Written:
-        """Write a file, unless it is the same already or somebody else's.
-
-        Raises:
-            SettingsError: it cannot be written.
-        """
+        """Write a file, unless it is the same already or somebody else's."""
         sha = hashlib.sha256(content).hexdigest()
         *folders, name = path_parts(path)
         try:
@@ -102,16 +94,18 @@ class ExportFolder:
     def finish(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Remove what former exports wrote and this one did not, and remember what it wrote.
 
-        Returns:
-            Paths of removed files, and of those that stay because somebody changed them.
+        Returns the paths of removed files, and of those that stay because somebody changed them.
         """
         removed, edited = [], []
+        spelled = {folded(path): self._root / path for path in self._written}
         for path in sorted((self._former.keys() | self._announced.keys()) - self._written.keys()):
             with suppress(OSError, ValueError, AmemError):
                 *folders, name = path_parts(path)
                 with inner_folder(self._root, folders) as folder:
                     existing = sha_of(folder, name)
-                    if existing is None or self._is_renamed(path):
+                    renamed = spelled.get(folded(path))
+                    # This export may have written the same file under a name in another case.
+                    if existing is None or (renamed and renamed.samefile(self._root / path)):
                         continue
                     if existing in self._own(path):
                         folder.unlink(name)
@@ -128,23 +122,8 @@ class ExportFolder:
         self._remember(self._former | self._written)
 
     def _own(self, path: str) -> set[str]:
-        """Hashes of what exports wrote at a path, or announced before they were killed.
-
-        Ignores case: if a note was renamed in case alone, its file may be the former one.
-        """
-        if self._shas is None:
-            self._shas = {}
-            announced = ((each, sha) for each, shas in self._announced.items() for sha in shas)
-            for each, sha in (*self._former.items(), *announced):
-                self._shas.setdefault(folded(each), set()).add(sha)
+        """Hashes of what exports wrote at a path, or announced before they were killed."""
         return self._shas.get(folded(path), set())
-
-    def _is_renamed(self, path: str) -> bool:
-        """Whether this export wrote the same file under a name that differs only in case."""
-        if self._spelled is None:
-            self._spelled = {folded(each): each for each in self._written}
-        now = self._spelled.get(folded(path))
-        return now is not None and (self._root / now).samefile(self._root / path)
 
     def _announce(self, path: str, sha: str) -> None:
         if self._announcements is None:
@@ -160,7 +139,7 @@ class ExportFolder:
 
     def _read_announced(self) -> dict[str, list[str]]:
         """What a killed export was about to write: hashes by path, in the order of writing."""
-        raw = SourceFolder(self._root).read(ANNOUNCED, _MAX_MANIFEST) or b""
+        raw = self._files.read(ANNOUNCED, _MAX_MANIFEST) or b""
         announced: dict[str, list[str]] = {}
         for line in raw.splitlines():
             with suppress(ValueError, TypeError, RecursionError):
@@ -200,7 +179,7 @@ class ExportFolder:
                         folder.unlink(temporary)
 
     def _read_manifest(self) -> dict[str, str]:
-        raw = SourceFolder(self._root).read(MANIFEST, _MAX_MANIFEST)
+        raw = self._files.read(MANIFEST, _MAX_MANIFEST)
         try:
             files = json.loads(raw or b"")["files"]
             return {path: sha for path, sha in files.items() if isinstance(sha, str)}
@@ -209,9 +188,8 @@ class ExportFolder:
 
     def _remember(self, files: Mapping[str, str]) -> None:
         document = {"written_by": "amem export --format markdown", "files": files}
-        content = (
-            json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True).encode() + b"\n"
-        )
+        text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True)
+        content = text.encode() + b"\n"
         try:
             with OpenFolder(self._root) as folder:
                 existing = sha_of(folder, MANIFEST)
@@ -228,13 +206,11 @@ class ExportFolder:
             folder.unlink(ANNOUNCED)
 
 
-def _abandoned(folder: OpenFolder) -> list[str]:
+def _abandoned(folder: OpenFolder) -> Iterator[str]:
     """Temporary files whose writers are gone."""
     with folder.entries() as entries:
-        names = [entry.name for entry in entries if entry.name.startswith(TEMPORARY_PREFIX)]
-    return [
-        name
-        for name in names
-        if name.endswith(TEMPORARY_SUFFIX)
-        and is_abandoned(name, folder.lstat(name).st_mtime_ns, time.time_ns())
-    ]
+        names = [entry.name for entry in entries]
+    for name in names:
+        temporary = name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
+        if temporary and is_abandoned(name, folder.lstat(name).st_mtime_ns, time.time_ns()):
+            yield name

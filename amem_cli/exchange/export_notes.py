@@ -11,8 +11,8 @@ from posixpath import dirname, relpath
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import HeaderRefused, Problem
-from amem_cli.exchange.export_folder import ExportFolder
-from amem_cli.exchange.names import SourceNames
+from amem_cli.exchange.export_folder import ExportFolder, Written
+from amem_cli.exchange.places import SourceNames
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.journal.events import LinkRecord
@@ -45,9 +45,6 @@ def notes_to_export(
 class PrivacyFilter:
     """Cuts links to notes that are not exported, and finds the notes that name private ones.
 
-    Args:
-        notes: those that are exported.
-
     Attributes:
         named: by the path of an exported note, the private notes left out that its text names.
         cut_links: how many entries of `links` were cut.
@@ -61,17 +58,12 @@ class PrivacyFilter:
         self.cut_links = 0
 
     def links(self, texts: Iterable[str], source: str, *, only_private: bool) -> list[str]:
-        """The entries of `links` without those that lead to notes that are not exported.
-
-        Args:
-            only_private: cut only links to private notes.
-        """
+        """The entries of `links` without those to notes (or private notes) left out."""
         links = []
         for text in texts:
             link = parse_link(text)
             to = resolve(link.target, source, self.names) if link else None
-            stays = to is None or to in self._exported or (only_private and to not in self._private)
-            if stays:
+            if to is None or to in self._exported or (only_private and to not in self._private):
                 links.append(text)
             else:
                 self.cut_links += 1
@@ -79,16 +71,12 @@ class PrivacyFilter:
 
     def scan(self, text: str, source: str) -> None:
         """Remember which private notes the links of a text name."""
-        if not self._private or "[" not in text:
-            return
-        for link in find_links(text):
-            to = resolve(link.target, source, self.names)
-            if to is not None:
-                self.remember(source, to)
+        for link in find_links(text) if self._private and "[" in text else ():
+            self.remember(source, resolve(link.target, source, self.names))
 
-    def remember(self, source: str, target: str) -> None:
+    def remember(self, source: str, target: str | None) -> None:
         """Remember that the text of a note names another, if that one is private."""
-        if target in self._private:
+        if target is not None and target in self._private:
             self.named.setdefault(source, set()).add(target)
 
 
@@ -100,9 +88,7 @@ def export_records(
 ) -> Iterator[dict[str, Any]]:
     """Each note as the object of a JSON line; `aliases` and `private` only if it has them.
 
-    Args:
-        privacy: cuts links to private notes, and learns which notes name them.
-        problems: receives what a line cannot hold of a note.
+    `privacy` cuts links to private notes; `problems` receives what a line cannot hold of a note.
     """
     for summary in notes:
         content = ports.vault.read(summary.path)
@@ -171,9 +157,6 @@ def export_markdown(
     """Write notes, and the files to which they link, to their paths in the vault.
 
     Links of the `links` property go under a heading at the end, with their meaning.
-
-    Raises:
-        SettingsError: the folder cannot be written.
     """
     export = _Export(ports, notes, folder)
     try:
@@ -199,7 +182,7 @@ class _Export:
         self._names = self._privacy.names
         self._others = SourceNames((), folder.vault.other_paths, relative_first=True)
         self._records = ports.index.link_history.records()
-        self._copied: dict[str, bool] = {}
+        self._copied: set[str] = set()
         self.report = MarkdownExport()
 
     def write(self, summary: NoteSummary) -> None:
@@ -224,14 +207,17 @@ class _Export:
             plain = rewrite_links(text, lambda link, _: self._plain(link, path))
             related = self._related(summary, note, text)
             raw = raw[: len(raw) - len(body)] + (plain + related).encode("utf-8")
-        done = self._folder.put(path, raw)
-        if done == "unchanged":
-            self.report.unchanged += 1
-        elif done == "written":
+        done = self._put(path, raw)
+        if done == "written":
             self.report.written.append(path)
-        else:
+        self.report.unchanged += done == "unchanged"
+
+    def _put(self, path: str, content: bytes) -> Written:
+        done = self._folder.put(path, content)
+        if done == "kept":
             self.report.kept.append(path)
             self._report_problem(path, "is somebody else's file in the folder and was not replaced")
+        return done
 
     def finish(self) -> MarkdownExport:
         """Remove files of notes that are gone, and return the report."""
@@ -295,16 +281,13 @@ class _Export:
     def _copy(self, path: str) -> None:
         if path in self._copied:
             return
+        self._copied.add(path)
         content = self._folder.vault.read(path)
-        self._copied[path] = content is not None
         if content is None:
             self._report_problem(
                 path, "cannot be read, or is larger than 50 MiB, and is not exported"
             )
-        elif self._folder.put(path, content) == "kept":
-            self.report.kept.append(path)
-            self._report_problem(path, "is somebody else's file in the folder and was not replaced")
-        else:
+        elif self._put(path, content) != "kept":
             self.report.files.append(path)
 
     def _related(self, summary: NoteSummary, note: Note, text: str) -> str:

@@ -12,15 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from amem_cli.errors import AmemError, HeaderRefused, Problem, SettingsError
-from amem_cli.exchange.attachments import AttachmentCopier
-from amem_cli.exchange.names import FreePaths, file_target, note_target
+from amem_cli.exchange.places import AttachmentCopier, file_target, note_target
 from amem_cli.exchange.plan import (
     ORIGIN,
     ImportPlan,
-    ImportPlanner,
     PlannedNote,
     local_moment,
     origin_of,
+    texts,
 )
 from amem_cli.exchange.source import ImportSource, SourceNote, SourceRelation
 from amem_cli.exchange.source_markdown import known_relation
@@ -34,144 +33,131 @@ from amem_cli.markdown.links import WikiLink, format_link, parse_link, retarget_
 from amem_cli.markdown.tags import merge_tags
 from amem_cli.notes.codec import body_bytes, compose_note, edit_header, parse_note
 from amem_cli.notes.names import shortest_target
-from amem_cli.notes.note import OWNED_FIELDS, Note
+from amem_cli.notes.note import OWNED_FIELDS
 
 _VAGUE_RELATIONS = frozenset({"related", "relates to", "related to", "links to", "relates"})
 
 
-@dataclass(slots=True)
 class ImportDraft:
     """A note about to be made.
 
     Attributes:
-        content: the whole file.
-        fields: amem's own fields in it, by field name.
+        content: the whole file; `fields`: amem's own fields in it, by field name.
         links: what its relations mean, for the journal.
         unresolved: targets that nothing in the source or the vault has.
         retargeted: how many links had to be rewritten.
-        problems: warnings.
     """
 
-    content: bytes = b""
-    fields: dict[str, FieldValue] = field(default_factory=dict)
-    links: tuple[LinkRecord, ...] = ()
-    unresolved: list[str] = field(default_factory=list)
-    retargeted: int = 0
-    problems: list[Problem] = field(default_factory=list)
-
-
-class _Drafter:
-    """Makes the drafts of a plan."""
-
-    def __init__(self, ports: VaultPorts, plan: ImportPlan, copier: AttachmentCopier) -> None:
-        self._ports = ports
+    def __init__(
+        self,
+        ports: VaultPorts,
+        plan: ImportPlan,
+        copier: AttachmentCopier,
+        note: SourceNote,
+        planned: PlannedNote,
+    ) -> None:
+        self._names = ports.names
+        self._moment = local_moment(ports, note.created or ports.clock.now())
         self._plan = plan
         self._copier = copier
+        self._note = note
+        self._planned = planned
+        self.links: tuple[LinkRecord, ...] = ()
+        self.unresolved = list(note.dangling)
+        self.retargeted = 0
+        self.problems: list[Problem] = []
+        self._raw = self._with_valid_links(note.raw)
+        header = self._raw if note.has_header else b""
+        self._given = parse_note(planned.path, header, ports.names)
+        self.fields = self._fields()
+        self.content = self._content()
 
-    def draft(self, note: SourceNote, planned: PlannedNote) -> ImportDraft:
-        """The file of one note."""
-        draft = ImportDraft(unresolved=list(note.dangling))
-        raw = self._with_valid_links(note, planned, draft)
-        given = parse_note(planned.path, raw if note.has_header else b"", self._ports.names)
-        draft.fields = self._fields(note, planned, given, draft)
-        draft.content = self._content(note, planned, raw, given, draft)
-        return draft
+    def _warn(self, line: int, message: str) -> None:
+        self.problems.append(Problem(self._planned.place, line, message))
 
-    def _with_valid_links(
-        self, note: SourceNote, planned: PlannedNote, draft: ImportDraft
-    ) -> bytes:
-        body = body_bytes(note.raw) if note.has_header else note.raw
+    def _with_valid_links(self, raw: bytes) -> bytes:
+        body = body_bytes(raw) if self._note.has_header else raw
         try:
             text = body.decode("utf-8")
         except UnicodeDecodeError:
-            message = "is not UTF-8; imported as it is, its links unchecked"
-            draft.problems.append(Problem(planned.place, planned.line, message))
-            return note.raw
-
-        def retarget(link: WikiLink) -> str | None:
-            target = self._target(link, planned, draft)
-            draft.retargeted += target is not None
-            return target
-
+            self._warn(self._planned.line, "is not UTF-8; imported as it is, its links unchecked")
+            return raw
         # The header stays byte for byte; only the body is rewritten.
-        changed = retarget_links(text, retarget).encode("utf-8")
-        return note.raw if changed == body else note.raw[: len(note.raw) - len(body)] + changed
+        changed = retarget_links(text, self._retargeted).encode("utf-8")
+        return raw if changed == body else raw[: len(raw) - len(body)] + changed
+
+    def _retargeted(self, link: WikiLink) -> str | None:
+        target = self._target(link)
+        self.retargeted += target is not None
+        return target
 
     def _planned_at(self, source_path: str | None) -> PlannedNote | None:
         planned = self._plan.by_source_path.get(source_path or "")
         return planned if planned and planned.path else None
 
-    def _target(self, link: WikiLink, planned: PlannedNote, draft: ImportDraft) -> str | None:
+    def _target(self, link: WikiLink) -> str | None:
         """How a link must be written here; None to leave it."""
         if not link.target:
             return None
-        names, source_path = self._plan.source_names, planned.source_path
+        names, source_path = self._plan.source_names, self._planned.source_path
         to = self._planned_at(names.note(link, source_path))
         if to is not None:
-            return note_target(link, planned.path, to.path, self._plan.vault_names)
+            return note_target(link, self._planned.path, to.path, self._plan.vault_names)
         other = names.other(link, source_path)
         if other is None:
-            draft.unresolved.append(link.target)
+            self.unresolved.append(link.target)
             return None
         path = self._copier.vault_path(other)
-        if not path:
-            return None
-        return file_target(link, planned.path, path, only_one=self._copier.has_unique_name(path))
+        only_one = bool(path) and self._copier.has_unique_name(path)
+        return file_target(link, self._planned.path, path, only_one=only_one) if path else None
 
-    def _fields(
-        self, note: SourceNote, planned: PlannedNote, given: Note, draft: ImportDraft
-    ) -> dict[str, FieldValue]:
+    def _fields(self) -> dict[str, FieldValue]:
         """amem's own fields of the note, in order."""
-        fields: dict[str, FieldValue] = {}
-        if planned.id:
-            fields["id"] = given.id or planned.id
+        note, given = self._note, self._given
+        keywords: Sequence[str] = note.keywords
+        tags: Sequence[str] = note.tags
         if note.exact:
-            fields["created"] = given.created or note.properties.get("created", "")
+            created = given.created or note.properties.get("created", "")
+            links = list(note.links)
         else:
-            moment = local_moment(self._ports, note.created or self._ports.clock.now())
-            fields["created"] = given.created or created_text(moment)
-        fields["keywords"] = note.keywords if note.exact else _merged(given.keywords, note.keywords)
-        fields["tags"] = note.tags if note.exact else merge_tags(given.tags, note.tags)
-        fields["context"] = given.context or note.context
-        fields["links"] = self._links(note, planned, given, draft)
+            created = given.created or created_text(self._moment)
+            keywords = _merged(given.keywords, note.keywords)
+            tags = merge_tags(given.tags, note.tags)
+            links = self._links()
+        fields: dict[str, FieldValue] = {
+            "id": self._planned.id and (given.id or self._planned.id),
+            "created": created,
+            "keywords": keywords,
+            "tags": tags,
+            "context": given.context or note.context,
+            "links": links,
+        }
         return {name: value for name, value in fields.items() if value}
 
-    def _links(
-        self, note: SourceNote, planned: PlannedNote, given: Note, draft: ImportDraft
-    ) -> list[str]:
-        if note.exact:
-            return list(note.links)
-        texts = [self._link(text, planned, draft) for text in (*given.links, *note.links)]
-        records = []
-        for relation in note.relations:
-            record = self._record(relation, planned)
-            if record is not None:
-                texts.append(record.text)
-                records.append(record)
-        draft.links = tuple({record.target: record for record in records}.values())
-        return list(dict.fromkeys(text for text in texts if text))
+    def _links(self) -> list[str]:
+        links = [self._link(text) for text in (*self._given.links, *self._note.links)]
+        records = [record for each in self._note.relations if (record := self._record(each))]
+        self.links = tuple({record.target: record for record in records}.values())
+        return _merged(links, (record.text for record in records))
 
-    def _link(self, text: str, planned: PlannedNote, draft: ImportDraft) -> str:
+    def _link(self, text: str) -> str:
         """A link as the property needs it; empty for an id that nothing has."""
         link = parse_link(text)
         if link is None:
             to = self._planned_at(self._plan.source_names.named(text))
             if to is None:
-                draft.unresolved.append(text)
+                self.unresolved.append(text)
                 return ""
             return format_link(shortest_target(to.path, self._plan.vault_names))
-        target = self._target(link, planned, draft)
-        if target is None:
-            return text
-        draft.retargeted += 1
-        return retarget_links(text, lambda _: target)
+        target = self._retargeted(link)
+        return text if target is None else retarget_links(text, lambda _: target)
 
-    def _record(self, relation: SourceRelation, planned: PlannedNote) -> LinkRecord | None:
+    def _record(self, relation: SourceRelation) -> LinkRecord | None:
         """What the journal keeps of a relation; None if it leads to no note."""
         link = parse_link(format_link(relation.target))
         names = self._plan.source_names
-        to = self._planned_at(names.note(link, planned.source_path)) if link else None
-        if to is None or to is planned:
+        to = self._planned_at(names.note(link, self._planned.source_path)) if link else None
+        if to is None or to is self._planned:
             return None
         word = " ".join(relation.relation.replace("_", " ").split())
         known = known_relation(relation.relation)
@@ -186,15 +172,9 @@ class _Drafter:
             by="person",
         )
 
-    def _content(
-        self,
-        note: SourceNote,
-        planned: PlannedNote,
-        raw: bytes,
-        given: Note,
-        draft: ImportDraft,
-    ) -> bytes:
-        properties = self._properties(note, planned, given, draft)
+    def _content(self) -> bytes:
+        note, raw, names = self._note, self._raw, self._names
+        properties = self._properties()
         if not note.has_header:
             text = raw.decode("utf-8", "replace")
             if not note.exact and not note.path and not text.endswith("\n"):
@@ -202,48 +182,43 @@ class _Drafter:
             if not properties:
                 # Without properties it is just the text, unless that opens like a header.
                 raw = text.encode("utf-8")
-                plain = parse_note("note.md", raw, self._ports.names)
+                plain = parse_note("note.md", raw, names)
                 if plain.refused is None and plain.body == text:
                     return raw
-            return compose_note(properties, text, self._ports.names)
-        if given.refused is None:
+            return compose_note(properties, text, names)
+        refused = self._given.refused
+        if refused is None:
             try:
-                return edit_header(raw, properties, self._ports.names)
-            except HeaderRefused as refused:
-                message, line = refused.message, refused.line
+                return edit_header(raw, properties, names)
+            except HeaderRefused as error:
+                refused = Problem("", error.line, error.message)
             except ValueError as error:
-                message, line = str(error), 1
-        else:
-            message, line = given.refused.message, given.refused.line
+                refused = Problem("", 1, str(error))
         # A record has no file of its own, so its odd header becomes text.
         if not note.path:
-            return compose_note(properties, raw.decode("utf-8", "replace"), self._ports.names)
-        draft.fields = {}
-        message = f"its header is unchanged, so it has no id: {message}"
-        draft.problems.append(Problem(planned.place, line, message))
+            return compose_note(properties, raw.decode("utf-8", "replace"), names)
+        self.fields = {}
+        self._warn(refused.line, f"its header is unchanged, so it has no id: {refused.message}")
         return raw
 
-    def _properties(
-        self, note: SourceNote, planned: PlannedNote, given: Note, draft: ImportDraft
-    ) -> dict[str, FieldValue]:
+    def _properties(self) -> dict[str, FieldValue]:
         """The properties to set, by the vault's names for them."""
-        names = self._ports.names
+        note, given, title = self._note, self._given, self._planned.title
         properties = {
-            getattr(names, name): draft.fields[name]
+            getattr(self._names, name): self.fields[name]
             for name in OWNED_FIELDS
-            if name in draft.fields
+            if name in self.fields
         }
-        stem = planned.path.rpartition("/")[2].removesuffix(".md")
+        stem = self._planned.path.rpartition("/")[2].removesuffix(".md")
         # The file name alone tells the title, unless the vault could not hold it as it was.
         renamed = not note.path or note.title or stem != note.path.rpartition("/")[2][:-3]
-        if renamed and given.title in (stem, "") and _nfc(planned.title) != _nfc(stem):
-            properties["title"] = planned.title
-        aliases = note.properties.get("aliases", ())
+        if renamed and given.title in (stem, "") and _nfc(title) != _nfc(stem):
+            properties["title"] = title
         for name, value in note.properties.items():
             if name not in (*properties, *OWNED_FIELDS, "title", "aliases"):
                 properties[name] = value if isinstance(value, str) else list(value)
+        aliases = texts(note.properties.get("aliases"))
         if aliases:
-            aliases = (aliases,) if isinstance(aliases, str) else aliases
             properties["aliases"] = aliases if note.exact else _merged(given.aliases, aliases)
         return properties
 
@@ -259,13 +234,15 @@ def _merged(first: Sequence[str], second: Iterable[str]) -> list[str]:
 # Each batch is one change of the journal: a stopped import leaves only whole notes.
 BATCH = 32
 BATCH_BYTES = 8 * 1024 * 1024
+_TAKEN = "its place was just taken"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ImportReport:
     """What an import did, or would do.
 
     Attributes:
+        other_files: how many files of the source are not notes.
         made: the new notes.
         there: existing notes; some of them changed in the source since.
         duplicates: notes whose text another note has, whether they were made or not.
@@ -273,20 +250,19 @@ class ImportReport:
         noted: warnings about notes that were made.
         unresolved: (place in the source, target) of links to nothing.
         files: (path in the source, path in the vault) of other files that were copied.
-        other_files: how many files of the source are not notes.
         retargeted: how many links were rewritten to keep their meaning.
     """
 
     kind: str
-    made: tuple[PlannedNote, ...]
-    there: tuple[PlannedNote, ...]
-    duplicates: tuple[PlannedNote, ...]
-    refused: tuple[Problem, ...]
-    noted: tuple[Problem, ...]
-    unresolved: tuple[tuple[str, str], ...]
-    files: tuple[tuple[str, str], ...]
     other_files: int
-    retargeted: int
+    made: list[PlannedNote] = field(default_factory=list)
+    there: list[PlannedNote] = field(default_factory=list)
+    duplicates: list[PlannedNote] = field(default_factory=list)
+    refused: list[Problem] = field(default_factory=list)
+    noted: list[Problem] = field(default_factory=list)
+    unresolved: list[tuple[str, str]] = field(default_factory=list)
+    files: list[tuple[str, str]] = field(default_factory=list)
+    retargeted: int = 0
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -326,127 +302,103 @@ def import_notes(
         UsageError: the folder is not in the vault.
         SettingsError: the source cannot be read, or the vault cannot be written.
     """
+    report = ImportReport(source.kind, len(source.other_files))
     with ports.changes.locked():
-        planner = ImportPlanner(ports, source, folder, usual_folder, unless_known=unless_known)
-        plan = planner.plan()
-        free = FreePaths(ports, usual_folder if folder is None else folder)
-        copier = AttachmentCopier(source.folder, root, free, dry_run=dry_run)
-        run = _ImportRun(ports, source, plan, _Drafter(ports, plan, copier), dry_run, progress)
-        run.make_all()
-    refused = [Problem(note.place, note.line, note.reason) for note in plan.decided("refused")]
-    return ImportReport(
-        kind=source.kind,
-        made=tuple(run.made),
-        there=tuple(plan.decided("there", "changed", "known")),
-        duplicates=tuple(note for note in (*run.made, *plan.decided("known")) if note.same_text),
-        refused=(*plan.problems, *refused, *run.refused),
-        noted=(*run.noted, *copier.problems),
-        unresolved=tuple(dict.fromkeys(run.unresolved)),
-        files=tuple(copier.copied),
-        other_files=len(source.other_files),
-        retargeted=run.retargeted,
-    )
+        plan = ImportPlan(ports, source, folder, usual_folder, unless_known=unless_known)
+        report.there = plan.decided("there", "changed", "known")
+        report.refused = plan.problems
+        for note in plan.decided("refused"):
+            report.refused.append(Problem(note.place, note.line, note.reason))
+        copier = AttachmentCopier(source.folder, root, plan.free, dry_run=dry_run)
+        _Run(ports, source, plan, copier, report, dry_run).make_all(progress)
+    known = [*report.made, *plan.decided("known")]
+    report.duplicates = [note for note in known if note.same_text]
+    report.noted += copier.problems
+    report.unresolved = list(dict.fromkeys(report.unresolved))
+    report.files = copier.copied
+    return report
 
 
-class _ImportRun:
+@dataclass(slots=True)
+class _Run:
     """Writes one import in batches."""
 
-    def __init__(
-        self,
-        ports: VaultPorts,
-        source: ImportSource,
-        plan: ImportPlan,
-        drafter: _Drafter,
-        dry_run: bool,
-        progress: Progress | None,
-    ) -> None:
-        self._ports = ports
-        self._source = source
-        self._drafter = drafter
-        self._dry_run = dry_run
-        self._progress = progress
-        self._planned = {
-            (note.place, note.line, note.origin.key): note for note in plan.decided("make")
-        }
-        self._waiting: list[tuple[PlannedNote, ImportDraft]] = []
-        self._bytes = 0
-        self.made: list[PlannedNote] = []
-        self.refused: list[Problem] = []
-        self.noted: list[Problem] = []
-        self.unresolved: list[tuple[str, str]] = []
-        self.retargeted = 0
+    ports: VaultPorts
+    source: ImportSource
+    plan: ImportPlan
+    copier: AttachmentCopier
+    report: ImportReport
+    dry_run: bool
 
-    def make_all(self) -> None:
+    def make_all(self, progress: Progress | None) -> None:
         """Read the source a second time and make the planned notes."""
-        total = len(self._planned)
-        for note in self._source.notes([]):
-            origin = origin_of(note, self._source.identity)
-            planned = self._planned.pop((note.place, note.line, origin.key), None)
+        waiting = {
+            (note.place, note.line, note.origin.key): note for note in self.plan.decided("make")
+        }
+        total, size = len(waiting), 0
+        batch: list[tuple[PlannedNote, ImportDraft]] = []
+        for note in self.source.notes([]):
+            origin = origin_of(note, self.source.identity)
+            planned = waiting.pop((note.place, note.line, origin.key), None)
             if planned is None:
                 continue
             # Somebody may have saved it between the two readings.
             planned.origin = origin
             try:
-                draft = self._drafter.draft(note, planned)
+                draft = ImportDraft(self.ports, self.plan, self.copier, note, planned)
             except (AmemError, ValueError) as error:
-                text = error.message if isinstance(error, AmemError) else str(error)
-                self.refused.append(Problem(planned.place, planned.line, text))
+                self._refuse(planned, error)
                 continue
-            self._waiting.append((planned, draft))
-            self._bytes += len(draft.content)
-            if len(self._waiting) >= BATCH or self._bytes >= BATCH_BYTES:
-                self._write()
-                if self._progress is not None:
-                    self._progress(total - len(self._planned), total)
-        self._write()
-        if self._progress is not None:
-            self._progress(total, total)
-        for planned in self._planned.values():
-            self.refused.append(Problem(planned.place, planned.line, "disappeared meanwhile"))
+            batch.append((planned, draft))
+            size += len(draft.content)
+            if len(batch) >= BATCH or size >= BATCH_BYTES:
+                self._write(batch)
+                batch, size = [], 0
+                if progress is not None:
+                    progress(total - len(waiting), total)
+        self._write(batch)
+        if progress is not None:
+            progress(total, total)
+        for planned in waiting.values():
+            self._refuse(planned, ValueError("disappeared meanwhile"))
 
-    def _write(self) -> None:
-        batch, self._waiting, self._bytes = self._waiting, [], 0
-        if not batch:
-            return
+    def _refuse(self, note: PlannedNote, error: Exception) -> None:
+        reason = error.message if isinstance(error, AmemError) else str(error)
+        self.report.refused.append(Problem(note.place, note.line, reason))
+
+    def _write(self, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
         try:
             self._apply(batch)
+        except SettingsError:
+            # Whatever keeps the vault from being written would fail for all notes.
+            raise
         except (FileExistsError, AmemError) as error:
             # Written one by one, only the note that failed is refused.
-            if len(batch) == 1 or isinstance(error, SettingsError):
-                self._fail(batch, error)
-                return
-            for one in batch:
-                try:
-                    self._apply([one])
-                except (FileExistsError, AmemError) as own:
-                    self._fail([one], own)
-
-    def _fail(self, batch: Sequence[tuple[PlannedNote, ImportDraft]], error: Exception) -> None:
-        """Only a taken path concerns one note; whatever else fails would fail for all."""
-        if isinstance(error, SettingsError):
-            raise error
-        reason = error.message if isinstance(error, AmemError) else "its place was just taken"
-        self.refused += [Problem(note.place, note.line, reason) for note, _ in batch]
+            for one in batch if len(batch) > 1 else ():
+                self._write([one])
+            if len(batch) == 1:
+                own = error if isinstance(error, AmemError) else ValueError(_TAKEN)
+                self._refuse(batch[0][0], own)
 
     def _apply(self, batch: Sequence[tuple[PlannedNote, ImportDraft]]) -> None:
-        if not self._dry_run:
+        if batch and not self.dry_run:
             writes = [NoteWrite(note.path, None, draft.content) for note, draft in batch]
             events = [self._event(note, draft) for note, draft in batch]
-            self._ports.changes.apply(writes, events)
+            self.ports.changes.apply(writes, events)
             # The index must know these notes before the next batch links to them.
-            refresh(self._ports, [note.path for note, _ in batch])
+            refresh(self.ports, [note.path for note, _ in batch])
         for note, draft in batch:
             note.id = str(draft.fields.get("id", ""))
-            self.made.append(note)
-            self.noted += draft.problems
-            self.unresolved += [(note.shown, target) for target in draft.unresolved]
-            self.retargeted += draft.retargeted
+            self.report.made.append(note)
+            self.report.noted += draft.problems
+            self.report.unresolved += [(note.shown, target) for target in draft.unresolved]
+            self.report.retargeted += draft.retargeted
 
     def _event(self, note: PlannedNote, draft: ImportDraft) -> Event:
-        nothing = parse_note(note.path, b"", self._ports.names)
+        nothing = parse_note(note.path, b"", self.ports.names)
         changes = tuple(change_of(nothing, name, value) for name, value in draft.fields.items())
         event = new_event(
-            self._ports,
+            self.ports,
             "add",
             by="person",
             note=str(draft.fields.get("id", "")) or note.path,
@@ -454,6 +406,6 @@ class _ImportRun:
             changes=changes,
             links=draft.links,
             sha=hashlib.sha256(draft.content).hexdigest(),
-            reason=f"imported from {self._source.kind}",
+            reason=f"imported from {self.source.kind}",
         )
         return replace(event, extra={ORIGIN: note.origin.record})

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from functools import partial
 from pathlib import Path
 
 from amem_cli.errors import SettingsError, UsageError
-from amem_cli.exchange.source import ImportSource
-from amem_cli.exchange.source_folder import NOTE_ENDINGS, SourceFolder
+from amem_cli.exchange.source import NOTE_ENDINGS, ImportSource, SourceFolder
 from amem_cli.exchange.source_markdown import (
     basic_memory_notes,
     logseq_notes,
@@ -18,7 +16,15 @@ from amem_cli.exchange.source_markdown import (
     permalink,
     zk_notes,
 )
-from amem_cli.exchange.source_records import json_lines, json_records, parse_json, read_text
+from amem_cli.exchange.source_records import (
+    chroma_notes,
+    json_lines,
+    json_records,
+    mem0_history_notes,
+    parse_json,
+    read_text,
+    tables_of,
+)
 
 _FOLDERS = {
     "markdown": markdown_notes,
@@ -51,7 +57,7 @@ def open_source(path: Path, kind: str | None, vault: Path) -> ImportSource:
         if kind not in (None, "jsonl"):
             hint = f"Save it, and name the file: amem import FILE --from {kind}"
             raise UsageError("standard input is read as JSON lines only", hint=hint)
-        return json_lines(path, _stdin())
+        return json_lines(path, read_text(path))
     try:
         is_folder = path.is_dir()
         path.lstat()
@@ -68,7 +74,7 @@ def open_source(path: Path, kind: str | None, vault: Path) -> ImportSource:
 def _open_folder(path: Path, kind: str | None, vault: Path) -> ImportSource:
     root = path.resolve()
     if kind in (None, "chroma") and (path / CHROMA_FILE).is_file():
-        return _chroma(path / CHROMA_FILE)
+        return _open_database(path / CHROMA_FILE, "chroma")
     if kind is not None and kind not in _FOLDERS:
         raise UsageError(f"{path} is a folder", hint=f"--from {kind} reads a file.")
     # Importing the vault into itself would double every note.
@@ -127,23 +133,15 @@ def _open_file(path: Path, kind: str | None) -> ImportSource:
 
 
 def _open_database(path: Path, kind: str | None) -> ImportSource:
-    from amem_cli.exchange.source_database import mem0_history_notes, tables_of
-
     tables = tables_of(path)
-    if kind in (None, "chroma") and "embedding_metadata" in tables:
-        return _chroma(path)
+    if kind == "chroma" or (kind is None and "embedding_metadata" in tables):
+        return ImportSource("chroma", partial(chroma_notes, path))
     if kind in (None, "mem0") and "history" in tables:
         return ImportSource("mem0", partial(mem0_history_notes, path))
     raise SettingsError(
         f"{path} is a database of another program",
         hint="Chroma's chroma.sqlite3 and mem0's history.db are read.",
     )
-
-
-def _chroma(path: Path) -> ImportSource:
-    from amem_cli.exchange.source_database import chroma_notes
-
-    return ImportSource("chroma", partial(chroma_notes, path))
 
 
 def _kind_of_text(path: Path, text: str) -> str:
@@ -158,10 +156,3 @@ def _kind_of_text(path: Path, text: str) -> str:
     if path.suffix.lower() in (".jsonl", ".ndjson") or is_line or first not in ("{", "["):
         return "jsonl"
     return "mem0" if _MEM0.search(text[:20_000]) and '"content"' not in text[:20_000] else "amem"
-
-
-def _stdin() -> str:
-    try:
-        return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SettingsError("standard input is not UTF-8", hint="Save it as UTF-8.") from None

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Literal
 
-from amem_cli.duplicates.compare import same_note_titles
-from amem_cli.duplicates.find import KnownTexts, TextDigest, text_digest
+from amem_cli.duplicates.compare import KnownTexts, TextDigest, same_note_titles, text_digest
 from amem_cli.errors import Problem
-from amem_cli.exchange.names import FreePaths, SourceNames, VaultNames
-from amem_cli.exchange.source import ImportSource, SourceNote
-from amem_cli.exchange.source_folder import MAX_NOTE_BYTES
+from amem_cli.exchange.places import FreePaths, SourceNames, VaultNames
+from amem_cli.exchange.source import MAX_NOTE_BYTES, ImportSource, SourceNote
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.language.dates import new_id
@@ -28,13 +27,7 @@ _LONGEST_KEY = 300
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a note came from.
-
-    Attributes:
-        source: identity of the source; `key`: the note's key there.
-        sha: digest of the note as the source had it.
-        note: its id here, or empty; `path`: where the import put it.
-    """
+    """Where a note came from: `key` and digest in its `source`, and its id and path here."""
 
     source: str
     key: str
@@ -54,16 +47,9 @@ def origin_of(note: SourceNote, source: str) -> Origin:
     if len(key) > _LONGEST_KEY:
         key = "sha256:" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
     # Journals hold such digests: another layout would import everything anew.
-    values = [
-        note.title,
-        note.id,
-        list(note.keywords),
-        list(note.tags),
-        note.context,
-        list(note.links),
-        [[each.target, each.relation, each.reason] for each in note.relations],
-        sorted((name, value) for name, value in note.properties.items()),
-    ]
+    relations = [[each.target, each.relation, each.reason] for each in note.relations]
+    lists = [list(note.keywords), list(note.tags), note.context, list(note.links), relations]
+    values = [note.title, note.id, *lists, sorted(note.properties.items())]
     fields = json.dumps(values, ensure_ascii=True, default=list).encode()
     return Origin(source, key, hashlib.sha256(note.raw + b"\0" + fields).hexdigest())
 
@@ -108,27 +94,6 @@ class PlannedNote:
         self.decision, self.reason = decision, reason
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPlan:
-    """What an import will do.
-
-    Attributes:
-        notes: one for each note of the source, in its order.
-        source_names, vault_names: by which links are resolved and written.
-        by_source_path: the notes that links of the source can mean.
-    """
-
-    notes: list[PlannedNote]
-    problems: list[Problem]
-    source_names: SourceNames
-    vault_names: VaultNames
-    by_source_path: dict[str, PlannedNote]
-
-    def decided(self, *decisions: Decision) -> list[PlannedNote]:
-        """The notes with one of these decisions."""
-        return [note for note in self.notes if note.decision in decisions]
-
-
 def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
     """The moment in the user's time zone and without offset, like Obsidian's date properties."""
     if moment.tzinfo is None:
@@ -139,8 +104,16 @@ def local_moment(ports: VaultPorts, moment: datetime) -> datetime:
         return moment.replace(tzinfo=None)
 
 
-class ImportPlanner:
-    """Plans an import; see `import_notes` for the arguments. Writes nothing."""
+class ImportPlan:
+    """What an import will do with each note of a source; see `import_notes` for the arguments.
+
+    Attributes:
+        notes: one for each note of the source, in its order.
+        problems: what of the source could not be read.
+        free: gives out paths in the folder for new notes.
+        source_names, vault_names: by which links are resolved and written.
+        by_source_path: the notes that links of the source can mean.
+    """
 
     def __init__(
         self,
@@ -155,56 +128,48 @@ class ImportPlanner:
         self._source = source
         self._origins: dict[tuple[str, str], Origin] = {}
         self._origins_by_sha: dict[str, list[Origin]] = {}
-        self._read_origins()
-        self._free = FreePaths(ports, usual_folder if folder is None else folder)
-        self._free_at_top = FreePaths(ports, "", self._free) if folder is None else self._free
-        self._problems: list[Problem] = []
-        self._ids: set[str] = set()
-        self._keys: set[str] = set()
-        self._unless_known = unless_known
-        self._id_at: dict[str, str] = {}
-
-    def _read_origins(self) -> None:
-        """Read from the journal what was imported before; the last import of a note counts."""
-        for event in self._ports.index.events.read():
+        # The last import of a note counts.
+        for event in ports.index.events.read():
             record = event.extra.get(ORIGIN)
             if event.kind != "add" or not isinstance(record, Mapping):
                 continue
-            texts = [record.get(name) for name in ("source", "key", "sha")]
-            if all(isinstance(text, str) and text for text in texts):
-                source, key, sha = map(str, texts)
-                origin = Origin(source, key, sha, event.note, event.path)
-                self._origins[source, key] = origin
+            place, key, sha = (str(record.get(name) or "") for name in ("source", "key", "sha"))
+            if place and key and sha:
+                origin = Origin(place, key, sha, event.note, event.path)
+                self._origins[place, key] = origin
                 self._origins_by_sha.setdefault(sha, []).append(origin)
-
-    def plan(self) -> ImportPlan:
-        """Look at every note of the source."""
+        self.free = FreePaths(ports, usual_folder if folder is None else folder)
+        self._free_at_top = FreePaths(ports, "", self.free) if folder is None else self.free
+        self.problems: list[Problem] = []
+        self._ids: set[str] = set()
+        self._unless_known = unless_known
+        self._id_at: dict[str, str] = {}
         pairs = list(self._planned_notes())
         self._keys = {planned.origin.key for planned, _ in pairs}
         for planned, note in pairs:
             if planned.decision == "make":
                 self._decide(planned, note)
-        notes = [planned for planned, _ in pairs]
-        linkable = [note for note in notes if note.source_path]
-        made = [note for note in linkable if note.decision == "make"]
-        return ImportPlan(
-            notes=notes,
-            problems=self._problems,
-            source_names=SourceNames(
-                ((note.source_path, note.aliases, note.title, note.names) for note in linkable),
-                self._source.other_files,
-                relative_first=self._source.kind != "obsidian",
-            ),
-            vault_names=VaultNames(
-                self._ports.index.names, ((note.path, note.aliases, note.title) for note in made)
-            ),
-            by_source_path={note.source_path: note for note in linkable},
+        self.notes = [planned for planned, _ in pairs]
+        linkable = [note for note in self.notes if note.source_path]
+        self.by_source_path = {note.source_path: note for note in linkable}
+        self.source_names = SourceNames(
+            ((note.source_path, note.aliases, note.title, note.names) for note in linkable),
+            source.other_files,
+            relative_first=source.kind != "obsidian",
         )
+        made = (
+            (note.path, note.aliases, note.title) for note in linkable if note.decision == "make"
+        )
+        self.vault_names = VaultNames(ports.index.names, made)
+
+    def decided(self, *decisions: Decision) -> list[PlannedNote]:
+        """The notes with one of these decisions."""
+        return [note for note in self.notes if note.decision in decisions]
 
     def _planned_notes(self) -> Iterator[tuple[PlannedNote, SourceNote]]:
         by_key: dict[str, PlannedNote] = {}
-        source_paths: dict[str, int] = {}
-        for note in self._source.notes(self._problems):
+        source_paths: Counter[str] = Counter()
+        for note in self._source.notes(self.problems):
             planned = self._planned(note)
             twin = by_key.setdefault(planned.origin.key, planned)
             if twin is not planned:
@@ -215,10 +180,10 @@ class ImportPlanner:
                 planned.source_path = ""
             else:
                 wanted = planned.source_path
-                twins = source_paths[wanted] = source_paths.get(wanted, 0) + 1
-                if twins > 1:
+                source_paths[wanted] += 1
+                if source_paths[wanted] > 1:
                     # Records may share a title; their links use ids, and no link can hold a NUL.
-                    planned.source_path = f"{wanted[:-3]}\0{twins}.md"
+                    planned.source_path = f"{wanted[:-3]}\0{source_paths[wanted]}.md"
             # The text is read again when the note is made, to keep a large source out of memory.
             yield planned, replace(note, raw=b"")
 
@@ -236,7 +201,7 @@ class ImportPlanner:
             source_path=note.path or file_name(title),
             title=title,
             names=note.names,
-            aliases=(*given.aliases, *_texts(note.properties.get("aliases"))),
+            aliases=(*given.aliases, *texts(note.properties.get("aliases"))),
             id=note.id or (given.id or "").strip(),
         )
         reason = _unfit(note)
@@ -259,7 +224,7 @@ class ImportPlanner:
             moment = local_moment(self._ports, note.created or self._ports.clock.now())
             planned.id = new_id(moment, self._is_taken)
         self._ids.add(planned.id)
-        free = self._free_at_top if note.exact else self._free
+        free = self._free_at_top if note.exact else self.free
         # Two notes may want one path; the first in the source's order gets it.
         planned.path = free.take(note.path, planned.title)
         if planned.digest is not None:
@@ -287,10 +252,10 @@ class ImportPlanner:
     def _is_known(self, planned: PlannedNote) -> bool:
         """Whether it was imported before, under this key or, unchanged, under a former one."""
         origin = planned.origin
-        former = self._origins.get((origin.source, origin.key))
-        if former is None:
-            same = self._origins_by_sha.get(origin.sha, ())
-            former = next((each for each in same if self._is_renamed(each, planned)), None)
+        same = self._origins_by_sha.get(origin.sha, ())
+        former = self._origins.get((origin.source, origin.key)) or next(
+            (each for each in same if self._is_renamed(each, planned)), None
+        )
         if former is None:
             return False
         path = self._current_path(former)
@@ -336,8 +301,7 @@ class ImportPlanner:
             return
         existing = self._with_id(planned.id)
         if existing is None:
-            reason = f"a note with its id {planned.id} was removed from the vault"
-            planned.decide("there", reason)
+            planned.decide("there", f"a note with its id {planned.id} was removed from the vault")
             return
         planned.path = existing.path
         planned.decide("there", f"its id is that of {planned.path}")
@@ -364,5 +328,6 @@ def _stem(key: str) -> str:
     return key.rpartition("/")[2].rpartition(".")[0] or key
 
 
-def _texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    return () if value is None else (value,) if isinstance(value, str) else value
+def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """A property's values."""
+    return (value,) if isinstance(value, str) else value or ()

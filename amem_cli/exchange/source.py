@@ -1,39 +1,38 @@
 """The one shape in which every import source gives its notes, and what reading them needs.
 
-Lists and mappings stored as text are parsed, never run. When a note was made is looked up in its
-properties and its file's name.
+Its folder may be somebody else's: no link is followed, no pipe is waited for, and every file has a
+limit. Lists and mappings stored as text are parsed, never run.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import hashlib
 import json
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
 
-from amem_cli.errors import HeaderRefused
+from amem_cli.errors import HeaderRefused, Problem, SettingsError
 from amem_cli.language.dates import parse_moment
 from amem_cli.markdown.tags import normalise_tag
 from amem_cli.notes.front_matter import find_fences, read_header
-
-if TYPE_CHECKING:
-    from amem_cli.errors import Problem
-    from amem_cli.exchange.source_folder import SourceFolder
+from amem_cli.vault.dir_handle import OpenFolder
+from amem_cli.vault.folder import odd_name, shown_path
 
 Properties = Mapping[str, str | tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRelation:
-    """A link of a source with its meaning.
-
-    Attributes:
-        target: a name by which the source knows the other note.
-        relation: the source's own word for it.
-    """
+    """A link to one of another note's names, with the source's own word for its meaning."""
 
     target: str
     relation: str
@@ -78,6 +77,124 @@ class SourceNote:
     exact: bool = False
 
 
+# A note of 2 MiB with the header that it may get.
+MAX_NOTE_BYTES = 2 * 1024 * 1024 - 64 * 1024
+MAX_OTHER_BYTES = 50 * 1024 * 1024
+# A loop of mounts has no end.
+MAX_FOLDERS = 64
+MAX_FILES = 500_000
+NOTE_ENDINGS = (".md", ".markdown")
+
+
+@dataclass
+class SourceFolder:
+    """The files of a folder, sorted by path, without those of a folder in it, such as the vault.
+
+    Attributes:
+        problems: what `paths` left out, and why.
+    """
+
+    root: Path
+    left_out: Path | None = None
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def identity(self) -> str:
+        """A digest of the folder's path."""
+        place = os.fsencode(self.root.resolve())
+        return hashlib.sha256(place).hexdigest()[:16]
+
+    @cached_property
+    def paths(self) -> tuple[str, ...]:
+        """All regular files that are not hidden."""
+        files: list[str] = []
+        waiting = [("", 0)]
+        while waiting:
+            folder, depth = waiting.pop()
+            if depth > MAX_FOLDERS:
+                self._leave_out(folder, "lies too deep and was left out")
+                continue
+            for entry in self._entries(folder):
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_symlink():
+                    self._leave_out(path, "is a symbolic link and was left out")
+                elif entry.is_dir(follow_symlinks=False):
+                    if self.left_out is None or Path(entry.path) != self.left_out:
+                        waiting.append((path, depth + 1))
+                elif not entry.is_file(follow_symlinks=False):
+                    self._leave_out(path, "is not a regular file and was left out")
+                elif (problem := odd_name(path)) is not None:
+                    self.problems.append(problem)
+                else:
+                    files.append(path)
+            if len(files) > MAX_FILES:
+                raise SettingsError(
+                    f"{self.root} holds more than {MAX_FILES} files", hint="Import its folders."
+                )
+        return tuple(sorted(files))
+
+    @property
+    def note_paths(self) -> tuple[str, ...]:
+        """The markdown files."""
+        return tuple(path for path in self.paths if path.lower().endswith(NOTE_ENDINGS))
+
+    @property
+    def other_paths(self) -> tuple[str, ...]:
+        """All other files."""
+        return tuple(path for path in self.paths if not path.lower().endswith(NOTE_ENDINGS))
+
+    def files(self, problems: list[Problem]) -> Iterator[tuple[str, bytes, datetime]]:
+        """Path, bytes and local time of the last change of each markdown file that can be read."""
+        paths = self.note_paths
+        problems += self.problems
+        for path in paths:
+            try:
+                status, raw = self._read(path, MAX_NOTE_BYTES)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                problems.append(Problem(path, 0, f"cannot be read: {reason}"))
+                continue
+            if len(raw) > MAX_NOTE_BYTES:
+                problems.append(
+                    Problem(path, 0, "is larger than a note can be (2 MiB)", "Split it.")
+                )
+                continue
+            yield path, raw, datetime.fromtimestamp(int(status.st_mtime))
+
+    def read(self, path: str, limit: int = MAX_OTHER_BYTES) -> bytes | None:
+        """A file's bytes; None if it cannot be read or is larger than `limit`."""
+        try:
+            _, raw = self._read(path, limit)
+        except OSError:
+            return None
+        return raw if len(raw) <= limit else None
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(self.root / folder) as entries:
+                return sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            if not folder:
+                raise SettingsError(f"cannot read {self.root}: {error.strerror}") from None
+            self._leave_out(folder, f"cannot be read: {error.strerror}")
+            return []
+
+    def _read(self, path: str, limit: int) -> tuple[os.stat_result, bytes]:
+        # A path may become a link or a pipe between the scan and the reading.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        handle = os.open(self.root / path, flags | getattr(os, "O_BINARY", 0))
+        with os.fdopen(handle, "rb") as stream:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(f"{path} is not a regular file")
+            return status, stream.read(limit + 1)
+
+    def _leave_out(self, path: str, message: str) -> None:
+        self.problems.append(Problem(shown_path(path), 0, message))
+
+
 @dataclass(frozen=True, slots=True)
 class ImportSource:
     """What `amem import` reads from; it is never written to.
@@ -107,6 +224,34 @@ class ImportSource:
         return self.folder.other_paths if self.folder else ()
 
 
+@contextlib.contextmanager
+def inner_folder(root: Path, folders: Sequence[str], *, make: bool = False) -> Iterator[OpenFolder]:
+    """A folder below `root`; a part that is a link raises `OSError` (ELOOP)."""
+    with OpenFolder(root) as folder:
+        for name in folders:
+            if make:
+                folder.make(name)
+            folder.enter(name)
+        yield folder
+
+
+def sha_of(folder: OpenFolder, name: str) -> str | None:
+    """SHA-256 of a regular file; None if there is nothing, empty for anything else."""
+    try:
+        handle = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return ""
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return ""
+        digest = hashlib.sha256()
+        while piece := stream.read(1024 * 1024):
+            digest.update(piece)
+        return digest.hexdigest()
+
+
 MAX_TEXT = 256 * 1024
 MAX_DEPTH = 20
 
@@ -126,11 +271,9 @@ def literal_value(text: str) -> object:
     if not trimmed.startswith(("[", "{", "(")) or len(trimmed) > MAX_TEXT:
         return text
     bare = _STRING.sub("", trimmed)
-    depth = 0
-    for letter in bare:
-        depth += (letter in "[{(") - (letter in "]})")
-        if depth > MAX_DEPTH:
-            return text
+    depths = accumulate((letter in "[{(") - (letter in "]})") for letter in bare)
+    if max(depths, default=0) > MAX_DEPTH:
+        return text
     try:
         return json.loads(trimmed)
     except (ValueError, RecursionError):

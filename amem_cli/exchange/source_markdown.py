@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from urllib.parse import unquote
 
 from amem_cli.errors import Problem
 from amem_cli.exchange.source import (
+    SourceFolder,
     SourceNote,
     SourceRelation,
     created_in_header,
@@ -21,7 +23,6 @@ from amem_cli.exchange.source import (
     moment_in,
     valid_tags,
 )
-from amem_cli.exchange.source_folder import SourceFolder
 from amem_cli.markdown.regions import blank_out, find_regions
 from amem_cli.notes.note import RELATIONS
 
@@ -31,12 +32,17 @@ _FILE_ID = re.compile(r"([0-9]{8,14}|[0-9a-z]{4,12})(?=[-_ ]|\Z)")
 _LETTER = re.compile(r"[^\W_]")
 
 
+def _visible(text: str, *kinds: str) -> str:
+    """A text with NUL in place of its regions of these kinds, or of all."""
+    regions = (each for each in find_regions(text) if not kinds or each.kind in kinds)
+    return blank_out(text, ((region.start, region.end) for region in regions))
+
+
 def zk_tags(text: str) -> tuple[str, ...]:
     """Tags written `:one:two:` and `#several words#`, outside code, as Obsidian can hold them."""
     if ":" not in text and "#" not in text:
         return ()
-    spans = [(region.start, region.end) for region in find_regions(text)]
-    visible = blank_out(text, spans)
+    visible = _visible(text)
     texts = [text for match in _COLON_TAGS.finditer(visible) for text in match[1].split(":")]
     texts += [match[1] for match in _WORDS_IN_HASHES.finditer(visible) if " " in match[1]]
     return valid_tags(text for text in texts if _LETTER.search(text))
@@ -44,9 +50,8 @@ def zk_tags(text: str) -> tuple[str, ...]:
 
 def file_id(path: str) -> str:
     """The id with which a file's name begins, as `2k8x` of `2k8x-a-thought.md`; or empty."""
-    stem = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-    match = _FILE_ID.match(stem)
-    return match[1] if match and any(letter.isdigit() for letter in match[1]) else ""
+    match = _FILE_ID.match(path.rsplit("/", 1)[-1].rsplit(".", 1)[0])
+    return match[1] if match and any(map(str.isdigit, match[1])) else ""
 
 
 _RELATION = re.compile(
@@ -60,17 +65,11 @@ _PERMALINK = re.compile(
 )
 _BEGINNING = 8 * 1024
 _SYNONYMS = {
-    "supports": "supports",
     "confirms": "supports",
-    "contradicts": "contradicts",
     "contradicted by": "contradicts",
-    "supersedes": "supersedes",
     "replaces": "supersedes",
-    "example of": "example_of",
     "instance of": "example_of",
-    "part of": "part_of",
     "belongs to": "part_of",
-    "causes": "causes",
     "leads to": "causes",
 }
 
@@ -88,8 +87,7 @@ def relations_in(text: str) -> Iterator[SourceRelation]:
     """The relations in a note's lists, such as `- part_of [[Other note]] (why)`."""
     if "[[" not in text:
         return
-    spans = [(region.start, region.end) for region in find_regions(text)]
-    for match in _RELATION.finditer(blank_out(text, spans)):
+    for match in _RELATION.finditer(_visible(text)):
         relation = match["relation"].strip(" :\t")
         if relation:
             yield SourceRelation(match["target"].strip(), relation, (match["reason"] or "").strip())
@@ -98,9 +96,8 @@ def relations_in(text: str) -> Iterator[SourceRelation]:
 def known_relation(word: str) -> str:
     """The relation of amem for another program's word; `related` if there is none."""
     plain = " ".join(word.casefold().replace("_", " ").replace("-", " ").split())
-    if plain.replace(" ", "_") in RELATIONS:
-        return plain.replace(" ", "_")
-    return _SYNONYMS.get(plain, "related")
+    own = plain.replace(" ", "_")
+    return own if own in RELATIONS else _SYNONYMS.get(plain, "related")
 
 
 def markdown_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
@@ -149,11 +146,7 @@ PageOf = Callable[[str], str | None]
 
 
 def page_name(path: str) -> str:
-    """The page that a file holds: `a___b`, `a%2Fb` and `a.b` of old graphs are namespaces.
-
-    Args:
-        path: relative to the graph, with its ending.
-    """
+    """The page that a file holds: `a___b`, `a%2Fb` and `a.b` of old graphs are namespaces."""
     stem = path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
     return unquote(stem.replace("___", "/"))
 
@@ -172,17 +165,15 @@ def note_path(path: str) -> str:
 def journal_names(path: str) -> tuple[str, ...]:
     """The names by which pages link to a journal's day in the usual formats of dates."""
     journal = _JOURNAL.match(path)
-    if journal is None:
-        return ()
     try:
-        day = date(int(journal[1]), int(journal[2]), int(journal[3]))
+        day = date(*map(int, journal.groups())) if journal else None
     except ValueError:
+        day = None
+    if day is None:
         return ()
     month = _MONTHS.split()[day.month - 1]
     number, iso = day.day, day.isoformat()
-    ending = (
-        "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    )
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number // 10 != 1 else 0, "th")
     weekday = _DAYS[day.weekday()]
     return (
         f"{month[:3]} {number}{ending}, {day.year}",
@@ -194,14 +185,8 @@ def journal_names(path: str) -> tuple[str, ...]:
         f"{iso} {weekday}",
         f"{weekday}, {iso}",
         f"{weekday[:3]}, {iso}",
-        f"{day.day:02}-{day.month:02}-{day.year}",
+        f"{number:02}-{day.month:02}-{day.year}",
     )
-
-
-def block_ids(text: str) -> Iterator[str]:
-    """Ids that blocks of a page carry."""
-    if "id::" in text:
-        yield from (match[1].lower() for match in _BLOCK_ID.finditer(text))
 
 
 def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
@@ -214,24 +199,20 @@ def logseq_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[Sour
     for path, raw, _ in folder.files([]):
         target = note_path(path).removesuffix(".md").removeprefix(PAGES)
         name = target if path.startswith(PAGES) else target.rpartition("/")[2]
-        for identifier in block_ids(raw.decode("utf-8", "replace")):
-            page_of_block.setdefault(identifier, name)
+        for match in _BLOCK_ID.finditer(raw.decode("utf-8", "replace")):
+            page_of_block.setdefault(match[1].lower(), name)
     for note in markdown_notes(folder, problems):
         # What Logseq keeps for itself, and its backups, are not pages.
-        if not note.key.startswith("logseq/"):
-            names = (*journal_names(note.key), page_name(note.key))
-            yield _page_note(
-                replace(note, path=note_path(note.key), names=names), page_of_block.get
-            )
-
-
-def _page_note(note: SourceNote, page_of: PageOf) -> SourceNote:
-    try:
-        text = note.raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return note
-    # Newer graphs have YAML at the top too; then nothing is moved into it.
-    return note if text.startswith("---") else converted_page(note, text, page_of)
+        if note.key.startswith("logseq/"):
+            continue
+        names = (*journal_names(note.key), page_name(note.key))
+        page = replace(note, path=note_path(note.key), names=names)
+        with suppress(UnicodeDecodeError):
+            text = note.raw.decode("utf-8")
+            # Newer graphs have YAML at the top too; then nothing is moved into it.
+            if not text.startswith("---"):
+                page = converted_page(page, text, page_of_block.get)
+        yield page
 
 
 def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
@@ -239,9 +220,6 @@ def converted_page(note: SourceNote, text: str, page_of: PageOf) -> SourceNote:
 
     Blocks stay as they are, with their own properties; an id that is a property becomes the block's
     anchor, `^id`, at the end of its first line.
-
-    Args:
-        note: what is known of it beside its text.
     """
     properties, body = _page_properties(text)
     body, dangling = _references(_anchored_blocks(body), page_of)
@@ -291,8 +269,7 @@ def _anchored_blocks(text: str) -> str:
     if "id::" not in text:
         return text
     # Code may show such lines.
-    regions = [each for each in find_regions(text) if each.kind in ("fence", "comment")]
-    visible = blank_out(text, sorted((region.start, region.end) for region in regions))
+    visible = _visible(text, "fence", "comment")
     first = -1
     lines: list[str] = []
     for line, shown in zip(text.split("\n"), visible.split("\n"), strict=True):
@@ -312,16 +289,11 @@ def _references(text: str, page_of: PageOf) -> tuple[str, tuple[str, ...]]:
     if "((" not in text and "{{embed" not in text:
         return text, ()
     # Indented text is a block's in Logseq, not code, so only fences and spans of code count.
-    code = [each for each in find_regions(text) if each.kind in ("fence", "code")]
-    spans = iter([*((region.start, region.end) for region in code), (len(text), len(text))])
-    start, end = next(spans)
+    visible = _visible(text, "fence", "code")
     unresolved: list[str] = []
 
     def replaced(match: re.Match[str]) -> str:
-        nonlocal start, end
-        while match.start() >= end and start < len(text):
-            start, end = next(spans)
-        if start <= match.start() < end:
+        if visible[match.start()] == "\0":
             return match[0]
         if match["page"]:
             return f"![[{match['page']}]]"

@@ -1,19 +1,29 @@
-"""Reads records: the JSON lines of `amem export`, and the JSON of A-MEM and mem0."""
+"""Reads records: the JSON lines of `amem export`, the JSON of A-MEM and mem0, Chroma's database.
+
+What cannot be a note raises a `ValueError` that says why. A database is read from a copy, without
+the other program's code.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import NoneType
 from typing import Any
+
+import apsw
 
 from amem_cli.errors import Problem, SettingsError
 from amem_cli.exchange.source import (
     ImportSource,
-    Properties,
     SourceNote,
     moment_in,
     texts_in,
@@ -29,27 +39,18 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 
 
 def read_line(line: str, place: str = "", number: int = 0) -> SourceNote:
-    """One JSON line as a note; see `read_record`.
-
-    Raises:
-        ValueError: the line is not such an object; the message says why.
-    """
+    """One JSON line as a note; see `read_record`."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
         raise ValueError("not JSON") from None
-    if not isinstance(record, dict):
-        raise ValueError("not a JSON object")
-    return read_record(record, place, number)
+    return read_record(_object(record), place, number)
 
 
-def read_record(record: Mapping[str, Any], place: str = "", number: int = 0) -> SourceNote:
+def read_record(record: Mapping[str, Any], place: str, number: int) -> SourceNote:
     """The object of a line as a note.
 
     One with a `path` comes from an export: nothing is added to it.
-
-    Raises:
-        ValueError: it cannot be one; the message says why.
     """
     content, path = _text(record, "content"), _text(record, "path")
     if not content.strip() and not path:
@@ -58,13 +59,14 @@ def read_record(record: Mapping[str, Any], place: str = "", number: int = 0) -> 
     if note_id and not _ID.fullmatch(note_id):
         raise ValueError(f"{note_id!r} cannot be an id")
     created = _text(record, "created")
-    moment = parse_moment(created) if created and not path else None
-    tags = tuple(_texts(record, "tags"))
-    impossible = next((tag for tag in tags if not path and normalise_tag(tag) is None), None)
-    if impossible is not None:
-        raise ValueError(f"{impossible!r} cannot be a tag")
+    tags, links = _texts(record, "tags"), _texts(record, "links")
+    if not path:
+        for tag in tags:
+            if normalise_tag(tag) is None:
+                raise ValueError(f"{tag!r} cannot be a tag")
+        links = tuple(map(_link, links))
     properties: dict[str, str | tuple[str, ...]] = {
-        "aliases": tuple(_texts(record, "aliases")),
+        "aliases": _texts(record, "aliases"),
         "private": "true" if record.get("private") else "",
         "created": created if path else "",
     }
@@ -81,20 +83,24 @@ def read_record(record: Mapping[str, Any], place: str = "", number: int = 0) -> 
         path=path if path.lower().endswith(".md") else "",
         title=_text(record, "title"),
         id=note_id,
-        created=moment,
-        keywords=tuple(_texts(record, "keywords")),
+        created=parse_moment(created) if created and not path else None,
+        keywords=_texts(record, "keywords"),
         tags=tags,
         context=_text(record, "context"),
-        links=tuple(_link(text, exact=bool(path)) for text in _texts(record, "links")),
+        links=links,
         names=(note_id,) if note_id else (),
         properties={name: value for name, value in properties.items() if value},
         exact=bool(path),
     )
 
 
-def _link(text: str, *, exact: bool) -> str:
-    if exact:
-        return text
+def _object(record: object) -> Mapping[str, Any]:
+    if not isinstance(record, Mapping):
+        raise ValueError("not a JSON object")
+    return record
+
+
+def _link(text: str) -> str:
     link = text if parse_link(text) else format_link(text)
     parsed = parse_link(link)
     if parsed is None or not parsed.target:
@@ -104,20 +110,17 @@ def _link(text: str, *, exact: bool) -> str:
 
 def _text(record: Mapping[str, Any], name: str) -> str:
     value = record.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, (str, int)) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, (str, int, NoneType)):
         raise ValueError(f"“{name}” is not text")
-    return str(value)
+    return "" if value is None else str(value)
 
 
-def _texts(record: Mapping[str, Any], name: str) -> list[str]:
+def _texts(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
     value = record.get(name)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    texts = [] if value is None else value
+    if not isinstance(texts, list) or not all(isinstance(item, str) for item in texts):
         raise ValueError(f"“{name}” is not a list of texts")
-    return value
+    return tuple(texts)
 
 
 # A-MEM's defaults for what nobody said.
@@ -130,20 +133,14 @@ _OWN_NAMES = frozenset(
 _MEM0_SCOPES = ("user_id", "agent_id", "run_id", "app_id", "actor_id", "role")
 
 
-def amem_note(record: Mapping[str, Any], place: str, line: int = 0) -> SourceNote:
+def amem_note(record: Mapping[str, Any], place: str, line: int) -> SourceNote:
     """A record of A-MEM: its collection's metadata, or a note's fields as JSON.
 
     Lists may be stored as text. Counters and the evolution history are not taken over.
-
-    Raises:
-        ValueError: it has no text.
     """
-    content = _string(record.get("content"))
-    if not content.strip():
-        raise ValueError("no “content”")
-    category = _said(record.get("category"))
+    category = _said(_object(record).get("category"))
     return replace(
-        _bare_note(record, content, place, line),
+        _bare_note(record, place, line, "content"),
         created=moment_in(_string(record.get("timestamp"))),
         keywords=texts_in(record.get("keywords")),
         tags=valid_tags(texts_in(record.get("tags"))),
@@ -153,68 +150,21 @@ def amem_note(record: Mapping[str, Any], place: str, line: int = 0) -> SourceNot
     )
 
 
-def amem_records(document: object) -> Iterator[object]:
-    """The notes in a dump: a list, or a mapping of ids, under `memories` or at the top."""
-    if isinstance(document, Mapping) and isinstance(document.get("memories"), (list, Mapping)):
-        document = document["memories"]
-    if isinstance(document, Mapping):
-        if "content" in document:
-            yield document
-            return
-        for key, value in document.items():
-            yield {"id": key, **value} if isinstance(value, Mapping) else value
-    elif isinstance(document, list):
-        yield from document
-
-
-def mem0_note(record: Mapping[str, Any], place: str, line: int = 0) -> SourceNote:
-    """A memory of mem0, from `get_all` or from its history.
-
-    Raises:
-        ValueError: it has no text.
-    """
-    content = _string(record.get("memory")) or _string(record.get("data"))
-    if not content.strip():
-        raise ValueError("no “memory”")
+def mem0_note(record: Mapping[str, Any], place: str, line: int) -> SourceNote:
+    """A memory of mem0, from `get_all` or from its history."""
     return replace(
-        _bare_note(record, content, place, line),
+        _bare_note(_object(record), place, line, "memory", "data"),
         created=moment_in(_string(record.get("created_at"))),
         tags=valid_tags(texts_in(record.get("categories"))),
         properties=_mem0_properties(record),
     )
 
 
-def mem0_records(document: object) -> Iterator[object]:
-    """The memories in an export: under `results` or `memories`, or a list of them."""
-    if isinstance(document, Mapping):
-        for name in ("results", "memories"):
-            if isinstance(document.get(name), list):
-                document = document[name]
-                break
-    if isinstance(document, list):
-        yield from document
-    elif isinstance(document, Mapping):
-        yield document
-
-
-def memories_in_history(rows: Iterator[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The last text of each memory that was not deleted, from the rows of mem0's history."""
-    memories: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        key = _string(row.get("memory_id"))
-        if not key:
-            continue
-        if row.get("is_deleted") or _string(row.get("event")).upper() == "DELETE":
-            memories.pop(key, None)
-            continue
-        memory = memories.setdefault(key, {"id": key, "created_at": row.get("created_at")})
-        memory["memory"] = row.get("new_memory") or memory.get("memory")
-        memory |= {name: row[name] for name in ("actor_id", "role") if row.get(name)}
-    yield from memories.values()
-
-
-def _bare_note(record: Mapping[str, Any], content: str, place: str, line: int) -> SourceNote:
-    """A text under the id that the record has."""
+def _bare_note(record: Mapping[str, Any], place: str, line: int, *names: str) -> SourceNote:
+    """The text in the first of the properties that has one, under the id of the record."""
+    content = next(filter(None, (_string(record.get(name)) for name in names)), "")
+    if not content.strip():
+        raise ValueError(f"no “{names[0]}”")
     note_id = _string(record.get("id"))
     return SourceNote(
         key=note_id or content,
@@ -227,7 +177,7 @@ def _bare_note(record: Mapping[str, Any], content: str, place: str, line: int) -
     )
 
 
-def _mem0_properties(record: Mapping[str, Any]) -> Properties:
+def _mem0_properties(record: Mapping[str, Any]) -> dict[str, str | tuple[str, ...]]:
     properties: dict[str, str | tuple[str, ...]] = {}
     metadata = record.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
@@ -237,17 +187,29 @@ def _mem0_properties(record: Mapping[str, Any]) -> Properties:
         if name.casefold() in _OWN_NAMES or len(properties) > 40:
             continue
         if isinstance(value, list):
-            texts = texts_in(value)
-            if texts:
-                properties[name] = texts
-        elif isinstance(value, (str, int, float, bool)) and str(value).strip():
+            properties[name] = texts_in(value)
+        elif isinstance(value, (str, int, float)):
             text = str(value).lower() if isinstance(value, bool) else str(value)
             properties[name] = " ".join(text.encode("utf-8", "replace").decode().split())[:2000]
     # Such a memory must not become a public note.
     private = str(metadata.get("private") or "").strip().casefold()
     if private not in ("", "0", "false", "no", "off"):
         properties["private"] = "true"
-    return properties
+    return {name: value for name, value in properties.items() if value}
+
+
+def memories_in_history(rows: Iterator[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The last text of each memory that was not deleted, from the rows of mem0's history."""
+    memories: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        key = _string(row.get("memory_id"))
+        if row.get("is_deleted") or _string(row.get("event")).upper() == "DELETE":
+            memories.pop(key, None)
+        elif key:
+            memory = memories.setdefault(key, {"id": key, "created_at": row.get("created_at")})
+            memory["memory"] = row.get("new_memory") or memory.get("memory")
+            memory |= {name: row[name] for name in ("actor_id", "role") if row.get(name)}
+    yield from memories.values()
 
 
 def _said(value: object) -> str:
@@ -263,16 +225,16 @@ def _string(value: object) -> str:
 
 MAX_JSON_BYTES = 1024 * 1024 * 1024
 
-RecordReader = Callable[[Mapping[str, Any], str, int], SourceNote]
-
 
 def read_or_report(
-    read: RecordReader, record: object, place: str, number: int, problems: list[Problem]
+    read: Callable[[Any, str, int], SourceNote],
+    record: object,
+    place: str,
+    number: int,
+    problems: list[Problem],
 ) -> Iterator[SourceNote]:
     """The record as a note; none, and a problem, if it cannot be one."""
     try:
-        if not isinstance(record, Mapping):
-            raise ValueError("not a JSON object")
         yield read(record, place, number)
     except ValueError as error:
         problems.append(Problem(place, number, str(error)))
@@ -284,26 +246,18 @@ def json_lines(path: Path, text: str) -> ImportSource:
 
     def notes(problems: list[Problem]) -> Iterator[SourceNote]:
         for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                yield read_line(line, str(path), number)
-            except ValueError as error:
-                problems.append(Problem(str(path), number, str(error)))
+            if line.strip():
+                yield from read_or_report(read_line, line, str(path), number, problems)
 
     return ImportSource("jsonl", notes)
 
 
 def json_records(path: Path, document: object, kind: str) -> ImportSource:
-    """The notes of one JSON document; the line in messages is the record's number.
-
-    Args:
-        kind: `amem` or `mem0`.
-    """
-    records, reader = (mem0_records, mem0_note) if kind == "mem0" else (amem_records, amem_note)
+    """The notes of a JSON document of kind `amem` or `mem0`; a record's number is its line."""
+    reader = mem0_note if kind == "mem0" else amem_note
 
     def notes(problems: list[Problem]) -> Iterator[SourceNote]:
-        for number, record in enumerate(records(document), 1):
+        for number, record in enumerate(_records(document), 1):
             # `amem export --json` prints one document too.
             is_own = isinstance(record, Mapping) and "path" in record and "content" in record
             read = read_record if is_own else reader
@@ -316,31 +270,39 @@ def json_records(path: Path, document: object, kind: str) -> ImportSource:
     return ImportSource(kind, notes)
 
 
-def read_text(path: Path) -> str:
-    """A whole file as text.
+def _records(document: object) -> Iterator[object]:
+    """The notes in a dump: one, a list, or a mapping of ids, at the top or under a usual name."""
+    if isinstance(document, Mapping):
+        lists = (document.get(name) for name in ("results", "memories"))
+        document = next((each for each in lists if isinstance(each, (list, Mapping))), document)
+    if isinstance(document, list):
+        yield from document
+    elif isinstance(document, Mapping):
+        if document.keys() & {"content", "memory", "data"}:
+            yield document
+            return
+        for key, value in document.items():
+            yield {"id": key, **value} if isinstance(value, Mapping) else value
 
-    Raises:
-        SettingsError: it cannot be read, is too large or not UTF-8.
-    """
+
+def read_text(path: Path) -> str:
+    """A whole file as text; `SettingsError` if that cannot be had."""
+    name = "standard input" if str(path) == "-" else str(path)
     try:
-        with path.open("rb") as stream:
+        with path.open("rb") if str(path) != "-" else nullcontext(sys.stdin.buffer) as stream:
             raw = stream.read(MAX_JSON_BYTES + 1)
     except OSError as error:
-        raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+        raise SettingsError(f"cannot read {name}: {error.strerror}") from None
     if len(raw) > MAX_JSON_BYTES:
-        raise SettingsError(f"{path} is larger than 1 GiB", hint="Split it.")
+        raise SettingsError(f"{name} is larger than 1 GiB", hint="Split it.")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise SettingsError(f"{path} is not UTF-8", hint="Save it as UTF-8.") from None
+        raise SettingsError(f"{name} is not UTF-8", hint="Save it as UTF-8.") from None
 
 
 def parse_json(path: Path, text: str) -> object:
-    """A JSON document.
-
-    Raises:
-        SettingsError: it is none, or nested too deep.
-    """
+    """A JSON document; `SettingsError` if it is none."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -350,3 +312,139 @@ def parse_json(path: Path, text: str) -> object:
     except ValueError:
         # Python reads no number of thousands of digits.
         raise SettingsError(f"{path} holds a number that is too long to be read") from None
+
+
+MAX_DATABASE_BYTES = 8 * 1024 * 1024 * 1024
+MAX_VALUE = 2 * 1024 * 1024
+# Limits of a hostile file: a note has a handful of fields, and at most 2 MiB.
+MAX_FIELDS = 1000
+
+_CHROMA_TABLES = frozenset({"collections", "segments", "embeddings", "embedding_metadata"})
+_DOCUMENT = "chroma:document"
+# Read as bytes, because a file may declare anything to be text.
+_COLLECTIONS = (
+    "SELECT id, CAST(name AS BLOB) FROM collections ORDER BY name = 'memories' DESC, name"
+)
+_ITEMS = (
+    "SELECT e.id, CAST(e.embedding_id AS BLOB), CAST(e.created_at AS BLOB) FROM embeddings e"
+    " JOIN segments s ON s.id = e.segment_id WHERE s.collection = ? ORDER BY e.id"
+)
+_FIELDS = (
+    "SELECT CAST(key AS BLOB),"
+    " CASE WHEN length(string_value) <= ?2 THEN CAST(string_value AS BLOB) END,"
+    " coalesce(CAST(int_value AS INTEGER), CAST(float_value AS REAL)), length(string_value)"
+    " FROM embedding_metadata WHERE id = ?1 LIMIT ?3"
+)
+_HISTORY = (
+    "SELECT CAST(memory_id AS BLOB),"
+    " CASE WHEN length(new_memory) <= ?1 THEN CAST(new_memory AS BLOB) END, CAST(event AS BLOB),"
+    " CAST(created_at AS BLOB), CAST(is_deleted AS INTEGER){more}"
+    " FROM history ORDER BY created_at, updated_at, rowid"
+)
+
+
+def tables_of(path: Path) -> frozenset[str]:
+    """Names of the tables of a SQLite file; `SettingsError` if it cannot be read as one."""
+    with _copy_of(path) as db:
+        return _tables(db)
+
+
+def chroma_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The documents of all collections of a `chroma.sqlite3`, A-MEM's `memories` first."""
+    with _copy_of(path) as db:
+        missing = _CHROMA_TABLES - _tables(db)
+        if missing:
+            raise SettingsError(
+                f"{path} is not a Chroma database: it has no table {min(missing)}",
+                hint="Chroma writes such files from version 0.4 on.",
+            )
+        for collection, name in _read(db, _COLLECTIONS):
+            for number, item, added in _read(db, _ITEMS, collection):
+                place = f"{path.name}:{name or ''}"
+                record = _metadata(db, number)
+                record.setdefault("id", item)
+                record["content"] = record.pop(_DOCUMENT, None) or record.get("content")
+                for note in read_or_report(amem_note, record, place, number, problems):
+                    yield replace(note, created=note.created or moment_in(str(added)))
+
+
+def mem0_history_notes(path: Path, problems: list[Problem]) -> Iterator[SourceNote]:
+    """The memories in mem0's `history.db` that were not deleted, in the order of their making."""
+    with _copy_of(path) as db:
+        columns = {row[1] for row in db.execute("PRAGMA table_info(history)")}
+        names = ["memory_id", "new_memory", "event", "created_at", "is_deleted"]
+        if not columns.issuperset(names):
+            raise SettingsError(f"{path} is not a history of mem0")
+        more = [name for name in ("actor_id", "role") if name in columns]
+        sql = _HISTORY.format(more="".join(f", CAST({name} AS BLOB)" for name in more))
+        rows = _read(db, sql, MAX_VALUE)
+        records = (dict(zip([*names, *more], row, strict=True)) for row in rows)
+        for number, record in enumerate(memories_in_history(records), 1):
+            yield from read_or_report(mem0_note, record, path.name, number, problems)
+
+
+def _metadata(db: apsw.Connection, number: int) -> dict[str, Any]:
+    rows = _read(db, _FIELDS, number, MAX_VALUE, MAX_FIELDS)
+    return {
+        key: amount if text is None else text
+        for key, text, amount, length in rows
+        # A text that is too large is not cut but reported as missing.
+        if isinstance(key, str) and not (text is None and length)
+    }
+
+
+def _read(db: apsw.Connection, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
+    """Rows with bytes as text; None for what is not UTF-8."""
+    for row in db.execute(sql, values):
+        yield tuple(_decoded(value) if isinstance(value, bytes) else value for value in row)
+
+
+def _decoded(value: bytes) -> str | None:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _tables(db: apsw.Connection) -> frozenset[str]:
+    sql = "SELECT CAST(name AS BLOB) FROM sqlite_master WHERE type = 'table'"
+    return frozenset(str(row[0]) for row in _read(db, sql))
+
+
+@contextmanager
+def _copy_of(path: Path) -> Iterator[apsw.Connection]:
+    """A database, opened from a copy that includes what is only in its write-ahead log."""
+    with tempfile.TemporaryDirectory(prefix="amem-import-") as folder:
+        copy = Path(folder) / "copy.db"
+        try:
+            if path.stat().st_size > MAX_DATABASE_BYTES:
+                raise SettingsError(f"{path} is larger than 8 GiB")
+            shutil.copyfile(path, copy)
+            # A running program keeps its last writes in the log.
+            log = path.with_name(path.name + "-wal")
+            if log.is_file() and not log.is_symlink():
+                shutil.copyfile(log, copy.with_name(copy.name + "-wal"))
+        except OSError as error:
+            raise SettingsError(f"cannot read {path}: {error.strerror}") from None
+        try:
+            with closing(_open_copy(copy)) as db:
+                yield db
+        except apsw.Error as error:
+            raise SettingsError(
+                f"{path} cannot be read as a database: {error}", hint="Copy it from a backup."
+            ) from None
+
+
+def _open_copy(copy: Path) -> apsw.Connection:
+    """The copy, with everything that a hostile schema could run turned off."""
+    if copy.with_name(copy.name + "-wal").exists():
+        db = apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READWRITE)
+    else:
+        uri = f"{copy.as_uri()}?immutable=1&mode=ro"
+        db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    for name in ("ENABLE_TRIGGER", "TRUSTED_SCHEMA", "ENABLE_VIEW"):
+        db.config(getattr(apsw, f"SQLITE_DBCONFIG_{name}"), 0)
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    db.pragma("cell_size_check", True)
+    db.pragma("query_only", True)
+    return db

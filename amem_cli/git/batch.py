@@ -68,11 +68,7 @@ class CommitBatch:
 
 
 class MachineCommits:
-    """The changes of one vault since its last commit; several threads may add to them.
-
-    Args:
-        environment: variables of the process, git's included.
-    """
+    """The changes of one vault since its last commit; several threads may add to them."""
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
         self._root = root
@@ -86,11 +82,7 @@ class MachineCommits:
             self._batch.collect(writes, events)
 
     def commit(self) -> list[str]:
-        """Commit what was collected since the last call.
-
-        Returns:
-            Notices for the user, one line each.
-        """
+        """Commit what was collected since the last call; notices for the user, one line each."""
         with self._collecting:
             batch, self._batch = self._batch, CommitBatch()
         if not batch:
@@ -124,14 +116,9 @@ def commit(
     commit_files: Callable[[Sequence[str], Describe], CommitReport],
     records: Sequence[str],
 ) -> list[str]:
-    """Commit the machine's changes.
+    """Commit the machine's changes; returns notices for the user, one line each.
 
-    Args:
-        commit_files: commits files of the vault, as `repository.commit_files` does.
-        records: vault-relative paths of the files that describe the changes: journal and proposals.
-
-    Returns:
-        Notices for the user, one line each.
+    `records` are vault-relative paths of the files that describe them: journal and proposals.
     """
     notes = batch.notes
 
@@ -149,22 +136,16 @@ def notices(report: CommitReport) -> list[str]:
     lines = []
     if report.skipped:
         lines.append(f"git: the changes were not committed: {one_line(report.skipped, 200)}")
-    by_reason: dict[str, list[str]] = {}
-    for path, reason in report.left_out.items():
-        by_reason.setdefault(reason, []).append(one_line(path, 120))
-    for reason, paths in by_reason.items():
-        more = len(paths) - NAMED_PATHS
-        named = ", ".join(paths[:NAMED_PATHS]) + (f" and {more} more" if more > 0 else "")
+    for reason in dict.fromkeys(report.left_out.values()):
+        paths = [one_line(path, 120) for path, why in report.left_out.items() if why == reason]
+        more = f" and {len(paths) - NAMED_PATHS} more" if len(paths) > NAMED_PATHS else ""
+        named = ", ".join(paths[:NAMED_PATHS]) + more
         lines.append(f"git: left out of the commit: {named}: {one_line(reason, 200)}")
     return lines
 
 
 def commit_message(events: Sequence[Event], *, left_out: Collection[str] = ()) -> str:
-    """A subject, one line for each change with its reason, and the events' ids as trailers.
-
-    Args:
-        left_out: paths of notes that the commit does not hold.
-    """
+    """A subject, one line for each change with its reason, and the events' ids as trailers."""
     titles: dict[str, str] = {}
     for event in events:
         named = [(event.note, event.path), *((link.target, link.path) for link in event.links)]
@@ -219,9 +200,8 @@ def _lines(event: Event, titles: Mapping[str, str]) -> list[str]:
     why = f": {event.reason}" if event.reason else ""
     if event.trigger and event.trigger not in (event.note, event.path):
         why = f" because of {_quoted(event.trigger, titles)}{why}"
-    fields = ", ".join(
-        change.field for change in event.changes if change.field not in ("id", "created")
-    )
+    changed = [change.field for change in event.changes]
+    fields = ", ".join(name for name in changed if name not in ("id", "created"))
     by = f" by {_agent(event)}" if _agent(event) else ""
     texts = {
         "add": f" added{by}",
@@ -257,40 +237,34 @@ def _subject(events: Sequence[Event], titles: Mapping[str, str]) -> str:
         return f"{_count(len(runs), 'note')} processed, {summary}"
     if agents and not undone:
         by = _agent(agents[0])
-        paths = {event.path for event in agents}
-        if len(paths) > 1:
-            return f"{_count(len(paths), 'note')} changed by {by}"
+        notes = len({event.path for event in agents})
         verb = {"add": "added", "remove": "removed"}.get(agents[0].kind, "changed")
-        return about(agents[0], "", f" {verb} by {by}")
+        changed = f"{_count(notes, 'note')} changed by {by}"
+        return changed if notes > 1 else about(agents[0], "", f" {verb} by {by}")
     if len(removed) == 1:
         return about(removed[0], "", f" removed, {summary}")
     if undone:
         changes = f"{_count(len(undone), 'change')} undone in "
-        paths = {event.path for event in undone}
-        return f"{changes}{len(paths)} notes" if len(paths) > 1 else about(undone[0], changes, "")
+        notes = len({event.path for event in undone})
+        return f"{changes}{notes} notes" if notes > 1 else about(undone[0], changes, "")
     return summary
 
 
 def _summary(events: Sequence[Event], *, one: bool) -> str:
     links = sum(len(event.links) for event in events)
+    linked = f"linked to {_count(links, 'note')}" if one else f"{_count(links, 'link')} made"
+    described = any(event.kind == "construct" for event in events)
+    state = ("described" if described else "processed") if one else ""
     unlinked = sum(event.kind == "link" and not event.links for event in events)
     evolved = len({event.path for event in events if event.kind == "evolve"})
     rejected = sum(event.kind == "reject" for event in events)
-    described = any(event.kind == "construct" for event in events)
-    parts = []
-    if links:
-        parts.append(
-            f"linked to {_count(links, 'note')}" if one else f"{_count(links, 'link')} made"
-        )
-    elif one:
-        parts.append("described" if described else "processed")
-    if unlinked:
-        parts.append(f"{_count(unlinked, 'note')} unlinked")
-    if evolved:
-        parts.append(f"{_count(evolved, 'note')} evolved")
-    if rejected:
-        parts.append(f"{_count(rejected, 'proposal')} rejected")
-    return ", ".join(parts) or "nothing to change"
+    parts = (
+        linked if links else state,
+        f"{_count(unlinked, 'note')} unlinked" if unlinked else "",
+        f"{_count(evolved, 'note')} evolved" if evolved else "",
+        f"{_count(rejected, 'proposal')} rejected" if rejected else "",
+    )
+    return ", ".join(filter(None, parts)) or "nothing to change"
 
 
 def _count(number: int, word: str) -> str:

@@ -52,11 +52,7 @@ class GitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Git in one folder, with one deadline for all calls.
-
-    Attributes:
-        deadline: reading of `time.monotonic` at which a running call is ended.
-    """
+    """Git in one folder; a call still running at `deadline` (by `time.monotonic`) is ended."""
 
     program: str
     folder: Path
@@ -77,16 +73,9 @@ class Git:
         return self.with_variables(**variables)
 
     def __call__(self, *words: str, stdin: bytes = b"", success: Collection[int] = (0,)) -> str:
-        """Run one command.
+        """Run one command; returns its standard output.
 
-        Args:
-            success: exit statuses that are no failure; many commands say no with 1.
-
-        Returns:
-            Its standard output.
-
-        Raises:
-            GitError: it failed, cannot be started, or took too long.
+        Raises `GitError` if it took too long, or its exit status is none of `success`.
         """
         try:
             process = subprocess.Popen(
@@ -115,11 +104,7 @@ class Git:
 
 
 def open_git(folder: Path, environment: Mapping[str, str], *, seconds: float) -> Git:
-    """Git for calls in a folder, which together may take `seconds`.
-
-    Raises:
-        GitError: there is no git on the path, or only one in the folder itself.
-    """
+    """Git for calls in a folder, which together may take `seconds`."""
     program = shutil.which("git", path=environment.get("PATH"))
     # A program that a shared folder brings along is not the user's git.
     if program is None or Path(program).absolute().is_relative_to(folder):

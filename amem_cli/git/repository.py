@@ -12,23 +12,15 @@ import contextlib
 import os
 import shutil
 import signal
+import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from amem_cli.git.process import Git, GitError, open_git
-from amem_cli.git.selection import (
-    FILE_MODES,
-    GONE,
-    IndexChange,
-    Selection,
-    VaultInGit,
-    joined,
-    read_changes,
-    split,
-)
 from amem_cli.git.state import unfinished_work
 
 SECONDS = 30.0
@@ -37,6 +29,13 @@ PAUSE_SECONDS = 0.15
 _OWN_NAME, _OWN_ADDRESS = "amem", "amem@localhost"
 # Some kinds of repository keep these where no file shows them.
 _REFS_IN_PROGRESS = {"CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
+
+FILE_MODES = ("100644", "100755")
+GONE = "000000"
+_SUBMODULE_MODE = "160000"
+NESTED = "it lies in a repository of its own"
+ODD_FILE = "it is not a regular file"
+TAKEN = "a file or folder of this name is in the way"
 
 Describe = Callable[[frozenset[str]], str]
 
@@ -54,6 +53,17 @@ class CommitReport:
     commit: str = ""
     skipped: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Vault(NamedTuple):
+    """Where a vault is in its repository.
+
+    The `prefix` is its path in the work tree `top`, with `/` at the end, or empty.
+    """
+
+    git_dir: Path
+    top: Path
+    prefix: str
 
 
 class _Disturbed(GitError):
@@ -79,8 +89,7 @@ def commit_files(
             message; an empty one calls the commit off.
         seconds: the longest that all calls of git together may take.
 
-    Returns:
-        The result. Nothing is raised: the report says why there is no commit.
+    Nothing is raised: the report says why there is no commit.
     """
     if not any(os.path.lexists(folder / ".git") for folder in (root, *root.parents)):
         return CommitReport()
@@ -102,7 +111,7 @@ def commit_files(
         return CommitReport(skipped=f"{error.strerror or error}")
 
 
-def _locate(git: Git) -> VaultInGit | None:
+def _locate(git: Git) -> _Vault | None:
     """Where the vault is in its repository; None if git finds none."""
     wanted = ("--is-inside-work-tree", "--absolute-git-dir", "--show-toplevel", "--show-prefix")
     try:
@@ -113,7 +122,7 @@ def _locate(git: Git) -> VaultInGit | None:
         raise
     if len(lines) != 5 or lines[0] != "true":
         raise GitError("the vault is not in the work tree of its repository")
-    return VaultInGit(Path(lines[1]), Path(lines[2]), lines[3])
+    return _Vault(Path(lines[1]), Path(lines[2]), lines[3])
 
 
 def _refuse_inside_git(git_dir: Path, environment: Mapping[str, str]) -> None:
@@ -127,7 +136,7 @@ def _refuse_inside_git(git_dir: Path, environment: Mapping[str, str]) -> None:
         raise GitError("amem was started by a git command in this repository, as by a hook")
 
 
-def _attempt(git: Git, vault: VaultInGit, paths: Sequence[str], describe: Describe) -> CommitReport:
+def _attempt(git: Git, vault: _Vault, paths: Sequence[str], describe: Describe) -> CommitReport:
     index = _UserIndex(vault.git_dir / "index")
     _refuse_unready(git, vault.git_dir)
     index.refuse_locked()
@@ -140,7 +149,7 @@ def _attempt(git: Git, vault: VaultInGit, paths: Sequence[str], describe: Descri
         git = git.without_filters(_filter_drivers(git))
         theirs = git.with_variables(GIT_INDEX_FILE=str(copy))
         ours = git.with_variables(GIT_INDEX_FILE=str(Path(folder) / "commit"))
-        selection = Selection(theirs, vault, base, (vault.prefix + path for path in paths))
+        selection = _Selection(theirs, vault, base, (vault.prefix + path for path in paths))
         cut = len(vault.prefix)
         left_out = {name[cut:]: reason for name, reason in selection.left_out.items()}
         changes = _stage(ours, base, selection.chosen)
@@ -166,11 +175,7 @@ def _attempt(git: Git, vault: VaultInGit, paths: Sequence[str], describe: Descri
 
 
 def _refuse_unready(git: Git, git_dir: Path) -> None:
-    """Refuse to commit while the user is preparing the next commit.
-
-    Raises:
-        GitError: an operation is in progress, or no branch is checked out.
-    """
+    """Refuse to commit while an operation is in progress or no branch is checked out."""
     unfinished = unfinished_work(git_dir)
     for name, what in _REFS_IN_PROGRESS.items():
         if not unfinished and git("rev-parse", "-q", "--verify", name, success=(0, 1)):
@@ -184,32 +189,31 @@ def _refuse_unready(git: Git, git_dir: Path) -> None:
 def _filter_drivers(git: Git) -> list[str]:
     """Names of all filter drivers that are configured, so that they can be switched off."""
     driver = r"^filter\..*\.(clean|process|smudge)$"
-    keys = split(git("config", "-z", "--name-only", "--get-regexp", driver, success=(0, 1)))
+    keys = _split(git("config", "-z", "--name-only", "--get-regexp", driver, success=(0, 1)))
     return list(dict.fromkeys(key.removeprefix("filter.").rpartition(".")[0] for key in keys))
 
 
-def _stage(git: Git, base: str, chosen: Sequence[str]) -> dict[str, IndexChange]:
+def _stage(git: Git, base: str, chosen: Sequence[str]) -> dict[str, _IndexChange]:
     """Fill an index with a tree and the files as they are on disk; returns the differences.
 
-    Git reads the files itself, so that line endings, encodings and modes are as `git add` would
-    have them.
+    Git reads the files itself, so that line endings, encodings and modes are as with `git add`.
     """
     if not chosen:
         return {}
     git("read-tree", base)
-    git("update-index", "-z", "--add", "--remove", "--stdin", stdin=joined(chosen))
-    changes = read_changes(git, base)
+    git("update-index", "-z", "--add", "--remove", "--stdin", stdin=_joined(chosen))
+    changes = _read_changes(git, base)
     regular = all(change.mode in (*FILE_MODES, GONE) for change in changes.values())
     if not (changes.keys() <= set(chosen) and regular):
         raise _Disturbed("files changed their kind meanwhile")
     return changes
 
 
-def _update_entries(git: Git, changes: Mapping[str, IndexChange]) -> None:
+def _update_entries(git: Git, changes: Mapping[str, _IndexChange]) -> None:
     """Update the copy of the user's index to the commit, in these entries alone."""
     lines = [f"{each.mode} {each.oid}\t{name}" for name, each in changes.items()]
-    git("update-index", "-z", "--index-info", stdin=joined(lines))
-    present = joined(name for name, each in changes.items() if each.mode != GONE)
+    git("update-index", "-z", "--index-info", stdin=_joined(lines))
+    present = _joined(name for name, each in changes.items() if each.mode != GONE)
     if present:
         # This only spares the user's next `git status` reading these files.
         words = ("add", "--refresh", "--pathspec-from-file=-", "--pathspec-file-nul")
@@ -220,8 +224,7 @@ def _update_entries(git: Git, changes: Mapping[str, IndexChange]) -> None:
 def _write_commit(git: Git, head: str, message: str) -> tuple[Git, str]:
     """Write the commit as the user, or as amem if git does not know who that is.
 
-    Returns:
-        Git with that name, and the commit's id.
+    Returns git with that name, and the commit's id.
     """
     # A partial clone lacks objects, and must not fetch them for this.
     tree = git("write-tree", "--missing-ok").strip()
@@ -261,13 +264,9 @@ class _UserIndex:
 
     @contextlib.contextmanager
     def locked(self, new: Path) -> Iterator[Callable[[], None]]:
-        """Hold git's lock of the index; what is yielded puts `new` in its vault.
+        """Hold git's lock of the index; what is yielded puts `new` in its place.
 
         It has to be called last: an exception in between leaves the index as it was.
-
-        Raises:
-            _Disturbed: another git command has the index, or has changed it since.
-            OSError: the index cannot be replaced.
         """
 
         def replace_index() -> None:
@@ -304,3 +303,127 @@ def _signals_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _IndexChange(NamedTuple):
+    """How an index differs from a tree in one file; a mode is `GONE` where the file is not."""
+
+    old_mode: str
+    mode: str
+    oid: str
+
+
+def _read_changes(git: Git, tree: str, folder: str = ".") -> dict[str, _IndexChange]:
+    """The differences of an index from a tree in one folder, by path from the top."""
+    words = ("diff-index", "--cached", "--raw", "-z", "--no-renames", tree, "--", folder)
+    fields = _split(git(*words))
+    changes = {}
+    for head, path in zip(fields[::2], fields[1::2], strict=True):
+        old_mode, mode, _, oid, _ = head.removeprefix(":").split(" ")
+        changes[path] = _IndexChange(old_mode, mode, oid)
+    return changes
+
+
+class _Selection:
+    """Sorts files, by path from the top, into those to commit and those left out, and why.
+
+    Args:
+        git: works on a copy of the user's index.
+        tree: the parent of the new commit.
+        paths: a folder's ends with `/`.
+    """
+
+    def __init__(self, git: Git, vault: _Vault, tree: str, paths: Iterable[str]) -> None:
+        if git("ls-files", "-u", "-z"):
+            raise GitError("there are unmerged files")
+        self._git = git
+        self._vault = vault
+        self._staged = _read_changes(git, tree, vault.prefix or ".")
+        self._modes = {path: change.old_mode for path, change in self._staged.items()}
+        self._marked = set()
+        for record in _split(git("ls-files", "-v", "-s", "-z", "--", vault.prefix or ".")):
+            head, _, path = record.partition("\t")
+            flag, self._modes[path], _, _ = head.split(" ")
+            if flag != "H":
+                self._marked.add(path)
+        self._folders = {folder for path in self._modes for folder in _parents(path)}
+        self.left_out: dict[str, str] = {}
+        present: list[str] = []
+        gone: list[str] = []
+        for name in dict.fromkeys(file for path in paths for file in self._files_of(path)):
+            on_disk = os.path.lexists(vault.top / name)
+            if reason := self._reason(name, on_disk=on_disk):
+                self.left_out[name] = reason
+            elif on_disk:
+                present.append(name)
+            elif name in self._modes:
+                gone.append(name)
+        if present:
+            self.left_out |= self._ignored(present) | self._filtered(present)
+        self.chosen = [name for name in (*present, *gone) if name not in self.left_out]
+
+    def _files_of(self, name: str) -> list[str]:
+        if not name.endswith("/"):
+            return [name]
+        tracked = [path for path in self._modes if path.startswith(name)]
+        folder = self._vault.top / name
+        present = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        return [*tracked, *(name + each for each in present if not each.startswith("."))]
+
+    def _reason(self, name: str, *, on_disk: bool) -> str:
+        """Why a file is left out, by its kind and what the user did with it; empty if it is not."""
+        for parent in reversed([*_parents(name)]):
+            folder = self._vault.top / parent
+            if len(parent) >= len(self._vault.prefix):
+                if folder.is_symlink():
+                    return "it is reached through a link"
+                if os.path.lexists(folder / ".git"):
+                    return NESTED
+            if parent in self._modes:
+                return NESTED if self._modes[parent] == _SUBMODULE_MODE else TAKEN
+        if on_disk and not stat.S_ISREG((self._vault.top / name).lstat().st_mode):
+            return ODD_FILE
+        if on_disk and name in self._folders:
+            return TAKEN
+        if name in self._staged:
+            return "you have staged something of it"
+        if name in self._marked:
+            return "it is marked assume-unchanged or skip-worktree"
+        return "" if self._modes.get(name, FILE_MODES[0]) in FILE_MODES else ODD_FILE
+
+    def _ignored(self, names: Sequence[str]) -> dict[str, str]:
+        # This command has no literal paths; `./` keeps a leading colon from meaning anything.
+        git = self._git.with_variables(GIT_LITERAL_PATHSPECS="0")
+        lines = _joined(f"./{name}" for name in names)
+        out = git("check-ignore", "-z", "--stdin", stdin=lines, success=(0, 1))
+        return {path.removeprefix("./"): "git ignores it" for path in _split(out)}
+
+    def _filtered(self, names: Sequence[str]) -> dict[str, str]:
+        """Files to which a filter driver is assigned, whether it is configured here or not.
+
+        What such a filter hides or stores elsewhere must not enter the history as it is, and the
+        filter itself is a program of the repository's.
+        """
+        fields = _split(self._git("check-attr", "-z", "--stdin", "filter", stdin=_joined(names)))
+        return {
+            name: f"it has the filter “{value}”, which amem does not run"
+            for name, value in zip(fields[::3], fields[2::3], strict=True)
+            if value not in ("unspecified", "unset")
+        }
+
+
+def _joined(names: Iterable[str]) -> bytes:
+    """Paths as git reads them from its standard input."""
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
+
+
+def _split(out: str) -> list[str]:
+    """The parts of what git prints with `-z`."""
+    return out.split("\0")[:-1]
+
+
+def _parents(name: str) -> Iterator[str]:
+    """The folders that contain a file, the innermost first."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name

@@ -24,10 +24,9 @@ _LARGEST_NAME = 64 * 1024
 
 
 def git_is_busy(root: Path) -> str:
-    """The git operation in progress in the vault's work tree, as part of a sentence.
+    """The git operation in progress in the vault's work tree, or empty.
 
-    Returns:
-        Such as `git is in the middle of a rebase`; empty if there is none, or no repository.
+    Part of a sentence, such as `git is in the middle of a rebase`.
     """
     top = work_tree(root)
     folder = git_folder(top / ".git") if top else None
@@ -54,13 +53,9 @@ def work_tree(root: Path) -> Path | None:
 
 
 def git_folder(place: Path) -> Path | None:
-    """The folder of git's own files for one work tree.
+    """The folder of git's own files for one work tree; None if its `.git` leads to no repository.
 
-    Args:
-        place: its `.git`; in worktrees and submodules, a file that names the folder.
-
-    Returns:
-        None if it does not lead to a repository.
+    In worktrees and submodules, `.git` is a file that names the folder.
     """
     folder = place
     if not place.is_dir():

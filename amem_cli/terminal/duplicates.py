@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.terminal.output import Styled, plural
 
 if TYPE_CHECKING:
-    from amem_cli.duplicates.find import ConflictFile, Duplicate, Duplicates, Group
+    from amem_cli.duplicates.compare import Duplicate
+    from amem_cli.duplicates.find import ConflictFile, Duplicates, Group
     from amem_cli.duplicates.merge import Merged
     from amem_cli.index.records import NoteSummary
     from amem_cli.terminal.output import Console

@@ -334,7 +334,8 @@ class Queries(SharedVault):
             exact: leave near duplicates out; needs no encoder.
             threshold: similarity from which notes are near duplicates; None is the usual one.
         """
-        from amem_cli.duplicates.find import THRESHOLD, find_duplicates
+        from amem_cli.duplicates.compare import THRESHOLD
+        from amem_cli.duplicates.find import find_duplicates
 
         if not exact:
             try:

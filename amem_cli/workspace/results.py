@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from amem_cli.duplicates.find import Duplicate
+    from amem_cli.duplicates.compare import Duplicate
     from amem_cli.errors import Problem
     from amem_cli.exchange.export_notes import PrivacyFilter
     from amem_cli.index.records import NoteSummary

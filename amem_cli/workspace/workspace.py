@@ -14,7 +14,7 @@ from amem_cli.workspace.results import Added, Updated
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from amem_cli.duplicates.find import Duplicate
+    from amem_cli.duplicates.compare import Duplicate
     from amem_cli.duplicates.merge import Merged
     from amem_cli.duplicates.merge_fields import Mentions
     from amem_cli.editing.add import NewNote
@@ -50,7 +50,7 @@ class Workspace(Queries):
         Raises:
             UsageError, SettingsError: nothing was written.
         """
-        from amem_cli.duplicates.find import note_with_text
+        from amem_cli.duplicates.compare import note_with_text
         from amem_cli.editing.add import add
 
         with self._claiming_work() if wait else contextlib.nullcontext():
@@ -131,7 +131,7 @@ class Workspace(Queries):
         )
 
     def _duplicates(self, path: str) -> tuple[Duplicate, ...]:
-        from amem_cli.duplicates.find import duplicates_of
+        from amem_cli.duplicates.compare import duplicates_of
 
         hidden = self.hidden()
         duplicates = duplicates_of(self.ports, path)

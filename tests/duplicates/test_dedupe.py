@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.duplicates.compare import same_series, text_key
-from amem_cli.duplicates.find import Duplicates, duplicates_of, find_duplicates, note_with_text
+from amem_cli.duplicates.compare import duplicates_of, note_with_text, same_series, text_key
+from amem_cli.duplicates.find import Duplicates, find_duplicates
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder

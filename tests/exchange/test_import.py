@@ -95,8 +95,8 @@ def test_obsidian_notes_keep_every_byte_of_their_text_and_properties(
     bread = text_of(root, "Bread.md")
     assert "rating: 4.50\nwhen: 12:30\ncreated: 2024-05-06\n" in bread
     assert not (root / ".trash").exists() and not (root / ".obsidian").exists()
-    assert report.files == (("pictures/crumb.png", "pictures/crumb.png"),)
-    assert report.unresolved == (("Starter.md", "No such note"),)
+    assert report.files == [("pictures/crumb.png", "pictures/crumb.png")]
+    assert report.unresolved == [("Starter.md", "No such note")]
 
 
 def test_a_name_that_the_vault_has_gets_a_number_and_links_follow(
@@ -259,7 +259,7 @@ def test_a_note_is_known_again_where_it_was_renamed_or_removed_here(
     (root / "notes/Two.md").unlink()
     synchronise(ports)
     report = bring_in(ports, source)
-    assert report.made == ()
+    assert report.made == []
     assert [(note.path, note.reason) for note in report.there] == [
         ("Elsewhere.md", "is in the vault as Elsewhere.md"),
         ("", "was imported as notes/Two.md, which is no longer there"),
@@ -286,7 +286,7 @@ def test_lines_of_this_program_and_of_others_never_get_one_place(
     lines = [{"content": "Ours.", "path": "notes/A.md"}, {"content": "Theirs.", "title": "A"}]
     (tmp_path / "l.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     report = bring_in(ports, tmp_path / "l.jsonl")
-    assert report.refused == ()
+    assert report.refused == []
     assert report.paths == ("notes/A.md", "notes/A 2.md")
     assert not (root / ".trash").exists()
 
@@ -379,7 +379,7 @@ def test_a_text_that_is_here_is_told_and_left_out_where_that_is_wanted(
         ("all/New.md", "all/New 2.md"),
     ]
     again = bring_in(ports, source, folder="all", unless_known=True)
-    assert (again.made, again.duplicates, again.skipped) == ((), (), 3)
+    assert (again.made, again.duplicates, again.skipped) == ([], [], 3)
 
 
 def test_links_to_a_note_that_is_left_out_lead_to_the_one_that_has_its_text(
@@ -527,7 +527,7 @@ def test_the_vault_is_not_imported_into_itself(ports: VaultPorts, root: Path) ->
     with pytest.raises(UsageError):
         bring_in(ports, root / "sub")
     report = bring_in(ports, root.parent, dry_run=True)
-    assert report.made == ()
+    assert report.made == []
 
 
 @pytest.mark.parametrize("folder", ["../out", "/etc", ".hidden", "a/../b", "a\\b"])
@@ -543,7 +543,7 @@ def test_a_file_of_the_vault_is_never_replaced_by_one_of_the_source(
     (root / "pictures/crumb.png").write_bytes(b"mine")
     report = bring_in(ports, DATA / "obsidian", folder="")
     assert (root / "pictures/crumb.png").read_bytes() == b"mine"
-    assert report.files == (("pictures/crumb.png", "pictures/crumb 2.png"),)
+    assert report.files == [("pictures/crumb.png", "pictures/crumb 2.png")]
     assert "![[pictures/crumb 2.png|200]]" in text_of(root, "Bread.md")
     assert "![crumb](../pictures/crumb%202.png)" in text_of(root, "Ovens/Steam.md")
 

@@ -1,13 +1,22 @@
-"""Finds free paths for imported notes and files, and writes their links as the vault needs them."""
+"""Where imported notes and files go in the vault, and how links must be written to lead there.
+
+Nothing that exists is overwritten.
+"""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from posixpath import dirname, normpath, relpath
+from functools import cache, cached_property
+from itertools import chain
+from pathlib import Path
+from posixpath import dirname, normpath, relpath, splitext
 
-from amem_cli.errors import UsageError
+from amem_cli.errors import AmemError, Problem, UsageError
+from amem_cli.exchange.source import SourceFolder, inner_folder, sha_of
 from amem_cli.index.ports import VaultPorts
 from amem_cli.markdown.links import WikiLink
 from amem_cli.notes.names import (
@@ -21,6 +30,8 @@ from amem_cli.notes.names import (
     shortest_target,
     with_suffix,
 )
+from amem_cli.vault.folder import path_parts, through_link
+from amem_cli.vault.safe_write import create_in, write_failure
 
 # File systems allow 255 bytes; the rest is for temporary files and numbers.
 MAX_COMPONENT_BYTES = 240
@@ -33,15 +44,7 @@ _ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 
 
 class FreePaths:
-    """Gives out paths for new notes, none of them twice.
-
-    Args:
-        folder: vault-relative, empty for the top.
-        beside: its paths are not given out either.
-
-    Raises:
-        UsageError: the folder leaves the vault or is hidden.
-    """
+    """Gives out paths in a folder for new notes, none of them twice, nor any that `beside` gave."""
 
     def __init__(self, ports: VaultPorts, folder: str, beside: FreePaths | None = None) -> None:
         self._ports = ports
@@ -56,13 +59,10 @@ class FreePaths:
         self._numbers: dict[str, int] = {}
 
     def take(self, path: str, title: str) -> str:
-        """A free path for a note, numbered if necessary.
+        """A free path for a note, numbered if necessary; without a path, named by its title.
 
         A name of any note in the vault is not used again, whatever its folder: links to that note
         would change their meaning.
-
-        Args:
-            path: its path in the source; empty if the name comes from the title.
         """
         wanted = self._prefix + (self._safe_path(path) if path else file_name(title))
         folder, _, name = wanted.rpartition("/")
@@ -82,14 +82,11 @@ class FreePaths:
     def other(self, path: str, number: int) -> str:
         """A path for a file that is not a note; `number` beyond 1 gives it another name."""
         *folders, name = path.split("/")
-        parts = self._safe_folders(folders)
-        if _ODD.search(name) or name.startswith(".") or len(name.encode()) > MAX_COMPONENT_BYTES:
-            stem, dot, ending = name.rpartition(".")
-            name = file_name(stem or ending)[: -len(_ENDING)] + dot + ending
-        if number > 1:
-            stem, dot, ending = name.rpartition(".")
-            name = f"{stem or ending} {number}{dot if stem else ''}{ending if stem else ''}"
-        return self._prefix + "/".join([*parts, name])
+        stem, ending = splitext(name)
+        if not _is_safe(name):
+            stem = file_name(stem)[: -len(_ENDING)]
+        name = (f"{stem} {number}" if number > 1 else stem) + ending
+        return self._prefix + "/".join([*self._safe_folders(folders), name])
 
     def _safe_path(self, path: str) -> str:
         """The path, changed only in what the vault cannot hold."""
@@ -129,12 +126,105 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
+_MAX_NUMBER = 1000
+
+
+class AttachmentCopier:
+    """Copies other files of a source, each with the first link to it.
+
+    Attributes:
+        copied: (path in the source, path in the vault) of new files.
+    """
+
+    def __init__(
+        self, source: SourceFolder | None, root: Path, free: FreePaths, *, dry_run: bool
+    ) -> None:
+        self._source = source
+        self._root = root
+        self._free = free
+        self._dry_run = dry_run
+        self._new_shas: dict[str, str] = {}
+        self.copied: list[tuple[str, str]] = []
+        self.problems: list[Problem] = []
+        # Where a file of the source is in the vault; empty if it could not be copied.
+        self.vault_path = cache(self._copy)
+
+    def has_unique_name(self, path: str) -> bool:
+        """Whether no other file of the vault has the name of the one at `path`."""
+        return self._by_name.get(_name(path), set()) <= {path}
+
+    @cached_property
+    def _by_name(self) -> dict[str, set[str]]:
+        by_name: dict[str, set[str]] = {}
+        for path in SourceFolder(self._root).other_paths:
+            by_name.setdefault(_name(path), set()).add(path)
+        return by_name
+
+    def _copy(self, path: str) -> str:
+        content = self._source.read(path) if self._source else None
+        if content is None:
+            message = "cannot be read, or is larger than 50 MiB, and was not copied"
+            return self._fail(path, message, "Copy it yourself.")
+        sha = hashlib.sha256(content).hexdigest()
+        for number in range(1, _MAX_NUMBER):
+            candidate = self._free.other(path, number)
+            # In a dry run the file is not there yet; names are compared as macOS and Windows do.
+            existing = self._new_shas.get(candidate.casefold()) or self._sha(candidate)
+            if existing == sha:
+                return candidate
+            if existing is not None:
+                continue
+            try:
+                if not self._dry_run:
+                    self._create(candidate, content)
+            # Somebody else made it meanwhile.
+            except FileExistsError:
+                continue
+            except AmemError as error:
+                return self._fail(path, error.message, error.hint)
+            self._new_shas[candidate.casefold()] = sha
+            self.copied.append((path, candidate))
+            self._by_name.setdefault(_name(candidate), set()).add(candidate)
+            return candidate
+        return self._fail(path, "finds no free name")
+
+    def _fail(self, path: str, message: str, hint: str = "") -> str:
+        self.problems.append(Problem(path, 0, message, hint))
+        return ""
+
+    def _sha(self, path: str) -> str | None:
+        """SHA-256 of a file in the vault; None if there is none, empty if it is not regular."""
+        *folders, name = path_parts(path)
+        try:
+            with inner_folder(self._root, folders) as folder:
+                return sha_of(folder, name)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return ""
+
+    def _create(self, path: str, content: bytes) -> None:
+        *folders, name = path_parts(path)
+        try:
+            with inner_folder(self._root, folders, make=True) as folder:
+                create_in(folder, name, content)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            # A link below the vault could lead anywhere.
+            is_link = error.errno == errno.ELOOP
+            raise (through_link(path) if is_link else write_failure(path, error)) from None
+
+
+def _name(path: str) -> str:
+    return _link_key(path.rpartition("/")[2])
+
+
 class SourceNames:
     """The notes and other files of a source by the names that its links use.
 
     Args:
         notes: (path in the source, aliases, title, other names) of each note.
-        others: paths of the files that are not notes.
         relative_first: a markdown link prefers a file beside its note to one at the top.
     """
 
@@ -146,7 +236,7 @@ class SourceNames:
         relative_first: bool,
     ) -> None:
         notes = list(notes)
-        self._table = NameTable((path, aliases, title) for path, aliases, title, _ in notes)
+        self._table = NameTable(note[:3] for note in notes)
         self._named: dict[str, set[str]] = {}
         for path, _, _, names in notes:
             for name in names:
@@ -156,7 +246,7 @@ class SourceNames:
         self._ending_in: dict[str, str | None] = {}
         for path in others:
             self._other_at.setdefault(_link_key(path), path)
-            self._others.setdefault(_link_key(path.rpartition("/")[2]), []).append(path)
+            self._others.setdefault(_name(path), []).append(path)
         self._relative_first = relative_first
 
     def note(self, link: WikiLink, source: str) -> str | None:
@@ -176,14 +266,11 @@ class SourceNames:
     def other(self, link: WikiLink, source: str) -> str | None:
         """The source's path of the other file that a link means."""
         target = link.target
-        candidates = self._others.get(_link_key(target.rpartition("/")[2]), ())
-        if not candidates:
-            return None
-        folder = dirname(source)
-        wanted = [normpath(f"{folder}/{target}"), normpath(target.lstrip("/"))]
+        candidates = self._others.get(_name(target), ())
+        wanted = [normpath(f"{dirname(source)}/{target}"), normpath(target.lstrip("/"))]
         if link.style == "wikilink":
             wanted.reverse()
-        for path in wanted:
+        for path in wanted if candidates else ():
             same = self._other_at.get(_link_key(path.lstrip("/")))
             if same is not None:
                 return same
@@ -199,25 +286,23 @@ class VaultNames:
     """The names of the vault's notes and of those that an import will make."""
 
     def __init__(self, existing: NoteNames, new: Iterable[tuple[str, Sequence[str], str]]) -> None:
-        self._existing = RememberedNames(existing, {})
-        self._new = NameTable(new)
+        self._tables = (RememberedNames(existing, {}), NameTable(new))
 
     def candidates(self, key: str) -> Sequence[str]:
         """Paths of the notes with this file name."""
-        return tuple(dict.fromkeys((*self._existing.candidates(key), *self._new.candidates(key))))
+        return _each_once(table.candidates(key) for table in self._tables)
 
     def alias_candidates(self, key: str) -> Sequence[str]:
         """Paths of the notes with this alias or title."""
-        both = (*self._existing.alias_candidates(key), *self._new.alias_candidates(key))
-        return tuple(dict.fromkeys(both))
+        return _each_once(table.alias_candidates(key) for table in self._tables)
+
+
+def _each_once(paths: Iterable[Sequence[str]]) -> Sequence[str]:
+    return tuple(dict.fromkeys(chain.from_iterable(paths)))
 
 
 def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> str | None:
-    """How a link in the note at `source` must be written to mean the note at `wanted`.
-
-    Returns:
-        None if it means that already.
-    """
+    """How a link in the note at `source` must be written to mean `wanted`; None if it does."""
     if resolve(link.target, source, names) == wanted:
         return None
     if link.style == "markdown":
@@ -226,11 +311,7 @@ def note_target(link: WikiLink, source: str, wanted: str, names: NoteNames) -> s
 
 
 def file_target(link: WikiLink, source: str, wanted: str, *, only_one: bool) -> str | None:
-    """The same for a file that is not a note.
-
-    Args:
-        only_one: no other file has its name, so its name alone, or the end of its path, means it.
-    """
+    """The same for another file; its name is enough if it is the `only_one` of its name."""
     if link.style == "wikilink":
         here, said = f"/{_link_key(wanted)}", "/" + _link_key(link.target.lstrip("/"))
         means_it = here.endswith(said) if only_one else here == said
