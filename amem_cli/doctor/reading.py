@@ -18,8 +18,7 @@ import apsw
 from amem_cli.errors import AmemError, HeaderRefused, IndexFault, Problem
 from amem_cli.index.events import Journal
 from amem_cli.index.file import Unusable, copy_index, open_index
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import LinkKind
 from amem_cli.journal.events import Event
 from amem_cli.markdown.links import find_links, parse_link

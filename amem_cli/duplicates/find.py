@@ -29,9 +29,9 @@ from amem_cli.duplicates.compare import (
 )
 from amem_cli.duplicates.merge_text import text_beyond, without_title
 from amem_cli.errors import AmemError, Problem
-from amem_cli.index.full_text import search_terms
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
+from amem_cli.index.text import search_terms
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import conflict_copy, title_of, without_conflict_mark
 

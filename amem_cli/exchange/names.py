@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from posixpath import dirname, normpath, relpath
 
 from amem_cli.errors import UsageError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.markdown.links import WikiLink
 from amem_cli.notes.names import (
     NameTable,

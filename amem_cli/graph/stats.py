@@ -13,7 +13,7 @@ from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
-    from amem_cli.index.ports import VaultPorts
+    from amem_cli.index.memory_index import VaultPorts
     from amem_cli.index.records import ModelTotals
 
 Span = Literal["month", "week"]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from amem_cli.errors import AmemError
 from amem_cli.index.draft import id_is_shared, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.provenance import Provenance, provenance

@@ -1,19 +1,28 @@
-"""The index of a vault: one SQLite file that mirrors notes and journal."""
+"""The index of a vault, and the open vault that use cases work on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amem_cli.index.connection import Database
 from amem_cli.index.events import IndexEvents, IndexLinkHistory, IndexQueue, IndexUsage
-from amem_cli.index.notes import IndexFiles, IndexNotes
+from amem_cli.index.records import IndexFiles, IndexNotes
 from amem_cli.index.text import IndexLinks, IndexNames, IndexText
 from amem_cli.index.vectors import IndexVectors
 
+if TYPE_CHECKING:
+    from amem_cli.index.events import Journal
+    from amem_cli.journal.change_store import ChangeStore
+    from amem_cli.journal.events import Clock
+    from amem_cli.notes.note import PropertyNames
+    from amem_cli.vault.port import Vault
+
 
 class MemoryIndex:
-    """Words by FTS5, vectors by sqlite-vec; it can be rebuilt from the files at any time.
+    """One SQLite file that mirrors notes and journal; it can be rebuilt from them at any time.
 
     Args:
         notify, refill: see `Database`.
@@ -43,3 +52,22 @@ class MemoryIndex:
         self.changing = file.changing
         self.damage = file.damage
         self.close = file.close
+
+
+@dataclass(frozen=True, slots=True)
+class VaultPorts:
+    """What reads and changes a vault, except models.
+
+    Attributes:
+        names: the vault's names for the program's properties.
+        keep_missing: called if notes are missing: paths of those that the index keeps, as while the
+            watcher asks what became of them.
+    """
+
+    vault: Vault
+    index: MemoryIndex
+    changes: ChangeStore
+    journal: Journal
+    clock: Clock
+    names: PropertyNames
+    keep_missing: Callable[[], Container[str]] = tuple

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, Problem
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import KnownFile, NoteLink, NoteRecord, Progress
 
 if TYPE_CHECKING:

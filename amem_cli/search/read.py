@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from amem_cli.errors import NotFoundError
 from amem_cli.notes.names import NameTable, resolve
-from amem_cli.search.supersession import Supersession, supersessions
+from amem_cli.search.search import Supersession, supersessions
 
 if TYPE_CHECKING:
-    from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.ports import VaultPorts
+    from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import LinkRecord
     from amem_cli.notes.note import Note
-    from amem_cli.search.filters import Filters
+    from amem_cli.search.search import Filters
 
 
 def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSummary:

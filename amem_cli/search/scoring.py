@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
-from amem_cli.index.full_text import loosened, search_terms
+from amem_cli.index.text import loosened, search_terms
 from amem_cli.language.dates import seconds_between
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import Problem
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.events import Journal
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.files import JournalNews

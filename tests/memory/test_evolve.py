@@ -15,7 +15,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import unlink
 from amem_cli.errors import ModelError
 from amem_cli.index.draft import provenance_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.tags import is_valid_tag

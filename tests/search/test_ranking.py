@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.index.full_text import search_terms
+from amem_cli.index.text import search_terms
 from amem_cli.search.scoring import (
     LENDERS,
     asks,
@@ -18,7 +18,7 @@ from amem_cli.search.scoring import (
     less_chance,
     with_gains,
 )
-from amem_cli.search.search import SNIPPET_CHARACTERS, marks, snippet, window
+from amem_cli.search.snippet import SNIPPET_CHARACTERS, marks, snippet, window
 
 
 def test_both_legs_count_and_one_alone_decides() -> None:
