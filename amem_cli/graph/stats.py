@@ -13,8 +13,8 @@ from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
+    from amem_cli.index.events import ModelTotals
     from amem_cli.index.memory_index import VaultPorts
-    from amem_cli.index.records import ModelTotals
 
 Span = Literal["month", "week"]
 SPANS: tuple[Span, ...] = ("month", "week")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from amem_cli.index.records import DecidedLink, ModelTotals, PendingNote, SupersedingLink
 from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
     from amem_cli.errors import Problem
     from amem_cli.index.connection import Database
-    from amem_cli.index.text import IndexLinks
+    from amem_cli.index.records import IndexLinks
     from amem_cli.journal.events import Event, LinkRecord
     from amem_cli.journal.files import JournalNews
+    from amem_cli.journal.link_decisions import LinkDecision
 
 _PROCESSED = (
     "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"
@@ -40,6 +40,65 @@ class Journal(Protocol):
 
     def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
         """Events beyond the known positions, by file name; reports what is unreadable."""
+
+
+class SupersedingLink(NamedTuple):
+    """A link by which one note supersedes or contradicts another.
+
+    Attributes:
+        older: path of the note that is superseded or contradicted.
+        newer: path of the note that has the link.
+        relation: `supersedes` or `contradicts`.
+    """
+
+    older: str
+    newer: str
+    relation: str
+
+
+class DecidedLink(NamedTuple):
+    """What a person decided about a link.
+
+    Attributes:
+        source, target: paths of the two notes; of one that is gone, or has no id any more, what
+            the journal called it last.
+    """
+
+    source: str
+    target: str
+    decision: LinkDecision
+
+
+@dataclass(frozen=True, slots=True)
+class PendingNote:
+    """A note whose text waits for the memory process.
+
+    Attributes:
+        attempts: how often this text was tried and failed.
+        version: hash of the note's bytes.
+    """
+
+    path: str
+    attempts: int
+    error: str
+    version: str
+
+
+class ModelTotals(NamedTuple):
+    """What one model was asked for.
+
+    Attributes:
+        model: its name; of a server's model `NAME at HOST`.
+        notes: notes whose memory process asked it.
+        seconds: wall time of its calls.
+    """
+
+    model: str
+    notes: int
+    calls: int
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
 
 
 class IndexEvents:

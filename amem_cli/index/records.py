@@ -1,4 +1,4 @@
-"""Notes in the index: the records of them, how it stores and how it finds them."""
+"""Notes in the index: their records, names and links; how it stores and how it finds them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from amem_cli.errors import Problem
-from amem_cli.notes.names import name_key
+from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve
 
 if TYPE_CHECKING:
     from amem_cli.index.connection import Database
-    from amem_cli.index.text import IndexLinks, IndexNames, IndexText
-    from amem_cli.journal.link_decisions import LinkDecision
+    from amem_cli.index.text import IndexText
     from amem_cli.notes.note import Note
 
 LinkKind = Literal["wikilink", "property"]
@@ -112,74 +111,6 @@ class NoteOutline(NamedTuple):
     tags: Sequence[str]
 
 
-class SupersedingLink(NamedTuple):
-    """A link by which one note supersedes or contradicts another.
-
-    Attributes:
-        older: path of the note that is superseded or contradicted.
-        newer: path of the note that has the link.
-        relation: `supersedes` or `contradicts`.
-    """
-
-    older: str
-    newer: str
-    relation: str
-
-
-class DecidedLink(NamedTuple):
-    """What a person decided about a link.
-
-    Attributes:
-        source, target: paths of the two notes; of one that is gone, or has no id any more, what
-            the journal called it last.
-    """
-
-    source: str
-    target: str
-    decision: LinkDecision
-
-
-@dataclass(frozen=True, slots=True)
-class PassageJob:
-    """A passage that has no vector yet."""
-
-    passage: int
-    summary: NoteSummary
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class PendingNote:
-    """A note whose text waits for the memory process.
-
-    Attributes:
-        attempts: how often this text was tried and failed.
-        version: hash of the note's bytes.
-    """
-
-    path: str
-    attempts: int
-    error: str
-    version: str
-
-
-class ModelTotals(NamedTuple):
-    """What one model was asked for.
-
-    Attributes:
-        model: its name; of a server's model `NAME at HOST`.
-        notes: notes whose memory process asked it.
-        seconds: wall time of its calls.
-    """
-
-    model: str
-    notes: int
-    calls: int
-    prompt_tokens: int
-    answer_tokens: int
-    seconds: float
-
-
 def with_key(notes: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
     """The notes with this id or path.
 
@@ -192,7 +123,7 @@ class IndexFiles:
     """Stores and removes notes with their names, links, passages and words."""
 
     def __init__(
-        self, file: Database, names: IndexNames, links: IndexLinks, text: IndexText
+        self, file: Database, names: IndexNames, links: IndexLinks, text: Callable[[], IndexText]
     ) -> None:
         self._file = file
         self._names = names
@@ -250,7 +181,7 @@ class IndexFiles:
         assert number is not None
         self._names.store(number, note.path, note.title, note.aliases)
         self._links.store(number, record.links)
-        self._text.store(number, record)
+        self._text().store(number, record)
         self._store_problems(number, record)
 
     def move(self, old: str, new: str) -> None:
@@ -267,7 +198,7 @@ class IndexFiles:
         number = self._number(path)
         if number is None:
             return
-        self._text.forget(number)
+        self._text().forget(number)
         for table in ("notes", "names", "links", "problems"):
             self._file.rows(f"DELETE FROM {table} WHERE note = ?", (number,))  # noqa: S608
         # Its usage stays: git or a sync program may bring the note back.
@@ -416,6 +347,102 @@ class IndexNotes:
     ) -> list[NoteSummary]:
         sql = f"SELECT {_SUMMARY} FROM notes {condition} ORDER BY path LIMIT ?"  # noqa: S608
         return [_summary(row) for row in self._file.rows(sql, (*bindings, limit))]
+
+
+class IndexNames:
+    """File names, titles and aliases; see `amem_cli.notes.names.NoteNames`."""
+
+    def __init__(self, file: Database) -> None:
+        self._file = file
+
+    def store(self, number: int, path: str, title: str, aliases: Sequence[str]) -> None:
+        """Replace the names of a note, given by its number."""
+        self._file.rows("DELETE FROM names WHERE note = ?", (number,))
+        name = name_key(path)
+        others = {alias_key(alias) for alias in (*aliases, title)} - {name, ""}
+        self._file.rows("INSERT INTO names VALUES(?, ?, 0)", (name, number))
+        for other in sorted(others):
+            self._file.rows("INSERT INTO names VALUES(?, ?, 1)", (other, number))
+
+    def candidates(self, key: str) -> list[str]:
+        """Paths of notes whose file name has this key."""
+        return self._named(key, alias=0)
+
+    def alias_candidates(self, key: str) -> list[str]:
+        """Paths of notes with such a title or alias."""
+        return self._named(key, alias=1)
+
+    def _named(self, key: str, *, alias: int) -> list[str]:
+        sql = (
+            "SELECT path FROM names JOIN notes USING(note) WHERE key = ? AND alias = ?"
+            " ORDER BY path"
+        )
+        return [path for (path,) in self._file.rows(sql, (key, alias))]
+
+
+class IndexLinks:
+    """Links between notes; their targets are resolved when they are read."""
+
+    def __init__(self, file: Database, names: IndexNames) -> None:
+        self._file = file
+        self._names = names
+
+    def store(self, number: int, links: Sequence[NoteLink]) -> None:
+        """Replace the links of a note, given by its number."""
+        self._file.rows("DELETE FROM links WHERE note = ?", (number,))
+        for position, link in enumerate(links):
+            self._file.rows(
+                "INSERT INTO links VALUES(?, ?, ?, ?, ?, ?)",
+                (number, position, link.target, name_key(link.target), link.kind, link.relative),
+            )
+
+    def written(self, path: str) -> list[NoteLink]:
+        """All links in a note, in order."""
+        sql = (
+            "SELECT target, kind, relative FROM links JOIN notes USING(note) WHERE path = ?"
+            " ORDER BY position"
+        )
+        return [
+            NoteLink(target, kind, bool(relative))
+            for target, kind, relative in self._file.rows(sql, (path,))
+        ]
+
+    def outgoing(self, path: str) -> list[tuple[str, NoteLink]]:
+        """Links of a note that resolve, with the paths of their targets."""
+        sql = (
+            "SELECT DISTINCT l.key, n.path FROM notes s JOIN links l ON l.note = s.note"
+            " JOIN names USING(key) JOIN notes n ON n.note = names.note"
+            " WHERE s.path = ? AND names.alias = 0 ORDER BY n.path"
+        )
+        named: dict[str, list[str]] = {}
+        for key, candidate in self._file.rows(sql, (path,)):
+            named.setdefault(key, []).append(candidate)
+        names = RememberedNames(self._names, named)
+        resolved = ((resolve(link.target, path, names), link) for link in self.written(path))
+        return [(target, link) for target, link in resolved if target is not None]
+
+    def incoming(self, path: str) -> list[tuple[str, NoteLink]]:
+        """Links of other notes that resolve to a note, with their paths."""
+        sql = (
+            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
+            " WHERE l.key IN (SELECT key FROM names JOIN notes USING(note) WHERE path = ?)"
+            " AND n.path <> ? ORDER BY n.path, l.position"
+        )
+        names = RememberedNames(self._names, {})
+        return [
+            (source, NoteLink(target, kind, bool(relative)))
+            for source, target, kind, relative in self._file.rows(sql, (path, path))
+            if resolve(target, source, names) == path
+        ]
+
+    def all(self) -> Iterator[tuple[str, NoteLink]]:
+        """Every link with the path of its note, by path."""
+        sql = (
+            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
+            " ORDER BY n.path, l.position"
+        )
+        for source, target, kind, relative in self._file.stream(sql):
+            yield source, NoteLink(target, kind, bool(relative))
 
 
 def summaries_by_number(file: Database, numbers: Iterable[int]) -> dict[int, NoteSummary]:

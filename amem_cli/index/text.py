@@ -1,4 +1,4 @@
-"""The content of notes in the index: names, links, passages and words.
+"""The text of notes in the index: their passages, and their words for full-text search.
 
 A full-text table that splits at spaces and punctuation knows no Chinese, no German and no `c++`. So
 these are spelt out, in the text and in the query alike:
@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
-from amem_cli.index.records import NoteLink, NoteRecord
 from amem_cli.language.words import (
     SEPARATOR,
     TOKEN,
@@ -29,10 +28,10 @@ from amem_cli.language.words import (
     is_unspaced,
     plain_word,
 )
-from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve
 
 if TYPE_CHECKING:
     from amem_cli.index.connection import Database
+    from amem_cli.index.records import NoteRecord
     from amem_cli.index.vectors import IndexVectors
 
 # Title, body, keywords, tags, context, date.
@@ -57,102 +56,6 @@ _WITHOUT_UMLAUT = (("ae", "a"), ("oe", "o"), ("ue", "u"))
 _SOUNDS = (("sch", "$"), ("ei", "%"), ("ie", "&"))
 _SHORTEST_STEMMED = 3
 _SHORT_TEXT = 30
-
-
-class IndexNames:
-    """File names, titles and aliases; see `amem_cli.notes.names.NoteNames`."""
-
-    def __init__(self, file: Database) -> None:
-        self._file = file
-
-    def store(self, number: int, path: str, title: str, aliases: Sequence[str]) -> None:
-        """Replace the names of a note, given by its number."""
-        self._file.rows("DELETE FROM names WHERE note = ?", (number,))
-        name = name_key(path)
-        others = {alias_key(alias) for alias in (*aliases, title)} - {name, ""}
-        self._file.rows("INSERT INTO names VALUES(?, ?, 0)", (name, number))
-        for other in sorted(others):
-            self._file.rows("INSERT INTO names VALUES(?, ?, 1)", (other, number))
-
-    def candidates(self, key: str) -> list[str]:
-        """Paths of notes whose file name has this key."""
-        return self._named(key, alias=0)
-
-    def alias_candidates(self, key: str) -> list[str]:
-        """Paths of notes with such a title or alias."""
-        return self._named(key, alias=1)
-
-    def _named(self, key: str, *, alias: int) -> list[str]:
-        sql = (
-            "SELECT path FROM names JOIN notes USING(note) WHERE key = ? AND alias = ?"
-            " ORDER BY path"
-        )
-        return [path for (path,) in self._file.rows(sql, (key, alias))]
-
-
-class IndexLinks:
-    """Links between notes; their targets are resolved when they are read."""
-
-    def __init__(self, file: Database, names: IndexNames) -> None:
-        self._file = file
-        self._names = names
-
-    def store(self, number: int, links: Sequence[NoteLink]) -> None:
-        """Replace the links of a note, given by its number."""
-        self._file.rows("DELETE FROM links WHERE note = ?", (number,))
-        for position, link in enumerate(links):
-            self._file.rows(
-                "INSERT INTO links VALUES(?, ?, ?, ?, ?, ?)",
-                (number, position, link.target, name_key(link.target), link.kind, link.relative),
-            )
-
-    def written(self, path: str) -> list[NoteLink]:
-        """All links in a note, in order."""
-        sql = (
-            "SELECT target, kind, relative FROM links JOIN notes USING(note) WHERE path = ?"
-            " ORDER BY position"
-        )
-        return [
-            NoteLink(target, kind, bool(relative))
-            for target, kind, relative in self._file.rows(sql, (path,))
-        ]
-
-    def outgoing(self, path: str) -> list[tuple[str, NoteLink]]:
-        """Links of a note that resolve, with the paths of their targets."""
-        sql = (
-            "SELECT DISTINCT l.key, n.path FROM notes s JOIN links l ON l.note = s.note"
-            " JOIN names USING(key) JOIN notes n ON n.note = names.note"
-            " WHERE s.path = ? AND names.alias = 0 ORDER BY n.path"
-        )
-        named: dict[str, list[str]] = {}
-        for key, candidate in self._file.rows(sql, (path,)):
-            named.setdefault(key, []).append(candidate)
-        names = RememberedNames(self._names, named)
-        resolved = ((resolve(link.target, path, names), link) for link in self.written(path))
-        return [(target, link) for target, link in resolved if target is not None]
-
-    def incoming(self, path: str) -> list[tuple[str, NoteLink]]:
-        """Links of other notes that resolve to a note, with their paths."""
-        sql = (
-            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
-            " WHERE l.key IN (SELECT key FROM names JOIN notes USING(note) WHERE path = ?)"
-            " AND n.path <> ? ORDER BY n.path, l.position"
-        )
-        names = RememberedNames(self._names, {})
-        return [
-            (source, NoteLink(target, kind, bool(relative)))
-            for source, target, kind, relative in self._file.rows(sql, (path, path))
-            if resolve(target, source, names) == path
-        ]
-
-    def all(self) -> Iterator[tuple[str, NoteLink]]:
-        """Every link with the path of its note, by path."""
-        sql = (
-            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
-            " ORDER BY n.path, l.position"
-        )
-        for source, target, kind, relative in self._file.stream(sql):
-            yield source, NoteLink(target, kind, bool(relative))
 
 
 class IndexText:

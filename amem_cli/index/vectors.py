@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, EncoderError, SettingsError
 from amem_cli.index.file import CODES_PER_BLOCK
-from amem_cli.index.records import PassageJob, summaries_by_number
+from amem_cli.index.records import NoteSummary, summaries_by_number
 
 if TYPE_CHECKING:
+    from amem_cli.index.bit_codes import BitCodes
     from amem_cli.index.connection import Database
     from amem_cli.models.ports import Encoder, Vectors
 
@@ -54,6 +56,15 @@ WHERE p.embedded = 1
 """
 
 
+@dataclass(frozen=True, slots=True)
+class PassageJob:
+    """A passage that has no vector yet."""
+
+    passage: int
+    summary: NoteSummary
+    text: str
+
+
 class IndexVectors:
     """Stores vectors and finds those near one."""
 
@@ -73,30 +84,27 @@ class IndexVectors:
         known = self.encoder()
         if known == model_id:
             return False
+        prefix = "" if known is None else "other_"
         with self._file.changing():
-            if known is None:
-                self._file.set_meta("encoder", model_id)
-                self._file.set_meta("dimension", str(int(dimension)))
-            elif self._file.meta("other_encoder") != model_id:
+            if self._file.meta(f"{prefix}encoder") != model_id:
                 self._file.rows("DELETE FROM other_vectors")
-                self._file.set_meta("other_encoder", model_id)
-                self._file.set_meta("other_dimension", str(int(dimension)))
+                self._file.set_meta(f"{prefix}encoder", model_id)
+                self._file.set_meta(f"{prefix}dimension", str(int(dimension)))
         return known is not None
 
     def count_to_embed(self, model_id: str) -> int:
         """How many passages have no vector of this model."""
-        condition = self._missing(model_id) or "TRUE"
+        condition = self._missing(model_id)
         sql = f"SELECT count(*) FROM passages WHERE position < ? AND {condition}"  # noqa: S608
         return int(self._file.value(sql, _MAX_EMBEDDED))
 
     def passages_to_embed(self, limit: int | None = None, after: int = 0) -> list[PassageJob]:
-        """Passages without a vector of the model in use, by number.
+        """The first `limit` passages without a vector of the model in use, in order of numbers.
 
         Args:
-            limit: at most so many.
             after: only those with a greater number.
         """
-        condition = self._missing(self._model_id or self.encoder() or "") or _WAITING
+        condition = self._missing(self._model_id or self.encoder())
         sql = (
             "SELECT passage, note, text, embed_key FROM passages WHERE position < ?"  # noqa: S608
             f" AND {condition} AND passage > ? ORDER BY passage LIMIT ?"
@@ -149,9 +157,8 @@ class IndexVectors:
             if not self._is_prepared() or self._any_waiting(_WAITING_FOR_OTHER):
                 return False
             self._exchange_tables()
-            self._file.rows(
-                "UPDATE passages SET embedded = passage IN (SELECT passage FROM vectors)"
-            )
+            sql = "UPDATE passages SET embedded = passage IN (SELECT passage FROM vectors)"
+            self._file.rows(sql)
             self._code_if_many()
             return True
 
@@ -226,40 +233,29 @@ class IndexVectors:
         return {path: total / lengths[path] for path, total in sums.items() if lengths[path] > 0}
 
     def _is_prepared(self) -> bool:
-        """True if the model in use is the next one; False in a new index.
-
-        Raises:
-            EncoderError: another process prepares a third model. Two processes that replaced each
-                other's model would never end.
-        """
+        """True if the model in use is the next one; False in a new index."""
         if self.encoder() is None:
             return False
         if self._file.meta("other_encoder") == self._model_id:
             return True
+        # Two processes that replaced each other's model would never end.
         raise EncoderError(
             "another command embeds the notes by another encoder at the same time",
             hint="Let both use one encoder, or wait for the other: then amem index goes on.",
         )
 
-    def _missing(self, model_id: str) -> str:
-        """The condition for passages without a vector of a model; empty for an unknown model."""
+    def _missing(self, model_id: str | None) -> str:
+        """The condition for passages without a vector of a model; all for an unknown model."""
         if self.encoder() == model_id:
             return _WAITING
-        return _WAITING_FOR_OTHER if self._file.meta("other_encoder") == model_id else ""
+        return _WAITING_FOR_OTHER if self._file.meta("other_encoder") == model_id else "TRUE"
 
     def _any_waiting(self, condition: str) -> bool:
         sql = f"SELECT 1 FROM passages WHERE position < ? AND {condition} LIMIT 1"  # noqa: S608
         return bool(self._file.rows(sql, (_MAX_EMBEDDED,)))
 
     def _refuse_odd(self, vectors: Vectors, key: str = "dimension") -> None:
-        """Refuse vectors that would disturb every search.
-
-        Args:
-            key: of the expected dimension in the index.
-
-        Raises:
-            EncoderError: the dimension is another one, or a number is not finite.
-        """
+        """Refuse vectors that would disturb every search: of another dimension, or not finite."""
         import numpy as np
 
         if str(vectors.shape[-1]) != self._file.meta(key):
@@ -273,9 +269,7 @@ class IndexVectors:
             )
 
     def _make_visible(self, passages: Sequence[int], vectors: Vectors) -> None:
-        from amem_cli.index.bit_codes import BitCodes
-
-        codes = BitCodes.stored(self._file)
+        codes = self._codes()
         if codes is not None:
             codes.store(passages, vectors)
         for passage in passages:
@@ -283,18 +277,27 @@ class IndexVectors:
         if codes is None and not self._any_waiting(_WAITING):
             self._code_if_many()
 
+    def _codes(self) -> BitCodes | None:
+        """The bits of the vectors; None if there are none yet."""
+        mean = self._file.value("SELECT mean FROM centre")
+        if mean is None:
+            return None
+        from amem_cli.index.bit_codes import BitCodes
+
+        return BitCodes(self._file, mean)
+
     def _code_if_many(self) -> None:
         """Make the bits of all vectors, if there are enough to need them."""
         # Passages are counted by their small index, vectors only by reading them all.
         for table in ("passages", "vectors"):
             if self._file.value(f"SELECT count(*) FROM {table}") < _CODES_FROM:  # noqa: S608
                 return
-        from amem_cli.index.bit_codes import BitCodes
+        from amem_cli.index.bit_codes import code_all
 
-        BitCodes.of_all(self._file)
+        code_all(self._file)
 
     def _exchange_tables(self) -> None:
-        """Exchange the other model's vectors with those that searches see, by renaming tables."""
+        """Exchange the other model's vectors with those that searches see."""
         for old, new in (
             ("vectors", "former_vectors"),
             ("other_vectors", "vectors"),
@@ -311,9 +314,7 @@ class IndexVectors:
 
     def _nearest_notes(self, vector: Vectors, limit: int) -> dict[str, float]:
         """Best cosine by path of at least `limit` notes, if there are as many."""
-        from amem_cli.index.bit_codes import BitCodes
-
-        codes = BitCodes.stored(self._file)
+        codes = self._codes()
         # Long notes fill several places with their passages; ask for more than notes wanted.
         depth = limit * 4
         wanted = max(limit * _CANDIDATES_EACH, _MIN_CANDIDATES)
@@ -344,7 +345,6 @@ class EncoderChoice:
     Args:
         chosen: opens the encoder of the settings.
         name: what the settings call it.
-        cache: folder of prepared encoders.
         notify: receives one line if the former encoder is used.
     """
 
@@ -363,7 +363,6 @@ class EncoderChoice:
         self._cache = cache
         self._notify = notify
         self._former: Encoder | None = None
-        self._told = False
 
     def current(self) -> Encoder:
         """The encoder to search and to add with.
@@ -387,11 +386,8 @@ class EncoderChoice:
                 return chosen
         except (EncoderError, SettingsError) as error:
             return self._instead(known, error)
-        former = self._made_with(known)
-        if former is None:
-            return chosen
-        self._tell(known, waiting)
-        return former
+        why = f"{waiting} passages have no vectors of {self._name} yet; amem index makes them"
+        return self._made_with(known, why) or chosen
 
     def preferred(self) -> Encoder:
         """The encoder of the settings; the former one only if that is not available.
@@ -409,32 +405,23 @@ class EncoderChoice:
         return chosen
 
     def _instead(self, known: str | None, error: AmemError) -> Encoder:
-        former = self._made_with(known)
+        former = self._made_with(known, error.message)
         if former is None:
             raise error
-        self._tell(known, error)
         return former
 
-    def _made_with(self, known: str | None) -> Encoder | None:
-        """The encoder that made the vectors in the index, if it still runs."""
+    def _made_with(self, known: str | None, why: str) -> Encoder | None:
+        """The encoder that made the vectors in the index, if it still runs; tells why."""
         from amem_cli.models.prepared import prepared_encoder
 
-        if known and (self._former is None or self._former.model_id != known):
+        if not known:
+            return None
+        if self._former is None or self._former.model_id != known:
             self._former = prepared_encoder(known, self._cache)
-        return self._former if known else None
-
-    def _tell(self, known: str | None, why: int | AmemError) -> None:
-        if self._notify is None or self._told:
-            return
-        self._told = True
-        former = (known or "").partition("@")[0]
-        if isinstance(why, AmemError):
-            self._notify(f"! {former} still answers: {why.message}")
-            return
-        self._notify(
-            f"! {former} still answers: {why} passages have no vectors of {self._name} yet;"
-            " amem index makes them"
-        )
+        if self._former is not None and self._notify is not None:
+            self._notify(f"! {known.partition('@')[0]} still answers: {why}")
+            self._notify = None
+        return self._former
 
 
 def _blob(vector: Vectors) -> bytes:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Literal
 from amem_cli.errors import EncoderError, SettingsError, UsageError
 
 if TYPE_CHECKING:
+    from amem_cli.index.events import SupersedingLink
     from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.records import NoteOutline, NoteSummary, SupersedingLink
+    from amem_cli.index.records import NoteOutline, NoteSummary
     from amem_cli.models.ports import Encoder, Reranker, Vectors
 
 # Lists and the checks of a query need neither of the two modules that a search imports.
