@@ -65,7 +65,7 @@ class NoteRecord:
     """One note as the index stores it.
 
     Attributes:
-        sha: hash of the file; `text_hash`: hash of what the memory process depends on.
+        text_hash: hash of what the memory process depends on.
         modified: ISO 8601 time of the last change, UTC.
         passages: pieces of the body in order, each short enough for the encoder.
     """
@@ -80,7 +80,7 @@ class NoteRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoteSummary:
-    """What lists, hits and graphs show of a note."""
+    """What lists, hits and graphs show of a note; the fields are those of `_SUMMARY`."""
 
     path: str
     id: str | None
@@ -153,30 +153,15 @@ class IndexFiles:
                 "SELECT 1 FROM notes WHERE note = ?2 AND text_hash = ?3)",
                 (note.path, number, record.text_hash),
             )
-        values = (
-            number,
-            note.path,
-            note.id,
-            note.title,
-            note.created,
-            record.modified,
-            _listed(note.keywords),
-            _listed(note.tags),
-            note.context,
-            _listed(note.aliases),
-            note.private,
-            note.refused.message if note.refused else "",
-            record.text_hash,
-            file.size,
-            file.mtime_ns,
-            file.ctime_ns,
-            file.inode,
-            file.scanned_ns,
-            file.sha,
-            _folder(note.path),
-        )
-        marks = ", ".join("?" * len(values))
-        self._file.rows(f"INSERT OR REPLACE INTO notes VALUES({marks})", values)
+        lists = (note.keywords, note.tags, note.aliases)
+        keywords, tags, aliases = (json.dumps(each, ensure_ascii=False) for each in lists)
+        refused = note.refused.message if note.refused else ""
+        dates = (note.created, record.modified)
+        metadata = (keywords, tags, note.context, aliases, note.private, refused)
+        values = (note.path, note.id, note.title, *dates, *metadata, record.text_hash, *file[:6])
+        marks = ", ".join("?" * (len(values) + 2))
+        sql = f"INSERT OR REPLACE INTO notes VALUES({marks})"
+        self._file.rows(sql, (number, *values, _folder(note.path)))
         number = self._number(note.path)
         assert number is not None
         self._names.store(number, note.path, note.title, note.aliases)
@@ -227,11 +212,10 @@ class IndexFiles:
 
     def _keep_usage(self, number: int, key: str) -> None:
         """A note that gets an id is counted by its id from then on."""
-        sql = "SELECT coalesce(id, path) FROM notes WHERE note = ?"
-        for (former,) in self._file.rows(sql, (number,)):
-            if former != key:
-                sql = "UPDATE OR IGNORE usage SET note = ? WHERE note = ?"
-                self._file.rows(sql, (key, former))
+        former = self._file.value("SELECT coalesce(id, path) FROM notes WHERE note = ?", number)
+        if former != key:
+            sql = "UPDATE OR IGNORE usage SET note = ? WHERE note = ?"
+            self._file.rows(sql, (key, former))
 
     def _store_problems(self, number: int, record: NoteRecord) -> None:
         self._file.rows("DELETE FROM problems WHERE note = ?", (number,))
@@ -273,24 +257,19 @@ class IndexNotes:
 
     def find(self, name: str) -> list[NoteSummary]:
         """Notes by id, path, file name, title, alias, or a prefix of the id."""
-        by_id = self._select("WHERE id = ?", (name,))
-        by_path = by_id or self._select("WHERE path IN (?, ?)", (name, f"{name}.md"))
-        if by_path:
-            return by_path
-        key = name_key(name)
-        for alias in (0, 1):
-            condition = "WHERE note IN (SELECT note FROM names WHERE key = ? AND alias = ?)"
-            by_name = self._select(condition, (key, alias))
-            if by_name:
-                return by_name
-        # A title with a slash cannot be a link target, but a person may type it.
-        by_title = self._select("WHERE title = ? COLLATE NOCASE", (name,))
-        if by_title:
-            return by_title
+        named = "WHERE note IN (SELECT note FROM names WHERE key = ? AND alias = ?)"
+        conditions: list[tuple[str, tuple[Any, ...]]] = [
+            ("WHERE id = ?", (name,)),
+            ("WHERE path IN (?, ?)", (name, f"{name}.md")),
+            (named, (name_key(name), 0)),
+            (named, (name_key(name), 1)),
+            # A title with a slash cannot be a link target, but a person may type it.
+            ("WHERE title = ? COLLATE NOCASE", (name,)),
+        ]
         if name[:4].isdigit():
             # A range instead of LIKE: it uses the index and knows no wildcards.
-            return self._select("WHERE id >= ? AND id < ?", (name, name + "\U0010ffff"))
-        return []
+            conditions.append(("WHERE id >= ? AND id < ?", (name, name + "\U0010ffff")))
+        return next((found for each in conditions if (found := self._select(*each))), [])
 
     def id_taken(self, note_id: str) -> bool:
         """True if a note has or, by the journal, ever had this id."""
@@ -328,19 +307,13 @@ class IndexNotes:
         rows = self._file.rows("SELECT folder, created FROM notes WHERE path = ?", (path,))
         if not rows or not _ZONE.sub("", rows[0][1][len("2026-01-01") :]).strip("Tt 0:."):
             return [], []
-        folder, created = rows[0]
-        bindings = (folder, created, path, reach)
-        before = self._file.rows(
+        sql = (
             "SELECT path, created FROM notes WHERE created <> '' AND folder = ?"
-            " AND (created, path) < (?, ?) ORDER BY created DESC, path DESC LIMIT ?",
-            bindings,
+            " AND (created, path) {0} (?, ?) ORDER BY created {1}, path {1} LIMIT ?"
         )
-        after = self._file.rows(
-            "SELECT path, created FROM notes WHERE created <> '' AND folder = ?"
-            " AND (created, path) > (?, ?) ORDER BY created, path LIMIT ?",
-            bindings,
-        )
-        return before, after
+        bindings = (*rows[0], path, reach)
+        before = self._file.rows(sql.format("<", "DESC"), bindings)
+        return before, self._file.rows(sql.format(">", "ASC"), bindings)
 
     def _select(
         self, condition: str, bindings: Any, limit: int = _MAX_MATCHES
@@ -398,14 +371,7 @@ class IndexLinks:
 
     def written(self, path: str) -> list[NoteLink]:
         """All links in a note, in order."""
-        sql = (
-            "SELECT target, kind, relative FROM links JOIN notes USING(note) WHERE path = ?"
-            " ORDER BY position"
-        )
-        return [
-            NoteLink(target, kind, bool(relative))
-            for target, kind, relative in self._file.rows(sql, (path,))
-        ]
+        return [link for _, link in self._read("WHERE path = ?", path)]
 
     def outgoing(self, path: str) -> list[tuple[str, NoteLink]]:
         """Links of a note that resolve, with the paths of their targets."""
@@ -423,25 +389,21 @@ class IndexLinks:
 
     def incoming(self, path: str) -> list[tuple[str, NoteLink]]:
         """Links of other notes that resolve to a note, with their paths."""
-        sql = (
-            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
-            " WHERE l.key IN (SELECT key FROM names JOIN notes USING(note) WHERE path = ?)"
-            " AND n.path <> ? ORDER BY n.path, l.position"
-        )
+        keys = "SELECT names.key FROM names JOIN notes n USING(note) WHERE n.path = ?"
+        others = self._read(f"WHERE links.key IN ({keys}) AND path <> ?", path, path)
         names = RememberedNames(self._names, {})
-        return [
-            (source, NoteLink(target, kind, bool(relative)))
-            for source, target, kind, relative in self._file.rows(sql, (path, path))
-            if resolve(target, source, names) == path
-        ]
+        return [each for each in others if resolve(each[1].target, each[0], names) == path]
 
     def all(self) -> Iterator[tuple[str, NoteLink]]:
         """Every link with the path of its note, by path."""
+        return self._read("")
+
+    def _read(self, condition: str, *bindings: str) -> Iterator[tuple[str, NoteLink]]:
         sql = (
-            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
-            " ORDER BY n.path, l.position"
+            "SELECT path, target, kind, relative FROM links JOIN notes USING(note)"  # noqa: S608
+            f" {condition} ORDER BY path, position"
         )
-        for source, target, kind, relative in self._file.stream(sql):
+        for source, target, kind, relative in self._file.stream(sql, bindings):
             yield source, NoteLink(target, kind, bool(relative))
 
 
@@ -455,25 +417,9 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _listed(values: Sequence[str]) -> str:
-    return json.dumps(list(values), ensure_ascii=False)
-
-
 def _summary(row: tuple[Any, ...]) -> NoteSummary:
-    path, note_id, title, created, modified, keywords, tags, context, aliases, *rest = row
-    private, text_hash, sha, refused = rest
+    *head, keywords, tags, context, aliases, private, text_hash, sha, refused = row
+    listed = (tuple(json.loads(keywords)), tuple(json.loads(tags)))
     return NoteSummary(
-        path=path,
-        id=note_id,
-        title=title,
-        created=created,
-        modified=modified,
-        keywords=tuple(json.loads(keywords)),
-        tags=tuple(json.loads(tags)),
-        context=context,
-        aliases=tuple(json.loads(aliases)),
-        private=bool(private),
-        text_hash=text_hash,
-        sha=sha,
-        refused=refused,
+        *head, *listed, context, tuple(json.loads(aliases)), bool(private), text_hash, sha, refused
     )

@@ -142,7 +142,7 @@ def test_a_made_up_count_of_tokens_reaches_neither_index_nor_journal(
     server.usage = {"prompt_tokens": count, "completion_tokens": count}
     outcome = process_of(ports, model, 20.0).run(paths[0], asked=True)
     assert not outcome.pending
-    assert 0 <= ports.index.events.model_totals()["prompt_tokens"] < 10**9
+    assert 0 <= ports.index.events.model_totals().prompt_tokens < 10**9
 
 
 def test_a_server_that_never_stops_talking_is_left_without_a_connection(
