@@ -88,11 +88,7 @@ class NoteDraft:
         return True
 
     def replace_body(self, body: bytes, event: Event) -> bool:
-        """Replace the text below the front matter; False if it is the same.
-
-        Raises:
-            UsageError: there is no front matter, and the text looks as if it began with one.
-        """
+        """Replace the text below the front matter; False if it is the same."""
         old = body_bytes(self.raw)
         if body == old:
             return False
@@ -121,11 +117,7 @@ class NoteDraft:
         self.record(replace(event, splice=splice))
 
     def edited(self, fields: Mapping[str, FieldValue]) -> bytes:
-        """The bytes with these fields set.
-
-        Raises:
-            HeaderRefused: the front matter cannot be edited without risk.
-        """
+        """The bytes with these fields set."""
         mapped = {getattr(self.ports.names, name): value for name, value in fields.items()}
         try:
             return edit_header(self.raw, mapped, self.ports.names)

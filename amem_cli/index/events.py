@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amem_cli.notes.note import SUPERSEDING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from amem_cli.index.connection import Database
     from amem_cli.index.records import IndexLinks
     from amem_cli.journal.events import Event, LinkRecord
-    from amem_cli.journal.files import JournalNews
+    from amem_cli.journal.files import JournalFolder
     from amem_cli.journal.link_decisions import LinkDecision
 
 _PROCESSED = (
@@ -42,21 +42,8 @@ _TOTALS = (
 )
 
 
-class Journal(Protocol):
-    """The journal's files."""
-
-    def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
-        """Events beyond the known positions, by file name; reports what is unreadable."""
-
-
 class SupersedingLink(NamedTuple):
-    """A link by which one note supersedes or contradicts another.
-
-    Attributes:
-        older: path of the note that is superseded or contradicted.
-        newer: path of the note that has the link.
-        relation: `supersedes` or `contradicts`.
-    """
+    """A link by which one note, `newer`, supersedes or contradicts another; by their paths."""
 
     older: str
     newer: str
@@ -115,7 +102,7 @@ class IndexEvents:
         self._file = file
         self._link_history = link_history
 
-    def mirror(self, journal: Journal, problems: list[Problem]) -> None:
+    def mirror(self, journal: JournalFolder, problems: list[Problem]) -> None:
         """Store what the journal's files say that is not known yet."""
         news = journal.read_new(self.journal_positions(), problems)
         if news.files or news.restarted:
@@ -148,13 +135,13 @@ class IndexEvents:
     def read(self, note: str | None = None, *, limit: int | None = None) -> list[Event]:
         """Events, oldest first, of one note (id or path) or of all; `limit` keeps the newest."""
         condition, bindings = ("", ()) if note is None else ("WHERE note = ?", (note,))
-        sql = f"SELECT record FROM events {condition} ORDER BY event DESC LIMIT ?"  # noqa: S608
-        return _events(self._file, sql, *bindings, -1 if limit is None else limit)[::-1]
+        condition += " ORDER BY event DESC LIMIT ?"
+        return _events(self._file, condition, *bindings, -1 if limit is None else limit)[::-1]
 
     def find(self, prefix: str) -> list[Event]:
         """Events whose id begins with `prefix`, at most a few."""
-        sql = "SELECT record FROM events WHERE event >= ? AND event < ? ORDER BY event LIMIT 5"
-        return _events(self._file, sql, prefix, prefix + "\U0010ffff")
+        condition = "WHERE event >= ? AND event < ? ORDER BY event LIMIT 5"
+        return _events(self._file, condition, prefix, prefix + "\U0010ffff")
 
     def newest_id(self) -> str:
         """The greatest id of an event, or an empty text."""
@@ -162,16 +149,12 @@ class IndexEvents:
 
     def caused_by(self, event: str) -> list[Event]:
         """Events whose cause is this event, oldest first."""
-        sql = "SELECT record FROM events WHERE record ->> '$.cause' = ? ORDER BY event"
-        return _events(self._file, sql, event)
+        return _events(self._file, "WHERE record ->> '$.cause' = ? ORDER BY event", event)
 
     def triggered_by(self, note: str) -> list[Event]:
         """Events of other notes that the change of a note (id or path) triggered, oldest first."""
-        sql = (
-            "SELECT record FROM events WHERE record ->> '$.trigger' = ?1 AND note != ?1"
-            " ORDER BY event"
-        )
-        return _events(self._file, sql, note)
+        condition = "WHERE record ->> '$.trigger' = ?1 AND note != ?1 ORDER BY event"
+        return _events(self._file, condition, note)
 
     def model_totals(self) -> ModelTotals:
         """Sums over all memory processes, also of those that asked no model."""
@@ -187,18 +170,10 @@ class IndexEvents:
         from amem_cli.journal.events import to_record
 
         record = json.dumps(to_record(event), ensure_ascii=False)
+        use = (event.calls, event.prompt_tokens, event.answer_tokens, event.seconds)
         self._file.rows(
             "INSERT OR IGNORE INTO events VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                event.id,
-                event.note or event.path,
-                event.kind,
-                record,
-                event.calls,
-                event.prompt_tokens,
-                event.answer_tokens,
-                event.seconds,
-            ),
+            (event.id, event.note or event.path, event.kind, record, *use),
         )
         processed = [(text_hash, "") for text_hash in event.known]
         if event.kind == "process":
@@ -264,10 +239,8 @@ class IndexLinkHistory:
             " FROM decisions d ORDER BY event DESC, source, target LIMIT ?"
         )
         return [
-            DecidedLink(
-                row[0], row[1], LinkDecision(row[2], row[3], row[4], bool(row[5]), *row[6:])
-            )
-            for row in self._file.rows(sql, (limit,))
+            DecidedLink(source, target, LinkDecision(key, judge, strength, bool(kept), *rest))
+            for source, target, key, judge, strength, kept, *rest in self._file.rows(sql, (limit,))
         ]
 
     def unlinked(self, path: str) -> set[str]:
@@ -289,8 +262,7 @@ class IndexLinkHistory:
             self._store(note)
 
     def _events_of(self, note: str) -> list[Event]:
-        sql = "SELECT record FROM events WHERE note = ? ORDER BY event"
-        return _events(self._file, sql, note)
+        return _events(self._file, "WHERE note = ? ORDER BY event", note)
 
     def _is_written(self, link: SupersedingLink) -> bool:
         """Whether the link is still in the front matter: a person may have deleted it."""
@@ -341,10 +313,8 @@ class IndexQueue:
 
     def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
         """Whether this text of a note (id or path) was processed."""
-        sql = (
-            "SELECT 1 FROM processed WHERE text_hash = ? AND note IN (SELECT value FROM"
-            " json_each(?)) LIMIT 1"
-        )
+        among = "SELECT value FROM json_each(?)"
+        sql = f"SELECT 1 FROM processed WHERE text_hash = ? AND note IN ({among})"  # noqa: S608
         return bool(self._file.rows(sql, (text_hash, json.dumps(list(keys)))))
 
     def count_failure(self, path: str, error: str) -> None:
@@ -387,7 +357,8 @@ def _concerns_links(event: Event) -> bool:
     return bool(changed or event.review) or event.kind in ("process", "undo", "reject")
 
 
-def _events(file: Database, sql: str, *bindings: Any) -> list[Event]:
+def _events(file: Database, condition: str, *bindings: Any) -> list[Event]:
     from amem_cli.journal.events import from_record
 
+    sql = f"SELECT record FROM events {condition}"  # noqa: S608
     return [from_record(json.loads(record)) for (record,) in file.rows(sql, bindings)]

@@ -45,14 +45,13 @@ class Missing(Unusable):
 
 
 def open_index(path: Path) -> tuple[apsw.Connection, int]:
-    """Open the file for reading and writing.
+    """Open the file for reading and writing; a file that is not a usable index is not changed.
 
     Returns:
         The connection, and the generation that the file itself has reached.
 
     Raises:
-        Unusable, apsw.CorruptError, apsw.NotADBError: it is not a usable index; it was not changed.
-        OSError, apsw.Error: it cannot be written.
+        Unusable, apsw.CorruptError, apsw.NotADBError: it is not a usable index.
     """
     if not is_regular(path):
         raise Unusable("its place is taken by something that is no file")
@@ -143,14 +142,13 @@ def in_use(path: Path) -> bool:
 
 def stats(path: Path) -> Stats:
     """Status of the index file, its log and its shared memory; None for a missing one."""
-    return tuple(_status(part) for part in _parts(path))
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        return os.stat(path)  # noqa: PTH116 - the method of Path is slow, for every transaction
-    except OSError:
-        return None
+    found: list[os.stat_result | None] = []
+    for part in _parts(path):
+        try:
+            found.append(os.stat(part))  # noqa: PTH116 - Path's method is slow, for every transaction
+        except OSError:
+            found.append(None)
+    return tuple(found)
 
 
 def is_regular(path: Path) -> bool:
@@ -173,9 +171,6 @@ def set_aside(path: Path) -> None:
     """Rename an unusable index, and delete the one renamed before.
 
     It holds only copies; the last one is kept to find out what happened to it.
-
-    Raises:
-        OSError: the folder cannot be written.
     """
     _delete_set_aside(path)
     stamp = f"{time.time_ns():x}"
@@ -192,11 +187,7 @@ def delete_side_files(path: Path) -> None:
 
 
 def delete_index(path: Path) -> None:
-    """Delete the index with its side files, and the one that was set aside.
-
-    Raises:
-        IndexFault: the folder cannot be written.
-    """
+    """Delete the index with its side files, and the one that was set aside."""
     try:
         set_aside(path)
         _delete_set_aside(path)
@@ -209,11 +200,7 @@ def delete_index(path: Path) -> None:
 
 
 def copy_index(path: Path, folder: Path) -> Path:
-    """Copy an index, as far as it can be read, into another folder.
-
-    Raises:
-        OSError: the other folder has no room.
-    """
+    """Copy an index, as far as it can be read, into another folder."""
     import shutil
 
     copy = folder / path.name

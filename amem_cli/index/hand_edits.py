@@ -26,9 +26,6 @@ def record_hand_edits(ports: VaultPorts, paths: Iterable[str]) -> list[Event]:
 
     A note that cannot be read, or whose front matter is invalid, is left for later: a merge or a
     save may be under way.
-
-    Raises:
-        SettingsError: the journal cannot be written.
     """
     suspects = [path for path in paths if _event_for(ports, path) is not None]
     if not suspects:

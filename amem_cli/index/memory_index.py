@@ -14,10 +14,10 @@ from amem_cli.index.records import IndexFiles, IndexLinks, IndexNames, IndexNote
 from amem_cli.index.vectors import IndexVectors
 
 if TYPE_CHECKING:
-    from amem_cli.index.events import Journal
     from amem_cli.index.text import IndexText
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.events import Clock
+    from amem_cli.journal.files import JournalFolder
     from amem_cli.notes.note import PropertyNames
     from amem_cli.vault.port import Vault
 
@@ -74,7 +74,7 @@ class VaultPorts:
     vault: Vault
     index: MemoryIndex
     changes: ChangeStore
-    journal: Journal
+    journal: JournalFolder
     clock: Clock
     names: PropertyNames
     keep_missing: Callable[[], Container[str]] = tuple

@@ -83,17 +83,16 @@ class IndexText:
 
     def passage_counts(self, paths: Sequence[str]) -> dict[str, int]:
         """Number of passages by path."""
-        sql = (
-            "SELECT n.path, count(*) FROM notes n JOIN passages p USING(note)"  # noqa: S608
-            f" WHERE n.path {_AMONG} GROUP BY n.note"
-        )
-        return dict(self._file.rows(sql, (json.dumps(list(paths)),)))
+        return self._counted("count(*)", paths)
 
     def lengths(self, paths: Sequence[str]) -> dict[str, int]:
         """Characters of the first two passages of notes, by path; a long note need not be read."""
+        return self._counted("sum(length(text)) FILTER (WHERE position < 2)", paths)
+
+    def _counted(self, what: str, paths: Sequence[str]) -> dict[str, int]:
         sql = (
-            "SELECT n.path, sum(length(p.text)) FROM notes n JOIN passages p USING(note)"  # noqa: S608
-            f" WHERE n.path {_AMONG} AND p.position < 2 GROUP BY n.note"
+            f"SELECT path, {what} FROM notes JOIN passages USING(note)"  # noqa: S608
+            f" WHERE path {_AMONG} GROUP BY note"
         )
         return dict(self._file.rows(sql, (json.dumps(list(paths)),)))
 
@@ -135,10 +134,7 @@ class IndexText:
 
     def document_frequency(self, term: str) -> int:
         """In how many notes a word occurs."""
-        expression = match_expression(term)
-        if not expression:
-            return 0
-        return int(self._file.value("SELECT count(*) FROM words WHERE words MATCH ?", expression))
+        return self.term_matches([term], ())[0][0]
 
     def spellings(self, beginning: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """Indexed words (stems) that begin so, with the number of notes they occur in.

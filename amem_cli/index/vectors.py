@@ -92,7 +92,7 @@ class IndexVectors:
                 self._file.set_meta(f"{prefix}dimension", str(int(dimension)))
         return known is not None
 
-    def count_to_embed(self, model_id: str) -> int:
+    def count_to_embed(self, model_id: str | None) -> int:
         """How many passages have no vector of this model."""
         condition = self._missing(model_id)
         sql = f"SELECT count(*) FROM passages WHERE position < ? AND {condition}"  # noqa: S608
@@ -123,7 +123,7 @@ class IndexVectors:
 
         Raises:
             EncoderError: a vector has another shape or is not finite, or another process embeds
-                with a third model.
+                by a third model meanwhile.
         """
         with self._file.changing():
             other = self.encoder() != self._model_id
@@ -146,15 +146,11 @@ class IndexVectors:
                 self._make_visible(stored, vectors[current])
 
     def switch_encoder(self) -> bool:
-        """Let searches use the model in use; False while passages have no vector of it.
-
-        Raises:
-            EncoderError: another process embeds by a third model meanwhile.
-        """
+        """Let searches use the model in use; False while passages have no vector of it."""
         with self._file.changing():
             if self.encoder() == self._model_id:
                 return True
-            if not self._is_prepared() or self._any_waiting(_WAITING_FOR_OTHER):
+            if not self._is_prepared() or self.count_to_embed(self._model_id):
                 return False
             self._exchange_tables()
             sql = "UPDATE passages SET embedded = passage IN (SELECT passage FROM vectors)"
@@ -199,11 +195,7 @@ class IndexVectors:
         return dict(ranked[:limit])
 
     def nearest_passages(self, path: str, vector: Vectors) -> list[int]:
-        """Positions of a note's passages that have vectors, nearest to a vector first.
-
-        Raises:
-            EncoderError: the vector is of another model, or not finite.
-        """
+        """Positions of a note's passages that have vectors, nearest to a vector first."""
         sql = (
             "SELECT position FROM notes JOIN passages USING(note) JOIN vectors USING(passage)"
             " WHERE path = ? ORDER BY vec_distance_cosine(embedding, ?) NULLS LAST, position"
@@ -250,10 +242,6 @@ class IndexVectors:
             return _WAITING
         return _WAITING_FOR_OTHER if self._file.meta("other_encoder") == model_id else "TRUE"
 
-    def _any_waiting(self, condition: str) -> bool:
-        sql = f"SELECT 1 FROM passages WHERE position < ? AND {condition} LIMIT 1"  # noqa: S608
-        return bool(self._file.rows(sql, (_MAX_EMBEDDED,)))
-
     def _refuse_odd(self, vectors: Vectors, key: str = "dimension") -> None:
         """Refuse vectors that would disturb every search: of another dimension, or not finite."""
         import numpy as np
@@ -274,7 +262,7 @@ class IndexVectors:
             codes.store(passages, vectors)
         for passage in passages:
             self._file.rows("UPDATE passages SET embedded = 1 WHERE passage = ?", (passage,))
-        if codes is None and not self._any_waiting(_WAITING):
+        if codes is None and not self.count_to_embed(self._model_id):
             self._code_if_many()
 
     def _codes(self) -> BitCodes | None:
@@ -390,11 +378,7 @@ class EncoderChoice:
         return self._made_with(known, why) or chosen
 
     def preferred(self) -> Encoder:
-        """The encoder of the settings; the former one only if that is not available.
-
-        Raises:
-            EncoderError, SettingsError: neither is available.
-        """
+        """The encoder of the settings; the former one only if that is not available."""
         known = self._vectors.encoder()
         try:
             chosen = self._chosen()

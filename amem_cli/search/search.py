@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteOutline, NoteSummary
     from amem_cli.models.ports import Encoder, Reranker, Vectors
-
-# Lists and the checks of a query need neither of the two modules that a search imports.
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
@@ -159,7 +157,7 @@ def search(
         raise UsageError(f"{mode} search needs an encoder")
 
     from amem_cli.search.scoring import QueryScorer
-    from amem_cli.search.snippet import marks, snippet_of_terms
+    from amem_cli.search.snippet import marks, snippet
 
     limit = max(1, min(limit, MAX_HITS))
     allowed = None
@@ -190,20 +188,15 @@ def search(
             else:
                 # Of passages with as many words of the query the nearest one is shown.
                 passages = [passages[i] for i in dict.fromkeys((*order, *range(len(passages))))]
-        text = snippet_of_terms(passages, scorer.terms)
+        text = snippet(passages, scorer.terms)
         return Hit(note, round(score, 4), text, via, marks(text, scorer.terms))
 
-    hits = [hit(path, score, None) for path, score in list(scores.items())[:limit]]
-    direct = [each for each in hits if each is not None]
-    linked: Sequence[Hit | None] = ()
+    best = [(path, score, None) for path, score in list(scores.items())[:limit]]
+    hits = [found for each in best if (found := hit(*each)) is not None]
     if neighbors:
-        linked = [
-            hit(path, score, via)
-            for path, score, via in _neighbors(index, direct, scores, allowed)[:limit]
-        ]
-    return with_current_first(
-        index, [*direct, *(each for each in linked if each is not None)], hit, allowed
-    )
+        linked = _neighbors(index, hits, scores, allowed)[:limit]
+        hits += [found for each in linked if (found := hit(*each)) is not None]
+    return with_current_first(index, hits, hit, allowed)
 
 
 def _neighbors(
@@ -293,14 +286,8 @@ def with_current_first(
         if hit is not None:
             keys[path] = hit.note.key
             own = known.get(path, Supersession())
-            ordered.append(
-                replace(
-                    hit,
-                    score=score,
-                    superseded_by=own.superseded_by,
-                    contradicted_by=own.contradicted_by,
-                )
-            )
+            newer_notes = (own.superseded_by, own.contradicted_by)
+            ordered.append(Hit(hit.note, score, hit.snippet, hit.via, hit.marks, *newer_notes))
     return ordered[::-1]
 
 
@@ -320,16 +307,9 @@ def _further(index: MemoryIndex, links: Sequence[SupersedingLink]) -> list[Super
 def _current_first(
     hits: Collection[str], newer: Mapping[str, Sequence[str]], allowed: Collection[str] | None
 ) -> list[tuple[str, str | None]]:
-    """Paths with those that supersede each right before it.
+    """Hits, best first, each after the notes that supersede it; those come with its path.
 
     Notes that supersede one another in a circle stay in place: none of them is the current one.
-
-    Args:
-        hits: best first.
-        newer: for a note those that supersede it, the newest first.
-
-    Returns:
-        Hits and added notes, each added one with the note that it was added for, a hit with None.
     """
     later = {path: _all_later(path, newer) for path in newer}
     placed: dict[str, None] = {}

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from amem_cli.index.text import german_stem, indexable_text, reads_german, search_terms
+from amem_cli.index.text import german_stem, indexable_text, reads_german
 from amem_cli.language.spelling import index_stems
 from amem_cli.language.words import TOKEN, fold, is_unspaced, stem
 from amem_cli.markdown.links import plain_text
@@ -17,20 +17,15 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _SHORTEST_ROOT = 4
 
 
-def snippet(passages: Sequence[str], query: str, limit: int = SNIPPET_CHARACTERS) -> str:
+def snippet(passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_CHARACTERS) -> str:
     """One line of at most `limit` characters around the query's words.
 
     The passage with the most different query words is taken, the first one on a tie.
+
+    Args:
+        terms: the `search_terms` of the query, or their corrections.
     """
-    return snippet_of_terms(passages, search_terms(query), limit)
-
-
-def snippet_of_terms(
-    passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_CHARACTERS
-) -> str:
-    """The same for the `search_terms` of a query."""
-    passage = _best_passage(passages or [""], terms)
-    best = " ".join(plain_text(passage).split())
+    best = " ".join(plain_text(_best_passage(passages or [""], terms)).split())
     folded = fold(best)
     places = [place for place in map(folded.find, terms) if place >= 0]
     # Another inflection or spelling is found by cutting the text into words, which takes longer.
@@ -39,16 +34,15 @@ def snippet_of_terms(
 
 
 def _best_passage(passages: Sequence[str], terms: Sequence[str]) -> str:
-    held = [_held(fold(text), terms) for text in passages]
+    def held_by(text: str, words: Sequence[str]) -> int:
+        return sum(word in text for word in words)
+
+    held = [held_by(fold(text), terms) for text in passages]
     if not any(held) and len(passages) > 1:
         # It is another inflection or spelling that was found.
         roots = [_root(word) for term in terms for word in _pieces(term)]
-        held = [_held(_bare(text), roots) for text in passages]
+        held = [held_by(_bare(text), roots) for text in passages]
     return passages[held.index(max(held))]
-
-
-def _held(text: str, terms: Sequence[str]) -> int:
-    return sum(term in text for term in terms)
 
 
 def _root(word: str) -> str:

@@ -231,6 +231,6 @@ def passages_cover(text: str, target: int, maximum: int) -> None:
 
 def a_snippet_is_one_short_line(passages: list[str], query: str, limit: int) -> None:
     """At most `limit` characters on one line."""
-    found = snippet(passages, query, limit)
+    found = snippet(passages, search_terms(query), limit)
     assert len(found) <= limit
     assert len(found.splitlines()) <= 1

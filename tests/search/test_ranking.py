@@ -61,7 +61,7 @@ def test_the_snippet_is_around_the_words_of_the_query() -> None:
         "Nothing here. " * 40,
         "A long way in " * 30 + "the walrus sleeps. " + "And on. " * 40,
     ]
-    found = snippet(passages, "where does the walrus sleep")
+    found = snippet(passages, search_terms("where does the walrus sleep"))
     assert "walrus" in found
     assert len(found) <= SNIPPET_CHARACTERS
     assert found.startswith("…") and found.endswith("…")
