@@ -112,13 +112,8 @@ def sign_codes(vectors: Vectors, centre: Vectors) -> Codes:
     """On which side of the centre each number is.
 
     Models put all texts into one corner of their space; seen from its centre half the signs are
-    positive, and they tell texts apart.
-
-    Args:
-        vectors: shape (count, dimension); centre: mean of unit vectors, shape (dimension,).
-
-    Returns:
-        Shape (count, words).
+    positive, and they tell texts apart. Shapes: (count, dimension) and (dimension,) give
+    (count, words).
     """
     bits = np.packbits(unit_length(vectors) > centre, axis=1)
     return np.pad(bits, ((0, 0), (0, -bits.shape[1] % (_WORD_BITS // 8)))).view("<u8")
@@ -127,11 +122,7 @@ def sign_codes(vectors: Vectors, centre: Vectors) -> Codes:
 def sign_differences(blocks: Codes, code: Codes) -> NDArray[np.uint16]:
     """In how many signs codes differ from one.
 
-    Args:
-        blocks: shape (blocks, words, codes of a block); code: shape (words,).
-
-    Returns:
-        Shape (blocks, codes of a block).
+    Shapes: (blocks, words, codes of a block) and (words,) give (blocks, codes of a block).
     """
     words = blocks ^ code[:, np.newaxis]
     # Looked up by name: NumPy 1 has no such function.

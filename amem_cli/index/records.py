@@ -235,8 +235,7 @@ class IndexNotes:
 
     def summary(self, path: str) -> NoteSummary | None:
         """One note by its path."""
-        notes = self._select("WHERE path = ?", (path,))
-        return notes[0] if notes else None
+        return next(iter(self._select("WHERE path = ?", (path,))), None)
 
     def summaries(self) -> Iterator[NoteSummary]:
         """All notes by path."""

@@ -71,7 +71,11 @@ def synchronise(
     known = ports.index.files.states(within)
     seen = ports.vault.scan(problems) if within is None else ports.vault.look(within, problems)
     present = {state.path: state for state in seen}
-    vanished = _Vanished(known, (path for path in known if path not in present))
+    vanished = set(known) - set(present)
+    by_identity: dict[str, list[str]] = {}
+    for path in vanished:
+        for identity in filter(None, (known[path].id, known[path].sha)):
+            by_identity.setdefault(identity, []).append(path)
     stale = sorted(
         path for path, state in present.items() if not _is_unchanged(state, known.get(path))
     )
@@ -86,8 +90,12 @@ def synchronise(
                 path = record.note.path
                 before = known.get(path)
                 if before is None:
-                    old = vanished.take(record) or _left(ports, record, known)
+                    # Under its new path a note is recognised by its id, or by its bytes.
+                    same = by_identity.get(record.note.id or record.file.sha, ())
+                    missed = [each for each in same if each in vanished]
+                    old = missed[0] if len(missed) == 1 else _left(ports, record, known)
                     if old is not None:
+                        vanished.discard(old)
                         ports.index.files.move(old, path)
                         moved.append((old, path))
                     else:
@@ -100,12 +108,12 @@ def synchronise(
                 ports.index.files.store(record)
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
-    unreadable = _out_of_reach(ports, vanished.paths)
+    unreadable = _out_of_reach(ports, vanished)
     if keep_missing is None:
-        keep_missing = ports.keep_missing() if vanished.paths else ()
-    missing = {path for path in vanished.paths if path in keep_missing}
+        keep_missing = ports.keep_missing() if vanished else ()
+    missing = {path for path in vanished if path in keep_missing}
     # Only now: any of the files read above may have been a missing note at another path.
-    removed = tuple(sorted(vanished.paths - unreadable - missing))
+    removed = tuple(sorted(vanished - unreadable - missing))
     if removed:
         with ports.index.changing():
             for path in removed:
@@ -257,26 +265,6 @@ def _read_records(
             continue
         records.append(note_record(content, scanned, ports.names))
     return records
-
-
-class _Vanished:
-    """Missing notes, to be recognised under another path by their id or their bytes."""
-
-    def __init__(self, known: Mapping[str, KnownFile], paths: Iterable[str]) -> None:
-        self.paths = set(paths)
-        self._by_identity: dict[str, list[str]] = {}
-        for path in self.paths:
-            for identity in filter(None, (known[path].id, known[path].sha)):
-                self._by_identity.setdefault(identity, []).append(path)
-
-    def take(self, record: NoteRecord) -> str | None:
-        """Remove and return the one missing note with this id, or these bytes if it has none."""
-        identity = record.note.id or record.file.sha
-        same = [path for path in self._by_identity.get(identity, ()) if path in self.paths]
-        if len(same) != 1:
-            return None
-        self.paths.discard(same[0])
-        return same[0]
 
 
 def check_index(ports: VaultPorts) -> list[str]:

@@ -66,13 +66,12 @@ class IndexText:
         self._vectors = vectors
 
     def store(self, number: int, record: NoteRecord) -> None:
-        """Replace passages and words of a note, given by its number; passages that stay the same
-        keep their numbers and vectors."""
+        """Replace passages and words of a note; passages that stay the same keep their vectors."""
         self._store_words(number, record)
         self._store_passages(number, record)
 
     def forget(self, number: int) -> None:
-        """Remove passages, vectors and words of a note, given by its number."""
+        """Remove passages, vectors and words of a note."""
         self._file.rows("DELETE FROM words WHERE rowid = ?", (number,))
         self._forget_passages(number, keep=())
 
@@ -137,11 +136,7 @@ class IndexText:
         return self.term_matches([term], ())[0][0]
 
     def spellings(self, beginning: str, shortest: int, longest: int) -> list[tuple[str, int]]:
-        """Indexed words (stems) that begin so, with the number of notes they occur in.
-
-        Args:
-            shortest, longest: bounds of a word's length in characters, inclusive.
-        """
+        """Indexed words (stems) that begin so, of these lengths, with how many notes hold each."""
         self._file.rows(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.spelt USING fts5vocab(main, words, row)"
         )

@@ -161,8 +161,8 @@ class IndexVectors:
     def forget(self, passages: Sequence[int]) -> None:
         """Remove vectors together with their bits."""
         for passage in passages:
-            self._file.rows("DELETE FROM vectors WHERE passage = ?", (passage,))
-            self._file.rows("DELETE FROM other_vectors WHERE passage = ?", (passage,))
+            for table in ("vectors", "other_vectors"):
+                self._file.rows(f"DELETE FROM {table} WHERE passage = ?", (passage,))  # noqa: S608
             block, place = divmod(passage, CODES_PER_BLOCK)
             held = self._file.value("SELECT held FROM codes WHERE block = ?", block)
             if held is not None:
@@ -357,9 +357,6 @@ class EncoderChoice:
 
         The former one, if it still runs on this machine, while many passages have no vector of the
         chosen one; also if the chosen one is not available.
-
-        Raises:
-            EncoderError, SettingsError: neither is available.
         """
         known = self._vectors.encoder()
         try:

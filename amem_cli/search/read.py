@@ -84,11 +84,7 @@ class NoteView:
 
 
 def read_note(ports: VaultPorts, name: str) -> NoteView:
-    """The note that the user named.
-
-    Raises:
-        NotFoundError: there is no such note, or more than one.
-    """
+    """The note that the user named; raises like `note_named`."""
     from amem_cli.notes.codec import parse_note
 
     summary = note_named(ports.index, name)

@@ -245,11 +245,9 @@ def _by_path(index: MemoryIndex, links: Iterable[SupersedingLink]) -> dict[str, 
     for notes in newer.values():
         notes.sort(key=lambda note: note.path)
         notes.sort(key=lambda note: note.created, reverse=True)
+    kinds = ("supersedes", "contradicts")
     return {
-        older: Supersession(
-            tuple(newer.get((older, "supersedes"), ())),
-            tuple(newer.get((older, "contradicts"), ())),
-        )
+        older: Supersession(*(tuple(newer.get((older, kind), ())) for kind in kinds))
         for older, _ in newer
     }
 
@@ -324,11 +322,10 @@ def _current_first(
             if other not in seen and path not in later.get(other, ()):
                 older[other] = path
                 added += place(other)
-        if path in hits:
+        is_new = path not in hits
+        if not is_new or (added < _MAX_ADDED and (allowed is None or path in allowed)):
             placed[path] = None
-        elif added < _MAX_ADDED and (allowed is None or path in allowed):
-            placed[path] = None
-            added += 1
+            added += is_new
         return added
 
     def nearest_placed(path: str) -> str:

@@ -34,14 +34,11 @@ def snippet(passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_
 
 
 def _best_passage(passages: Sequence[str], terms: Sequence[str]) -> str:
-    def held_by(text: str, words: Sequence[str]) -> int:
-        return sum(word in text for word in words)
-
-    held = [held_by(fold(text), terms) for text in passages]
+    held = [sum(map(fold(text).__contains__, terms)) for text in passages]
     if not any(held) and len(passages) > 1:
         # It is another inflection or spelling that was found.
         roots = [_root(word) for term in terms for word in _pieces(term)]
-        held = [held_by(_bare(text), roots) for text in passages]
+        held = [sum(map(_bare(text).__contains__, roots)) for text in passages]
     return passages[held.index(max(held))]
 
 
