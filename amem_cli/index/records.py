@@ -418,7 +418,6 @@ def _folder(path: str) -> str:
 
 def _summary(row: tuple[Any, ...]) -> NoteSummary:
     *head, keywords, tags, context, aliases, private, text_hash, sha, refused = row
-    listed = (tuple(json.loads(keywords)), tuple(json.loads(tags)))
-    return NoteSummary(
-        *head, *listed, context, tuple(json.loads(aliases)), bool(private), text_hash, sha, refused
-    )
+    lists = (tuple(json.loads(keywords)), tuple(json.loads(tags)))
+    tail = (context, tuple(json.loads(aliases)), bool(private), text_hash, sha, refused)
+    return NoteSummary(*(*head, *lists, *tail))
