@@ -19,10 +19,10 @@ from memory_vault import OpenVault
 from amem_cli.ask.ask import HITS, AskSettings, ask
 from amem_cli.ask.sources import QuotedNote, find_sources
 from amem_cli.errors import ModelError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteOutline, NoteSummary
 from amem_cli.memory.ask_model import ask_once
-from amem_cli.search.filters import Filters
+from amem_cli.search.search import Filters
 from amem_cli.workspace.workspace import Workspace
 
 

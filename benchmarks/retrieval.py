@@ -30,8 +30,8 @@ from remembered_vectors import RememberingEncoder
 from retrieval_data import Group, data_sets, imported, pooled
 
 from amem_cli.editing.add import add
-from amem_cli.index.full_text import search_terms
 from amem_cli.index.sync import embed_missing, synchronise
+from amem_cli.index.text import search_terms
 from amem_cli.memory.batch import evolve_many
 from amem_cli.search import scoring
 from amem_cli.search.scoring import fused

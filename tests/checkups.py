@@ -8,7 +8,7 @@ from pathlib import Path
 from amem_cli.doctor.checkup import Checkup
 from amem_cli.doctor.finding import Finding, apply_fixes, examine
 from amem_cli.index.draft import NoteDraft, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import LinkRecord
 

@@ -7,8 +7,7 @@ import itertools
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames

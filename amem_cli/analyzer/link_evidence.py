@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.analyzer.tags import general_names
 from amem_cli.analyzer.terms import DocumentFrequency, Term, mentions_title, note_terms, searchable
-from amem_cli.index.full_text import search_terms
 from amem_cli.index.records import NoteSummary
+from amem_cli.index.text import search_terms
 from amem_cli.language.words import fold, stem, words
 from amem_cli.notes.note import Note
 from amem_cli.search.search import linked_paths

@@ -18,15 +18,14 @@ from amem_cli.ask.extract import (
 from amem_cli.ask.prompt import OVERHEAD_TOKENS, CheckedAnswer, answer_request, check_answer
 from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, understood
 from amem_cli.errors import AmemError, ModelError
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.language.words import words
 from amem_cli.markdown.links import plain_text
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.codec import parse_note
-from amem_cli.search.filters import EVERY_NOTE, Filters
+from amem_cli.search.search import Filters
 from amem_cli.settings import Settings
 
 How = Literal["model", "extract", "nothing"]
@@ -140,7 +139,7 @@ def ask(
     model: LanguageModel | None,
     settings: AskSettings = AskSettings(),
     limit: int = HITS,
-    filters: Filters = EVERY_NOTE,
+    filters: Filters | None = None,
 ) -> Answer:
     """Answer a question from the notes that a search finds, or say that they do not hold it.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from amem_cli.language.words import sentences
-from amem_cli.search.search import marks
+from amem_cli.search.snippet import marks
 
 MOST_SENTENCES = 60
 MOST_QUOTED = 3

@@ -13,9 +13,8 @@ from amem_cli.models.ports import Encoder
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
 from amem_cli.notes.names import resolve
 from amem_cli.notes.note import SUPERSEDING
-from amem_cli.search.filters import Filters
 from amem_cli.search.scoring import QueryScorer, corrected
-from amem_cli.search.search import Hit, search
+from amem_cli.search.search import Filters, Hit, search
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors
@@ -127,7 +126,7 @@ def find_sources(
     encoder: Encoder | None,
     limit: int,
     budget: int,
-    filters: Filters,
+    filters: Filters | None,
 ) -> Sources:
     """Search, and choose passages of the hits.
 

@@ -26,7 +26,7 @@ from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
-    from amem_cli.search.filters import Filters
+    from amem_cli.search.search import Filters
     from amem_cli.workspace.workspace import Workspace
 
 

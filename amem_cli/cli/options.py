@@ -15,7 +15,7 @@ from amem_cli.terminal.output import plural
 if TYPE_CHECKING:
     from amem_cli.cli.session import Session
     from amem_cli.index.records import NoteSummary
-    from amem_cli.search.filters import Filters
+    from amem_cli.search.search import Filters
     from amem_cli.terminal.picker import PickerItem
     from amem_cli.workspace.workspace import Workspace
 
@@ -63,7 +63,7 @@ def filters(tag: Sequence[str] | None, since: str | None, until: str | None, pat
     Raises:
         UsageError: a date cannot be read.
     """
-    from amem_cli.search.filters import Filters
+    from amem_cli.search.search import Filters
 
     days = _day(since, "--since", last=False), _day(until, "--until", last=True)
     return Filters(tuple(tag or ()), *days, path)

@@ -181,8 +181,8 @@ def list_(
 
         amem list --since "last week" --path 'daily/2026-*'
     """
-    from amem_cli.search.filters import day_of
     from amem_cli.search.read import Wanted
+    from amem_cli.search.search import day_of
 
     selection = filters(tag, since, until, path)
     session = session_of(context)

@@ -1,4 +1,4 @@
-"""Word lists and phrases of human languages: one concept a file, read when it is first used."""
+"""Word lists, phrases and tables: one concept a file, read when it is first used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def lines(name: str) -> list[str]:
     Args:
         name: of the file, relative to this folder, such as `stopwords/en.txt`.
     """
-    rows = _text(name).splitlines()
+    rows = text(name).splitlines()
     return [row for row in rows if row and not row.startswith("# ")]
 
 
@@ -31,8 +31,9 @@ def table(name: str) -> dict[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
-    return tomllib.loads(_text(name))
+    return tomllib.loads(text(name))
 
 
-def _text(name: str) -> str:
+def text(name: str) -> str:
+    """A text file as it is."""
     return files(__name__).joinpath(name).read_text(encoding="utf-8")

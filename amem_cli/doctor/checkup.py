@@ -49,7 +49,7 @@ from amem_cli.doctor.surroundings import (
 )
 from amem_cli.errors import Problem
 from amem_cli.index.file import delete_index
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder, ReviewFolder

@@ -16,12 +16,11 @@ from pathlib import Path
 import apsw
 
 from amem_cli.errors import AmemError, HeaderRefused, IndexFault, Problem
-from amem_cli.index.events import Journal
 from amem_cli.index.file import Unusable, copy_index, open_index
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import LinkKind
 from amem_cli.journal.events import Event
+from amem_cli.journal.files import JournalFolder
 from amem_cli.markdown.links import find_links, parse_link
 from amem_cli.markdown.regions import conflict_line
 from amem_cli.notes.codec import parse_note
@@ -243,7 +242,7 @@ class VaultSnapshot:
         return header.line(max(header.text.find(text, entry.start, entry.value.end), entry.start))
 
 
-def read_vault(vault: Vault, journal: Journal | None, names: PropertyNames) -> VaultSnapshot:
+def read_vault(vault: Vault, journal: JournalFolder | None, names: PropertyNames) -> VaultSnapshot:
     """Read every note and the whole journal.
 
     Args:

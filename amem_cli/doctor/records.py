@@ -13,7 +13,7 @@ from amem_cli.doctor.finding import Finding, Fix, from_problem
 from amem_cli.doctor.reading import JOURNAL, OpenPorts, VaultSnapshot
 from amem_cli.errors import IndexFault, SettingsError
 from amem_cli.index.hand_edits import hand_edits, record_hand_edits
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import check_index, refresh
 from amem_cli.journal.events import REMOVING, Event
 from amem_cli.journal.provenance import Provenance, provenance

@@ -16,9 +16,9 @@ from typing import Literal
 
 from amem_cli.analyzer.keywords import candidate_phrases
 from amem_cli.errors import AmemError
-from amem_cli.index.full_text import search_terms
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
+from amem_cli.index.text import search_terms
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import title_of

@@ -29,8 +29,7 @@ from amem_cli.duplicates.compare import (
 )
 from amem_cli.duplicates.merge_text import text_beyond
 from amem_cli.errors import Problem
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.notes.names import conflict_copy, without_conflict_mark
 

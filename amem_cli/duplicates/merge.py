@@ -23,7 +23,7 @@ from amem_cli.duplicates.merge_text import (
 )
 from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.index.draft import NoteDraft, id_is_shared, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, text_hash
 from amem_cli.journal.events import Event, NoteWrite

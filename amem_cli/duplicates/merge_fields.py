@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from amem_cli.duplicates.merge_text import redirected_properties, text_of_body
 from amem_cli.errors import AmemError, SettingsError
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.provenance import Provenance

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from amem_cli.errors import HeaderRefused, SettingsError, UsageError
 from amem_cli.index.draft import new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, NoteWrite
 from amem_cli.language.dates import created_text, new_id, parse_moment

@@ -13,7 +13,7 @@ from amem_cli.editing.add import checked_tag, text_bytes
 from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import AmemError, HeaderRefused, UsageError, WriteConflict
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, synchronise, text_hash
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from amem_cli.errors import AmemError
 from amem_cli.index.draft import NoteDraft, id_is_shared, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import LinkRecord

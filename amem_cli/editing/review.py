@@ -11,7 +11,7 @@ from functools import partial
 
 from amem_cli.errors import AmemError, NotFoundError, Problem, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, change_of, new_event, provenance_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord

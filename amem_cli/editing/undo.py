@@ -14,7 +14,7 @@ from typing import Any
 from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import REMOVING, Event, NoteWrite, Splice

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.errors import HeaderRefused, Problem
 from amem_cli.exchange.export_folder import ExportFolder, Written
 from amem_cli.exchange.places import SourceNames
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.journal.events import LinkRecord
 from amem_cli.markdown.attachments import is_attachment
@@ -30,11 +30,11 @@ from amem_cli.notes.names import RememberedNames, resolve
 from amem_cli.notes.note import Note
 
 if TYPE_CHECKING:
-    from amem_cli.search.filters import Filters
+    from amem_cli.search.search import Filters
 
 
 def notes_to_export(
-    ports: VaultPorts, filters: Filters, *, private: bool
+    ports: VaultPorts, filters: Filters | None, *, private: bool
 ) -> tuple[list[NoteSummary], int]:
     """The notes to export, by path, and how many private ones are left out."""
     notes = [note for note in ports.index.notes.summaries() if not filters or filters.admit(note)]

@@ -24,7 +24,7 @@ from amem_cli.exchange.plan import (
 from amem_cli.exchange.source import ImportSource, SourceNote, SourceRelation
 from amem_cli.exchange.source_markdown import known_relation
 from amem_cli.index.draft import FieldValue, change_of, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import Progress
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite

@@ -17,7 +17,7 @@ from posixpath import dirname, normpath, relpath, splitext
 
 from amem_cli.errors import AmemError, Problem, UsageError
 from amem_cli.exchange.source import SourceFolder, inner_folder, sha_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.markdown.links import WikiLink
 from amem_cli.notes.names import (
     NameTable,

@@ -15,7 +15,7 @@ from amem_cli.duplicates.compare import KnownTexts, TextDigest, same_note_titles
 from amem_cli.errors import Problem
 from amem_cli.exchange.places import FreePaths, SourceNames, VaultNames
 from amem_cli.exchange.source import MAX_NOTE_BYTES, ImportSource, SourceNote
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.language.dates import new_id
 from amem_cli.notes.codec import parse_note

@@ -15,8 +15,7 @@ from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
-    from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.ports import VaultPorts
+    from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.journal.events import Event
 
 # Growth is that of the first of these spans (days) in which something was added.

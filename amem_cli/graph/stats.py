@@ -13,8 +13,8 @@ from amem_cli.memory.learn import LinkFeedback, learned_thresholds
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
-    from amem_cli.index.ports import VaultPorts
-    from amem_cli.index.records import ModelTotals
+    from amem_cli.index.events import ModelTotals
+    from amem_cli.index.memory_index import VaultPorts
 
 Span = Literal["month", "week"]
 SPANS: tuple[Span, ...] = ("month", "week")
@@ -287,11 +287,11 @@ def stats(
             private or (each.note or each.path) in keys for each in ports.changes.waiting()
         ),
         problems=len(index.files.problems()),
-        processed=int(totals["notes"]),
-        model_calls=int(totals["calls"]),
-        prompt_tokens=int(totals["prompt_tokens"]),
-        answer_tokens=int(totals["answer_tokens"]),
-        model_seconds=float(totals["seconds"]),
+        processed=totals.notes,
+        model_calls=totals.calls,
+        prompt_tokens=totals.prompt_tokens,
+        answer_tokens=totals.answer_tokens,
+        model_seconds=totals.seconds,
         link_feedback=tuple(learned_thresholds(index, learn=learn).by_judge()),
         orphans_without_amem=len(own.orphans()),
         models=tuple(ModelCost(*use, cost=price.of(use)) for use in index.events.model_use()),

@@ -29,32 +29,12 @@ class BitCodes:
     """The bits of the vectors that searches see.
 
     Args:
-        centre: mean of unit vectors, shape (dimension,).
+        centre: mean of unit vectors, as the bytes that the index holds.
     """
 
-    def __init__(self, file: Database, centre: Vectors) -> None:
+    def __init__(self, file: Database, centre: bytes) -> None:
         self._file = file
-        self._centre = centre
-
-    @classmethod
-    def of_all(cls, file: Database) -> BitCodes:
-        """Make the bits of all vectors in the index."""
-        total, count = 0.0, 0
-        for _, vectors in _all_vectors(file):
-            total = total + unit_length(vectors).sum(axis=0, dtype="f8")
-            count += len(vectors)
-        centre = np.asarray(total / count, dtype="<f4")
-        file.rows("INSERT INTO centre VALUES(?)", (centre.tobytes(),))
-        codes = cls(file, centre)
-        for passages, vectors in _all_vectors(file):
-            codes.store(passages, vectors)
-        return codes
-
-    @classmethod
-    def stored(cls, file: Database) -> BitCodes | None:
-        """The bits in the index; None if it has none yet."""
-        mean = file.value("SELECT mean FROM centre")
-        return None if mean is None else cls(file, np.frombuffer(mean, dtype="<f4"))
+        self._centre = np.frombuffer(centre, dtype="<f4")
 
     def store(self, passages: Sequence[int], vectors: Vectors) -> None:
         """Store the bits of passages; shape (len(passages), dimension)."""
@@ -97,20 +77,28 @@ class BitCodes:
         if len(near) > wanted:
             near = near[np.argsort(differences[near], kind="stable")[:wanted]]
         firsts = np.array(numbers, dtype=np.int64) * CODES_PER_BLOCK
-        passages: list[int] = np.sort(
-            firsts[near // CODES_PER_BLOCK] + near % CODES_PER_BLOCK
-        ).tolist()
-        return passages
+        passages = np.sort(firsts[near // CODES_PER_BLOCK] + near % CODES_PER_BLOCK)
+        return [int(passage) for passage in passages]
 
 
-def _all_vectors(file: Database) -> Iterator[tuple[list[int], Vectors]]:
-    """All vectors in portions, a block's worth of passages in each."""
-    sql = "SELECT passage, embedding FROM vectors WHERE passage >= ? ORDER BY passage LIMIT ?"
-    start = 0
-    while rows := file.rows(sql, (start, CODES_PER_BLOCK)):
-        flat = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4")
-        yield [row[0] for row in rows], flat.reshape(len(rows), -1)
-        start = rows[-1][0] + 1
+def code_all(file: Database) -> None:
+    """Make the centre and the bits of all vectors in the index."""
+    sql = "SELECT passage, embedding FROM vectors ORDER BY passage"
+
+    def portions() -> Iterator[tuple[list[int], Vectors]]:
+        for rows in file.portions(sql, size=CODES_PER_BLOCK):
+            flat = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4")
+            yield [row[0] for row in rows], flat.reshape(len(rows), -1)
+
+    total, count = 0.0, 0
+    for _, vectors in portions():
+        total = total + unit_length(vectors).sum(axis=0, dtype="f8")
+        count += len(vectors)
+    centre = np.asarray(total / count, dtype="<f4").tobytes()
+    file.rows("INSERT INTO centre VALUES(?)", (centre,))
+    codes = BitCodes(file, centre)
+    for passages, vectors in portions():
+        codes.store(passages, vectors)
 
 
 def unit_length(vectors: Vectors) -> Vectors:
@@ -124,29 +112,17 @@ def sign_codes(vectors: Vectors, centre: Vectors) -> Codes:
     """On which side of the centre each number is.
 
     Models put all texts into one corner of their space; seen from its centre half the signs are
-    positive, and they tell texts apart.
-
-    Args:
-        vectors: shape (count, dimension); centre: mean of unit vectors, shape (dimension,).
-
-    Returns:
-        Shape (count, words).
+    positive, and they tell texts apart. Shapes: (count, dimension) and (dimension,) give
+    (count, words).
     """
     bits = np.packbits(unit_length(vectors) > centre, axis=1)
-    words = -(-centre.shape[0] // _WORD_BITS)
-    padded = np.zeros((len(vectors), words * _WORD_BITS // 8), dtype=np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    return padded.view("<u8")
+    return np.pad(bits, ((0, 0), (0, -bits.shape[1] % (_WORD_BITS // 8)))).view("<u8")
 
 
 def sign_differences(blocks: Codes, code: Codes) -> NDArray[np.uint16]:
     """In how many signs codes differ from one.
 
-    Args:
-        blocks: shape (blocks, words, codes of a block); code: shape (words,).
-
-    Returns:
-        Shape (blocks, codes of a block).
+    Shapes: (blocks, words, codes of a block) and (words,) give (blocks, codes of a block).
     """
     words = blocks ^ code[:, np.newaxis]
     # Looked up by name: NumPy 1 has no such function.

@@ -32,14 +32,12 @@ class Database:
     """One connection to the index file, shared by the threads of a process.
 
     If the file cannot be written, a temporary copy takes its place (`temporary`); an unusable file
-    is set aside and a new one created.
+    is set aside and a new one created. Every method raises `IndexFault` if the file is damaged,
+    busy, or has no space; a transaction has changed nothing then.
 
     Args:
         notify: receives one line about either.
         refill: synchronises an index that had to be opened again during work.
-
-    Raises:
-        IndexFault: no index can be created anywhere.
     """
 
     def __init__(
@@ -53,7 +51,6 @@ class Database:
         self.temporary = False
         self._notify = notify or (lambda line: None)
         self._refill = refill
-        self._refilling = False
         self._copies: tempfile.TemporaryDirectory[str] | None = None
         self._lock = threading.RLock()
         self._depth = 0
@@ -110,12 +107,7 @@ class Database:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """One write transaction; a nested one joins it, other threads wait.
-
-        Raises:
-            IndexFault: there is no space, or another process keeps the index busy; nothing was
-                changed.
-        """
+        """One write transaction; a nested one joins it, other threads wait."""
         with self._lock:
             self.keep_current()
             self._depth += 1
@@ -132,11 +124,7 @@ class Database:
                 self._depth -= 1
 
     def keep_current(self) -> None:
-        """Switch to the file that is at the path now, if it is not the one that was opened.
-
-        Raises:
-            IndexFault: it cannot be opened.
-        """
+        """Switch to the file that is at the path now, if it is not the one that was opened."""
         with self._lock:
             # Never within a transaction: all of its statements belong to one file.
             if self._depth or self._is_current():
@@ -146,12 +134,12 @@ class Database:
             except (OSError, apsw.Error) as error:
                 raise _cannot_open(self.path, error) from None
             # To fill the index needs transactions, each of which comes through here.
-            if self._refill is not None and not self._refilling:
-                self._refilling = True
+            refill, self._refill = self._refill, None
+            if refill is not None:
                 try:
-                    self._refill()
+                    refill()
                 finally:
-                    self._refilling = False
+                    self._refill = refill
 
     def _is_current(self) -> bool:
         """True while nobody deleted, replaced or overwrote a file of the index."""
@@ -212,11 +200,7 @@ class Database:
         return [] if lines == ["ok"] else lines
 
     def rows(self, sql: str, bindings: Sequence[Any] = ()) -> list[Any]:
-        """The rows of one statement; values are always bound, never formatted in.
-
-        Raises:
-            IndexFault: there is no space, or the file is damaged.
-        """
+        """The rows of one statement; values are always bound, never formatted in."""
         with self._lock, self._translated():
             try:
                 return list(self._db.execute(sql, bindings))
@@ -230,11 +214,7 @@ class Database:
         return rows[0][0] if rows else None
 
     def portions(self, sql: str, bindings: Sequence[Any] = (), *, size: int) -> Iterator[list[Any]]:
-        """The rows of a statement, `size` at a time; other statements may run in between.
-
-        Raises:
-            IndexFault: the file is damaged.
-        """
+        """The rows of a statement, `size` at a time; other statements may run in between."""
         rows: Iterator[Any] | None = None
         while True:
             with self._lock, self._translated():
@@ -252,11 +232,9 @@ class Database:
     def current_rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows of the first statement of a synchronisation, from a new index if necessary."""
         self.keep_current()
-        try:
+        with contextlib.suppress(IndexDamaged):
             return self.rows(sql, values)
-        except IndexDamaged:
-            if self._depth:
-                raise
+        # Within a transaction this one keeps the file, and fails again.
         self.keep_current()
         return self.rows(sql, values)
 
@@ -313,19 +291,14 @@ class Database:
 def _fault(error: Exception) -> IndexFault | None:
     """The error for a user; None if only a bug can cause it."""
     if isinstance(error, DAMAGE):
-        return IndexDamaged(
-            "the index is damaged",
-            hint="Run the command again: the index is rebuilt from your notes.",
-        )
+        hint = "Run the command again: the index is rebuilt from your notes."
+        return IndexDamaged("the index is damaged", hint=hint)
     if isinstance(error, apsw.FullError):
-        return IndexFault(
-            "no space is left for the index; it is unchanged",
-            hint="Free some space; the next command continues from there.",
-        )
+        hint = "Free some space; the next command continues from there."
+        return IndexFault("no space is left for the index; it is unchanged", hint=hint)
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-        return IndexFault(
-            "another amem process keeps the index busy", hint="Try again in a moment."
-        )
+        hint = "Try again in a moment."
+        return IndexFault("another amem process keeps the index busy", hint=hint)
     if isinstance(error, UNWRITABLE):
         return IndexFault(f"the index cannot be read or written: {error}", hint=_PERMISSIONS_HINT)
     return None

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import HeaderRefused, SettingsError, UsageError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.journal.events import Change, Event, NoteWrite, event_id, splice_between
 from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.language.dates import created_text, new_id
@@ -26,11 +26,7 @@ FieldValue = str | Sequence[str]
 
 @dataclass(slots=True)
 class NoteDraft:
-    """A note being changed: every step is an event, the file is written once.
-
-    Attributes:
-        raw: the new bytes.
-    """
+    """A note being changed: every step is an event, the file with its new bytes is written once."""
 
     ports: VaultPorts
     content: FileContent
@@ -40,9 +36,8 @@ class NoteDraft:
     def __post_init__(self) -> None:
         self.raw = self.content.raw
         if self.content.cut:
-            raise SettingsError(
-                f"{self.path} is larger than 2 MiB and is not edited", hint="Split the note."
-            )
+            why = f"{self.path} is larger than 2 MiB and is not edited"
+            raise SettingsError(why, hint="Split the note.")
         refused = self.note.refused
         if refused is not None:
             # It is not certain where the front matter ends, so no byte may be replaced.
@@ -74,9 +69,8 @@ class NoteDraft:
             HeaderRefused: the front matter cannot be edited without risk.
         """
         before = self.note
-        fields = {
-            name: value for name, value in fields.items() if _value(before, name) != _plain(value)
-        }
+        wanted = [change_of(before, name, value) for name, value in fields.items()]
+        fields = {each.field: fields[each.field] for each in wanted if each.before != each.after}
         if not fields:
             return False
         if before.id is None:
@@ -88,19 +82,14 @@ class NoteDraft:
         return True
 
     def replace_body(self, body: bytes, event: Event) -> bool:
-        """Replace the text below the front matter; False if it is the same.
-
-        Raises:
-            UsageError: there is no front matter, and the text looks as if it began with one.
-        """
+        """Replace the text below the front matter; False if it is the same."""
         old = body_bytes(self.raw)
         if body == old:
             return False
         raw = self.raw[: len(self.raw) - len(old)] + body
         if body_bytes(raw) != body or parse_note(self.path, raw, self.ports.names).refused:
-            raise UsageError(
-                "the text begins as front matter does", hint="Give the text without properties."
-            )
+            hint = "Give the text without properties."
+            raise UsageError("the text begins as front matter does", hint=hint)
         self._step(raw, event)
         return True
 
@@ -121,11 +110,7 @@ class NoteDraft:
         self.record(replace(event, splice=splice))
 
     def edited(self, fields: Mapping[str, FieldValue]) -> bytes:
-        """The bytes with these fields set.
-
-        Raises:
-            HeaderRefused: the front matter cannot be edited without risk.
-        """
+        """The bytes with these fields set."""
         mapped = {getattr(self.ports.names, name): value for name, value in fields.items()}
         try:
             return edit_header(self.raw, mapped, self.ports.names)
@@ -160,18 +145,12 @@ def new_event(ports: VaultPorts, kind: str, **values: Any) -> Event:
 
 def change_of(note: Note, name: str, value: FieldValue) -> Change:
     """The change from a note's field to a new value."""
-    return Change(name, _value(note, name), _plain(value))
-
-
-def _value(note: Note, name: str) -> str | list[str]:
-    value = getattr(note, name)
-    if value is None:
-        return ""
-    return list(value) if name in LIST_FIELDS else value
-
-
-def _plain(value: FieldValue) -> str | list[str]:
-    return value if isinstance(value, str) else list(value)
+    before = getattr(note, name)
+    if before is None:
+        before = ""
+    elif name in LIST_FIELDS:
+        before = list(before)
+    return Change(name, before, value if isinstance(value, str) else list(value))
 
 
 def provenance_of(index: MemoryIndex, key: str, later: Iterable[Event] = ()) -> Provenance:
@@ -185,9 +164,9 @@ def provenance_of(index: MemoryIndex, key: str, later: Iterable[Event] = ()) -> 
         later: events of the note that are not in the journal yet.
     """
     owned = provenance([*index.events.read(key), *later])
-    return (
-        Provenance(declined=owned.declined, kept=owned.kept) if id_is_shared(index, key) else owned
-    )
+    if id_is_shared(index, key):
+        return Provenance(declined=owned.declined, kept=owned.kept)
+    return owned
 
 
 def id_is_shared(index: MemoryIndex, key: str) -> bool:

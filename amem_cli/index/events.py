@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amem_cli.index.records import DecidedLink, ModelTotals, PendingNote, SupersedingLink
 from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
     from amem_cli.errors import Problem
     from amem_cli.index.connection import Database
-    from amem_cli.index.text import IndexLinks
+    from amem_cli.index.records import IndexLinks
     from amem_cli.journal.events import Event, LinkRecord
-    from amem_cli.journal.files import JournalNews
+    from amem_cli.journal.files import JournalFolder
+    from amem_cli.journal.link_decisions import LinkDecision
 
 _PROCESSED = (
     "EXISTS(SELECT 1 FROM processed p WHERE p.text_hash = n.text_hash AND p.note IN (n.id, n.path))"
@@ -35,11 +35,64 @@ _SOURCE = _PATH.format("d.source", f"iif({_LOST_ITS_ID}, d.path, d.source)")
 _TARGET = _PATH.format("d.target", "d.target")
 
 
-class Journal(Protocol):
-    """The journal's files."""
+_TOTALS = (
+    "count(DISTINCT note), coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0),"
+    " coalesce(sum(answer_tokens), 0), coalesce(sum(seconds), 0) FROM events"
+    " WHERE kind = 'process'"
+)
 
-    def read_new(self, positions: Mapping[str, str], problems: list[Problem]) -> JournalNews:
-        """Events beyond the known positions, by file name; reports what is unreadable."""
+
+class SupersedingLink(NamedTuple):
+    """A link by which one note, `newer`, supersedes or contradicts another; by their paths."""
+
+    older: str
+    newer: str
+    relation: str
+
+
+class DecidedLink(NamedTuple):
+    """What a person decided about a link.
+
+    Attributes:
+        source, target: paths of the two notes; of one that is gone, or has no id any more, what
+            the journal called it last.
+    """
+
+    source: str
+    target: str
+    decision: LinkDecision
+
+
+@dataclass(frozen=True, slots=True)
+class PendingNote:
+    """A note whose text waits for the memory process.
+
+    Attributes:
+        attempts: how often this text was tried and failed.
+        version: hash of the note's bytes.
+    """
+
+    path: str
+    attempts: int
+    error: str
+    version: str
+
+
+class ModelTotals(NamedTuple):
+    """What one model was asked for.
+
+    Attributes:
+        model: its name; of a server's model `NAME at HOST`.
+        notes: notes whose memory process asked it.
+        seconds: wall time of its calls.
+    """
+
+    model: str
+    notes: int
+    calls: int
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: float
 
 
 class IndexEvents:
@@ -49,7 +102,7 @@ class IndexEvents:
         self._file = file
         self._link_history = link_history
 
-    def mirror(self, journal: Journal, problems: list[Problem]) -> None:
+    def mirror(self, journal: JournalFolder, problems: list[Problem]) -> None:
         """Store what the journal's files say that is not known yet."""
         news = journal.read_new(self.journal_positions(), problems)
         if news.files or news.restarted:
@@ -82,13 +135,13 @@ class IndexEvents:
     def read(self, note: str | None = None, *, limit: int | None = None) -> list[Event]:
         """Events, oldest first, of one note (id or path) or of all; `limit` keeps the newest."""
         condition, bindings = ("", ()) if note is None else ("WHERE note = ?", (note,))
-        sql = f"SELECT record FROM events {condition} ORDER BY event DESC LIMIT ?"  # noqa: S608
-        return _events(self._file, sql, *bindings, -1 if limit is None else limit)[::-1]
+        condition += " ORDER BY event DESC LIMIT ?"
+        return _events(self._file, condition, *bindings, -1 if limit is None else limit)[::-1]
 
     def find(self, prefix: str) -> list[Event]:
         """Events whose id begins with `prefix`, at most a few."""
-        sql = "SELECT record FROM events WHERE event >= ? AND event < ? ORDER BY event LIMIT 5"
-        return _events(self._file, sql, prefix, prefix + "\U0010ffff")
+        condition = "WHERE event >= ? AND event < ? ORDER BY event LIMIT 5"
+        return _events(self._file, condition, prefix, prefix + "\U0010ffff")
 
     def newest_id(self) -> str:
         """The greatest id of an event, or an empty text."""
@@ -96,53 +149,31 @@ class IndexEvents:
 
     def caused_by(self, event: str) -> list[Event]:
         """Events whose cause is this event, oldest first."""
-        sql = "SELECT record FROM events WHERE record ->> '$.cause' = ? ORDER BY event"
-        return _events(self._file, sql, event)
+        return _events(self._file, "WHERE record ->> '$.cause' = ? ORDER BY event", event)
 
     def triggered_by(self, note: str) -> list[Event]:
         """Events of other notes that the change of a note (id or path) triggered, oldest first."""
-        sql = (
-            "SELECT record FROM events WHERE record ->> '$.trigger' = ?1 AND note != ?1"
-            " ORDER BY event"
-        )
-        return _events(self._file, sql, note)
+        condition = "WHERE record ->> '$.trigger' = ?1 AND note != ?1 ORDER BY event"
+        return _events(self._file, condition, note)
 
-    def model_totals(self) -> Mapping[str, float]:
-        """Sums over all memory processes: calls, prompt_tokens, answer_tokens, seconds, notes."""
-        sql = (
-            "SELECT coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0),"
-            " coalesce(sum(answer_tokens), 0), coalesce(sum(seconds), 0), count(DISTINCT note)"
-            " FROM events WHERE kind = 'process'"
-        )
-        names = ("calls", "prompt_tokens", "answer_tokens", "seconds", "notes")
-        [row] = self._file.rows(sql)
-        return dict(zip(names, row, strict=True))
+    def model_totals(self) -> ModelTotals:
+        """Sums over all memory processes, also of those that asked no model."""
+        return ModelTotals(*self._file.rows(f"SELECT '', {_TOTALS}")[0])
 
     def model_use(self) -> list[ModelTotals]:
         """What each model was asked for in all memory processes, by its name."""
-        sql = (
-            "SELECT coalesce(record ->> '$.model', ''), count(DISTINCT note), sum(calls),"
-            " sum(prompt_tokens), sum(answer_tokens), sum(seconds) FROM events"
-            " WHERE kind = 'process' AND calls > 0 GROUP BY 1 ORDER BY 1"
-        )
+        model = "coalesce(record ->> '$.model', '')"
+        sql = f"SELECT {model}, {_TOTALS} AND calls > 0 GROUP BY 1 ORDER BY 1"
         return [ModelTotals(*row) for row in self._file.rows(sql)]
 
     def _store_event(self, event: Event) -> None:
         from amem_cli.journal.events import to_record
 
         record = json.dumps(to_record(event), ensure_ascii=False)
+        use = (event.calls, event.prompt_tokens, event.answer_tokens, event.seconds)
         self._file.rows(
             "INSERT OR IGNORE INTO events VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                event.id,
-                event.note or event.path,
-                event.kind,
-                record,
-                event.calls,
-                event.prompt_tokens,
-                event.answer_tokens,
-                event.seconds,
-            ),
+            (event.id, event.note or event.path, event.kind, record, *use),
         )
         processed = [(text_hash, "") for text_hash in event.known]
         if event.kind == "process":
@@ -191,19 +222,12 @@ class IndexLinkHistory:
     def superseded(self, paths: Sequence[str] | None = None) -> list[SupersedingLink]:
         """Links by which notes at `paths` (None: all) are superseded or contradicted, if the links
         still exist."""
-        if paths is None:
-            sql = (
-                "SELECT o.path, n.path, v.relation FROM superseded v"  # noqa: S608
-                f" JOIN notes o ON o.id = v.target OR o.path = v.target {_NEWER} ORDER BY 1, 2"
-            )
-            rows = self._file.rows(sql)
-        else:
-            sql = (
-                "SELECT o.path, n.path, v.relation FROM notes o"  # noqa: S608
-                f" JOIN superseded v ON v.target = o.id OR v.target = o.path {_NEWER}"
-                " WHERE o.path IN (SELECT value FROM json_each(?)) ORDER BY 1, 2"
-            )
-            rows = self._file.rows(sql, (json.dumps(list(paths)),))
+        among = "" if paths is None else " WHERE o.path IN (SELECT value FROM json_each(?))"
+        sql = (
+            "SELECT o.path, n.path, v.relation FROM superseded v"  # noqa: S608
+            f" JOIN notes o ON v.target IN (o.id, o.path) {_NEWER}{among} ORDER BY 1, 2"
+        )
+        rows = self._file.rows(sql, () if paths is None else (json.dumps(list(paths)),))
         return [each for each in (SupersedingLink(*row) for row in rows) if self._is_written(each)]
 
     def decided(self, limit: int) -> list[DecidedLink]:
@@ -215,10 +239,8 @@ class IndexLinkHistory:
             " FROM decisions d ORDER BY event DESC, source, target LIMIT ?"
         )
         return [
-            DecidedLink(
-                row[0], row[1], LinkDecision(row[2], row[3], row[4], bool(row[5]), *row[6:])
-            )
-            for row in self._file.rows(sql, (limit,))
+            DecidedLink(source, target, LinkDecision(key, judge, strength, bool(kept), *rest))
+            for source, target, key, judge, strength, kept, *rest in self._file.rows(sql, (limit,))
         ]
 
     def unlinked(self, path: str) -> set[str]:
@@ -233,14 +255,14 @@ class IndexLinkHistory:
 
     def update(self, note: str, news: Sequence[Event]) -> None:
         """Update the tables after events of a note (id or path) were stored."""
-        if any(self._may_supersede(event) for event in news):
-            self._store_superseded(note)
-        if self._may_decide(note, news):
-            self._store_decisions(note)
+        # A note with decisions may have moved, which any event can tell.
+        held = "EXISTS(SELECT 1 FROM {} WHERE source = ?1)"
+        sql = f"SELECT {held.format('decisions')} OR {held.format('superseded')}"
+        if any(map(_concerns_links, news)) or self._file.value(sql, note):
+            self._store(note)
 
     def _events_of(self, note: str) -> list[Event]:
-        sql = "SELECT record FROM events WHERE note = ? ORDER BY event"
-        return _events(self._file, sql, note)
+        return _events(self._file, "WHERE note = ? ORDER BY event", note)
 
     def _is_written(self, link: SupersedingLink) -> bool:
         """Whether the link is still in the front matter: a person may have deleted it."""
@@ -249,53 +271,22 @@ class IndexLinkHistory:
             for target, written in self._links.outgoing(link.newer)
         )
 
-    def _may_supersede(self, event: Event) -> bool:
-        if any(link.relation in SUPERSEDING for link in event.links):
-            return True
-        if not event.links and all(change.field != "links" for change in event.changes):
-            return False
-        sql = "SELECT 1 FROM superseded WHERE source = ? LIMIT 1"
-        return event.kind == "undo" or bool(self._file.rows(sql, (event.note or event.path,)))
-
-    def _store_superseded(self, note: str) -> None:
+    def _store(self, note: str) -> None:
+        from amem_cli.journal.link_decisions import link_decisions
         from amem_cli.journal.provenance import provenance
 
-        self._file.rows("DELETE FROM superseded WHERE source = ?", (note,))
-        for link in provenance(self._events_of(note)).links.values():
+        events = self._events_of(note)
+        for table in ("superseded", "decisions"):
+            self._file.rows(f"DELETE FROM {table} WHERE source = ?", (note,))  # noqa: S608
+        for link in provenance(events).links.values():
             if link.relation in SUPERSEDING:
                 values = (note, link.target, link.relation)
                 self._file.rows("INSERT OR REPLACE INTO superseded VALUES(?, ?, ?)", values)
-
-    def _may_decide(self, note: str, news: Sequence[Event]) -> bool:
-        if any(event.review for event in news) or self._has_moved(note, news):
-            return True
-        if not any(map(_concerns_links, news)):
-            return False
-        # Most notes are processed once and then not edited by a person.
-        sql = (
-            "SELECT count(*) > 1 OR EXISTS(SELECT 1 FROM decisions WHERE source = ?1)"
-            " OR EXISTS(SELECT 1 FROM events WHERE note = ?1"
-            " AND kind IN ('edit', 'release', 'undo', 'reject'))"
-            " FROM events WHERE note = ?1 AND kind = 'process'"
-        )
-        return bool(self._file.value(sql, note))
-
-    def _has_moved(self, note: str, news: Iterable[Event]) -> bool:
-        """Whether the events name another path than the stored decisions."""
-        sql = "SELECT DISTINCT path FROM decisions WHERE source = ?"
-        paths = {path for (path,) in self._file.rows(sql, (note,))}
-        return bool(paths) and any(event.path not in paths for event in news)
-
-    def _store_decisions(self, note: str) -> None:
-        from amem_cli.journal.link_decisions import link_decisions
-
-        events = self._events_of(note)
         # The note may have lost its id; its last path says which it is.
         path = events[-1].path or note
-        self._file.rows("DELETE FROM decisions WHERE source = ?", (note,))
         for decision in link_decisions(events):
-            values = (note, path, *astuple(decision))
-            self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+            row = (note, path, *astuple(decision))
+            self._file.rows("INSERT INTO decisions VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 class IndexQueue:
@@ -306,27 +297,24 @@ class IndexQueue:
 
     def pending(self) -> list[PendingNote]:
         """Notes whose text is not processed yet: least attempts first, then oldest."""
-        sql = (
-            "SELECT n.path, coalesce(a.count, 0), coalesce(a.error, ''), n.sha FROM notes n"  # noqa: S608
-            f" LEFT JOIN attempts a USING(path) WHERE n.refused = '' AND NOT {_PROCESSED}"
-            f" AND NOT {_ADOPTED} {_PENDING_ORDER}"
-        )
-        return [PendingNote(*row) for row in self._file.rows(sql)]
+        return self._unprocessed(f"AND NOT {_ADOPTED}")
 
     def unprocessed(self) -> list[str]:
         """Paths of all unprocessed notes, in the same order; also notes older than the vault."""
+        return [note.path for note in self._unprocessed()]
+
+    def _unprocessed(self, condition: str = "") -> list[PendingNote]:
         sql = (
-            "SELECT n.path FROM notes n LEFT JOIN attempts a USING(path)"  # noqa: S608
-            f" WHERE n.refused = '' AND NOT {_PROCESSED} {_PENDING_ORDER}"
+            "SELECT n.path, coalesce(a.count, 0), coalesce(a.error, ''), n.sha FROM notes n"  # noqa: S608
+            f" LEFT JOIN attempts a USING(path) WHERE n.refused = '' AND NOT {_PROCESSED}"
+            f" {condition} {_PENDING_ORDER}"
         )
-        return [path for (path,) in self._file.rows(sql)]
+        return [PendingNote(*row) for row in self._file.rows(sql)]
 
     def was_processed(self, keys: Sequence[str], text_hash: str) -> bool:
         """Whether this text of a note (id or path) was processed."""
-        sql = (
-            "SELECT 1 FROM processed WHERE text_hash = ? AND note IN (SELECT value FROM"
-            " json_each(?)) LIMIT 1"
-        )
+        among = "SELECT value FROM json_each(?)"
+        sql = f"SELECT 1 FROM processed WHERE text_hash = ? AND note IN ({among})"  # noqa: S608
         return bool(self._file.rows(sql, (text_hash, json.dumps(list(keys)))))
 
     def count_failure(self, path: str, error: str) -> None:
@@ -365,11 +353,12 @@ class IndexUsage:
 
 
 def _concerns_links(event: Event) -> bool:
-    about_links = event.links or any(change.field == "links" for change in event.changes)
-    return bool(about_links) or event.kind in ("process", "undo", "reject")
+    changed = event.links or any(change.field == "links" for change in event.changes)
+    return bool(changed or event.review) or event.kind in ("process", "undo", "reject")
 
 
-def _events(file: Database, sql: str, *bindings: Any) -> list[Event]:
+def _events(file: Database, condition: str, *bindings: Any) -> list[Event]:
     from amem_cli.journal.events import from_record
 
+    sql = f"SELECT record FROM events {condition}"  # noqa: S608
     return [from_record(json.loads(record)) for (record,) in file.rows(sql, bindings)]

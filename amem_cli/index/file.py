@@ -13,6 +13,7 @@ from typing import Any
 
 import apsw
 
+from amem_cli.data import text
 from amem_cli.errors import IndexFault
 
 # To raise it is all that a change of the tables needs: other versions are rebuilt.
@@ -32,62 +33,6 @@ UNWRITABLE = (
     apsw.ReadOnlyError,
 )
 
-TABLES = """
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE notes(
-  note INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, id TEXT, title TEXT NOT NULL,
-  created TEXT NOT NULL, modified TEXT NOT NULL,
-  keywords TEXT NOT NULL, tags TEXT NOT NULL, context TEXT NOT NULL, aliases TEXT NOT NULL,
-  private INTEGER NOT NULL, refused TEXT NOT NULL, text_hash TEXT NOT NULL,
-  size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,
-  inode INTEGER NOT NULL, scanned_ns INTEGER NOT NULL, sha TEXT NOT NULL, folder TEXT NOT NULL);
-CREATE INDEX notes_by_id ON notes(id);
-CREATE INDEX notes_in_time ON notes(folder, created, path) WHERE created <> '';
-CREATE TABLE names(key TEXT NOT NULL, note INTEGER NOT NULL, alias INTEGER NOT NULL);
-CREATE INDEX names_by_key ON names(key, alias);
-CREATE INDEX names_by_note ON names(note);
-CREATE TABLE links(
-  note INTEGER NOT NULL, position INTEGER NOT NULL, target TEXT NOT NULL, key TEXT NOT NULL,
-  kind TEXT NOT NULL, relative INTEGER NOT NULL, PRIMARY KEY(note, position)) WITHOUT ROWID;
-CREATE INDEX links_by_key ON links(key);
-CREATE TABLE passages(
-  passage INTEGER PRIMARY KEY, note INTEGER NOT NULL, position INTEGER NOT NULL,
-  text TEXT NOT NULL, embed_key BLOB NOT NULL, embedded INTEGER NOT NULL DEFAULT 0);
-CREATE INDEX passages_by_note ON passages(note, position);
-CREATE INDEX passages_waiting ON passages(passage) WHERE embedded = 0;
-CREATE VIRTUAL TABLE words USING fts5(
-  title, body, keywords, tags, context, date, content='', contentless_delete=1,
-  tokenize='porter unicode61 remove_diacritics 2');
-CREATE TABLE vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
-CREATE TABLE other_vectors(passage INTEGER PRIMARY KEY, embedding BLOB NOT NULL);
-CREATE TABLE codes(block INTEGER PRIMARY KEY, held BLOB NOT NULL, bits BLOB NOT NULL);
-CREATE TABLE centre(mean BLOB NOT NULL);
-CREATE TABLE problems(note INTEGER NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL,
-  hint TEXT NOT NULL);
-CREATE INDEX problems_by_note ON problems(note);
-CREATE TABLE events(
-  event TEXT PRIMARY KEY, note TEXT NOT NULL, kind TEXT NOT NULL, record TEXT NOT NULL,
-  calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, answer_tokens INTEGER NOT NULL,
-  seconds REAL NOT NULL) WITHOUT ROWID;
-CREATE INDEX events_by_note ON events(note, event);
-CREATE TABLE superseded(source TEXT NOT NULL, target TEXT NOT NULL, relation TEXT NOT NULL,
-  PRIMARY KEY(source, target)) WITHOUT ROWID;
-CREATE INDEX superseded_by_target ON superseded(target);
-CREATE TABLE decisions(source TEXT NOT NULL, path TEXT NOT NULL, target TEXT NOT NULL,
-  judge TEXT NOT NULL, strength REAL NOT NULL, kept INTEGER NOT NULL, relation TEXT NOT NULL,
-  reason TEXT NOT NULL, event TEXT NOT NULL, PRIMARY KEY(source, target)) WITHOUT ROWID;
-CREATE INDEX decisions_by_event ON decisions(event);
-CREATE INDEX decisions_by_path ON decisions(path);
-CREATE INDEX decisions_by_target ON decisions(target);
-CREATE TABLE processed(text_hash TEXT NOT NULL, note TEXT NOT NULL,
-  PRIMARY KEY(text_hash, note)) WITHOUT ROWID;
-CREATE TABLE journals(name TEXT PRIMARY KEY, position TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE attempts(path TEXT PRIMARY KEY, count INTEGER NOT NULL, error TEXT NOT NULL)
-  WITHOUT ROWID;
-CREATE TABLE usage(note TEXT PRIMARY KEY, count INTEGER NOT NULL, last TEXT NOT NULL)
-  WITHOUT ROWID;
-"""
-
 Stats = tuple[os.stat_result | None, ...]
 
 
@@ -100,14 +45,13 @@ class Missing(Unusable):
 
 
 def open_index(path: Path) -> tuple[apsw.Connection, int]:
-    """Open the file for reading and writing.
+    """Open the file for reading and writing; a file that is not a usable index is not changed.
 
     Returns:
         The connection, and the generation that the file itself has reached.
 
     Raises:
-        Unusable, apsw.CorruptError, apsw.NotADBError: it is not a usable index; it was not changed.
-        OSError, apsw.Error: it cannot be written.
+        Unusable, apsw.CorruptError, apsw.NotADBError: it is not a usable index.
     """
     if not is_regular(path):
         raise Unusable("its place is taken by something that is no file")
@@ -145,7 +89,7 @@ def create_index(path: Path) -> None:
     with contextlib.closing(_connect(path)) as db:
         db.pragma("journal_mode", "wal")
         with immediate(db):
-            db.execute(TABLES)
+            db.execute(text("index_tables.sql"))
             db.execute("INSERT INTO meta VALUES('base', '0')")
             db.pragma("user_version", SCHEMA_VERSION)
             # Generations count from a random number: no two indexes have the same.
@@ -198,14 +142,13 @@ def in_use(path: Path) -> bool:
 
 def stats(path: Path) -> Stats:
     """Status of the index file, its log and its shared memory; None for a missing one."""
-    return tuple(_status(part) for part in _parts(path))
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        return os.stat(path)  # noqa: PTH116 - the method of Path is slow, for every transaction
-    except OSError:
-        return None
+    found: list[os.stat_result | None] = []
+    for part in _parts(path):
+        try:
+            found.append(os.stat(part))  # noqa: PTH116 - Path's method is slow, for every transaction
+        except OSError:
+            found.append(None)
+    return tuple(found)
 
 
 def is_regular(path: Path) -> bool:
@@ -228,9 +171,6 @@ def set_aside(path: Path) -> None:
     """Rename an unusable index, and delete the one renamed before.
 
     It holds only copies; the last one is kept to find out what happened to it.
-
-    Raises:
-        OSError: the folder cannot be written.
     """
     _delete_set_aside(path)
     stamp = f"{time.time_ns():x}"
@@ -247,11 +187,7 @@ def delete_side_files(path: Path) -> None:
 
 
 def delete_index(path: Path) -> None:
-    """Delete the index with its side files, and the one that was set aside.
-
-    Raises:
-        IndexFault: the folder cannot be written.
-    """
+    """Delete the index with its side files, and the one that was set aside."""
     try:
         set_aside(path)
         _delete_set_aside(path)
@@ -264,11 +200,7 @@ def delete_index(path: Path) -> None:
 
 
 def copy_index(path: Path, folder: Path) -> Path:
-    """Copy an index, as far as it can be read, into another folder.
-
-    Raises:
-        OSError: the other folder has no room.
-    """
+    """Copy an index, as far as it can be read, into another folder."""
     import shutil
 
     copy = folder / path.name

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from amem_cli.errors import AmemError
 from amem_cli.index.draft import id_is_shared, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.provenance import Provenance, provenance
@@ -26,9 +26,6 @@ def record_hand_edits(ports: VaultPorts, paths: Iterable[str]) -> list[Event]:
 
     A note that cannot be read, or whose front matter is invalid, is left for later: a merge or a
     save may be under way.
-
-    Raises:
-        SettingsError: the journal cannot be written.
     """
     suspects = [path for path in paths if _event_for(ports, path) is not None]
     if not suspects:

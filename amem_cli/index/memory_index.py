@@ -1,19 +1,29 @@
-"""The index of a vault: one SQLite file that mirrors notes and journal."""
+"""The index of a vault, and the open vault that use cases work on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amem_cli.index.connection import Database
 from amem_cli.index.events import IndexEvents, IndexLinkHistory, IndexQueue, IndexUsage
-from amem_cli.index.notes import IndexFiles, IndexNotes
-from amem_cli.index.text import IndexLinks, IndexNames, IndexText
+from amem_cli.index.records import IndexFiles, IndexLinks, IndexNames, IndexNotes
 from amem_cli.index.vectors import IndexVectors
+
+if TYPE_CHECKING:
+    from amem_cli.index.text import IndexText
+    from amem_cli.journal.change_store import ChangeStore
+    from amem_cli.journal.events import Clock
+    from amem_cli.journal.files import JournalFolder
+    from amem_cli.notes.note import PropertyNames
+    from amem_cli.vault.port import Vault
 
 
 class MemoryIndex:
-    """Words by FTS5, vectors by sqlite-vec; it can be rebuilt from the files at any time.
+    """One SQLite file that mirrors notes and journal; it can be rebuilt from them at any time.
 
     Args:
         notify, refill: see `Database`.
@@ -32,10 +42,9 @@ class MemoryIndex:
         self.file = file = Database(path, notify=notify, refill=refill)
         self.notes = IndexNotes(file)
         self.vectors = IndexVectors(file)
-        self.text = IndexText(file, self.vectors)
         self.names = IndexNames(file)
         self.links = IndexLinks(file, self.names)
-        self.files = IndexFiles(file, self.names, self.links, self.text)
+        self.files = IndexFiles(file, self.names, self.links, lambda: self.text)
         self.link_history = IndexLinkHistory(file, self.links)
         self.events = IndexEvents(file, self.link_history)
         self.queue = IndexQueue(file)
@@ -43,3 +52,29 @@ class MemoryIndex:
         self.changing = file.changing
         self.damage = file.damage
         self.close = file.close
+
+    @cached_property
+    def text(self) -> IndexText:
+        """Passages and words; only imported here, because most commands do not need them."""
+        from amem_cli.index.text import IndexText
+
+        return IndexText(self.file, self.vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class VaultPorts:
+    """What reads and changes a vault, except models.
+
+    Attributes:
+        names: the vault's names for the program's properties.
+        keep_missing: called if notes are missing: paths of those that the index keeps, as while the
+            watcher asks what became of them.
+    """
+
+    vault: Vault
+    index: MemoryIndex
+    changes: ChangeStore
+    journal: JournalFolder
+    clock: Clock
+    names: PropertyNames
+    keep_missing: Callable[[], Container[str]] = tuple

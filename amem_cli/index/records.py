@@ -1,18 +1,30 @@
-"""What the index stores and returns of notes, links and passages."""
+"""Notes in the index: their records, names and links; how it stores and how it finds them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from amem_cli.errors import Problem
+from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve
 
 if TYPE_CHECKING:
-    from amem_cli.journal.link_decisions import LinkDecision
+    from amem_cli.index.connection import Database
+    from amem_cli.index.text import IndexText
     from amem_cli.notes.note import Note
 
 LinkKind = Literal["wikilink", "property"]
 # Receives how many of how many are done.
 Progress = Callable[[int, int], None]
+_SUMMARY = (
+    "path, id, title, created, modified, keywords, tags, context, aliases, private, text_hash,"
+    " sha, refused"
+)
+_MAX_MATCHES = 50
+_ZONE = re.compile(r"(?:[Zz]|[+-]\d\d:?(?:\d\d)?)$")
 
 
 class KnownFile(NamedTuple):
@@ -53,7 +65,7 @@ class NoteRecord:
     """One note as the index stores it.
 
     Attributes:
-        sha: hash of the file; `text_hash`: hash of what the memory process depends on.
+        text_hash: hash of what the memory process depends on.
         modified: ISO 8601 time of the last change, UTC.
         passages: pieces of the body in order, each short enough for the encoder.
     """
@@ -68,7 +80,7 @@ class NoteRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoteSummary:
-    """What lists, hits and graphs show of a note."""
+    """What lists, hits and graphs show of a note; the fields are those of `_SUMMARY`."""
 
     path: str
     id: str | None
@@ -99,77 +111,313 @@ class NoteOutline(NamedTuple):
     tags: Sequence[str]
 
 
-class SupersedingLink(NamedTuple):
-    """A link by which one note supersedes or contradicts another.
-
-    Attributes:
-        older: path of the note that is superseded or contradicted.
-        newer: path of the note that has the link.
-        relation: `supersedes` or `contradicts`.
-    """
-
-    older: str
-    newer: str
-    relation: str
-
-
-class DecidedLink(NamedTuple):
-    """What a person decided about a link.
-
-    Attributes:
-        source, target: paths of the two notes; of one that is gone, or has no id any more, what
-            the journal called it last.
-    """
-
-    source: str
-    target: str
-    decision: LinkDecision
-
-
-@dataclass(frozen=True, slots=True)
-class PassageJob:
-    """A passage that has no vector yet."""
-
-    passage: int
-    summary: NoteSummary
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class PendingNote:
-    """A note whose text waits for the memory process.
-
-    Attributes:
-        attempts: how often this text was tried and failed.
-        version: hash of the note's bytes.
-    """
-
-    path: str
-    attempts: int
-    error: str
-    version: str
-
-
-class ModelTotals(NamedTuple):
-    """What one model was asked for.
-
-    Attributes:
-        model: its name; of a server's model `NAME at HOST`.
-        notes: notes whose memory process asked it.
-        seconds: wall time of its calls.
-    """
-
-    model: str
-    notes: int
-    calls: int
-    prompt_tokens: int
-    answer_tokens: int
-    seconds: float
-
-
 def with_key(notes: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
     """The notes with this id or path.
 
     A person may also name a note by its title or the beginning of its id; the journal never does.
     """
     return [summary for summary in notes if key in (summary.id, summary.path)]
+
+
+class IndexFiles:
+    """Stores and removes notes with their names, links, passages and words."""
+
+    def __init__(
+        self, file: Database, names: IndexNames, links: IndexLinks, text: Callable[[], IndexText]
+    ) -> None:
+        self._file = file
+        self._names = names
+        self._links = links
+        self._text = text
+
+    def states(self, within: Collection[str] | None = None) -> Mapping[str, KnownFile]:
+        """Indexed files by path: all, or those at these paths and below them."""
+        sql = "SELECT path, size, mtime_ns, ctime_ns, inode, scanned_ns, sha, id FROM notes"
+        if within is None:
+            rows: Iterable[tuple[Any, ...]] = self._file.current_rows(sql)
+        else:
+            # What lies below a folder sorts between `folder/` and the character after the slash.
+            below = sql + " WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0')"
+            rows = (row for path in within for row in self._file.current_rows(below, (path,)))
+        return {path: KnownFile._make(values) for path, *values in rows}
+
+    def store(self, record: NoteRecord) -> None:
+        """Insert or replace a note; vectors of unchanged passages are kept."""
+        note, file = record.note, record.file
+        number = self._number(note.path)
+        if number is not None:
+            self._keep_usage(number, note.id or note.path)
+            # Failed attempts with another text do not count for this one.
+            self._file.rows(
+                "DELETE FROM attempts WHERE path = ?1 AND NOT EXISTS("
+                "SELECT 1 FROM notes WHERE note = ?2 AND text_hash = ?3)",
+                (note.path, number, record.text_hash),
+            )
+        lists = (note.keywords, note.tags, note.aliases)
+        keywords, tags, aliases = (json.dumps(each, ensure_ascii=False) for each in lists)
+        refused = note.refused.message if note.refused else ""
+        dates = (note.created, record.modified)
+        metadata = (keywords, tags, note.context, aliases, note.private, refused)
+        values = (note.path, note.id, note.title, *dates, *metadata, record.text_hash, *file[:6])
+        marks = ", ".join("?" * (len(values) + 2))
+        sql = f"INSERT OR REPLACE INTO notes VALUES({marks})"
+        self._file.rows(sql, (number, *values, _folder(note.path)))
+        number = self._number(note.path)
+        assert number is not None
+        self._names.store(number, note.path, note.title, note.aliases)
+        self._links.store(number, record.links)
+        self._text().store(number, record)
+        self._store_problems(number, record)
+
+    def move(self, old: str, new: str) -> None:
+        """A note has another path now; its usage stays."""
+        number = self._number(old)
+        if number is not None:
+            sql = "UPDATE notes SET path = ?, folder = ? WHERE note = ?"
+            self._file.rows(sql, (new, _folder(new), number))
+            self._file.rows("UPDATE OR REPLACE usage SET note = ? WHERE note = ?", (new, old))
+            self._file.rows("UPDATE OR REPLACE attempts SET path = ? WHERE path = ?", (new, old))
+
+    def forget(self, path: str) -> None:
+        """Remove a note that is gone."""
+        number = self._number(path)
+        if number is None:
+            return
+        self._text().forget(number)
+        for table in ("notes", "names", "links", "problems"):
+            self._file.rows(f"DELETE FROM {table} WHERE note = ?", (number,))  # noqa: S608
+        # Its usage stays: git or a sync program may bring the note back.
+        self._file.rows("DELETE FROM attempts WHERE path = ?", (path,))
+
+    def update_state(self, path: str, file: KnownFile) -> None:
+        """Only the file's state changed; its size too if it was read during a save."""
+        self._file.rows(
+            "UPDATE notes SET mtime_ns = ?1, ctime_ns = ?2, inode = ?3, scanned_ns = ?4, size = ?5,"
+            " modified = strftime('%Y-%m-%dT%H:%M:%S+00:00', ?1 / 1000000000, 'unixepoch')"
+            " WHERE path = ?6",
+            (file.mtime_ns, file.ctime_ns, file.inode, file.scanned_ns, file.size, path),
+        )
+
+    def problems(self) -> list[Problem]:
+        """Problems in notes, by path."""
+        sql = (
+            "SELECT n.path, p.line, p.message, p.hint FROM problems p JOIN notes n USING(note)"
+            " ORDER BY n.path, p.line"
+        )
+        return [Problem(*row) for row in self._file.rows(sql)]
+
+    def _number(self, path: str) -> int | None:
+        number: int | None = self._file.value("SELECT note FROM notes WHERE path = ?", path)
+        return number
+
+    def _keep_usage(self, number: int, key: str) -> None:
+        """A note that gets an id is counted by its id from then on."""
+        former = self._file.value("SELECT coalesce(id, path) FROM notes WHERE note = ?", number)
+        if former != key:
+            sql = "UPDATE OR IGNORE usage SET note = ? WHERE note = ?"
+            self._file.rows(sql, (key, former))
+
+    def _store_problems(self, number: int, record: NoteRecord) -> None:
+        self._file.rows("DELETE FROM problems WHERE note = ?", (number,))
+        refused = (record.note.refused,) if record.note.refused else ()
+        for problem in (*refused, *record.note.problems):
+            self._file.rows(
+                "INSERT INTO problems VALUES(?, ?, ?, ?)",
+                (number, problem.line, problem.message, problem.hint),
+            )
+
+
+class IndexNotes:
+    """Finds notes and returns what lists show of them."""
+
+    def __init__(self, file: Database) -> None:
+        self._file = file
+
+    def summary(self, path: str) -> NoteSummary | None:
+        """One note by its path."""
+        return next(iter(self._select("WHERE path = ?", (path,))), None)
+
+    def summaries(self) -> Iterator[NoteSummary]:
+        """All notes by path."""
+        yield from map(_summary, self._file.stream(f"SELECT {_SUMMARY} FROM notes ORDER BY path"))  # noqa: S608
+
+    def summaries_after(self, path: str, limit: int, *, public: bool = False) -> list[NoteSummary]:
+        """The next notes (of those that are not private) by path, at most `limit`."""
+        condition = "AND NOT private" if public else ""
+        return self._select(f"WHERE path > ? {condition}", (path,), limit)
+
+    def outlines(self) -> Iterator[NoteOutline]:
+        """All notes, in brief."""
+        rows = self._file.rows("SELECT path, created, modified, tags FROM notes")
+        # Many notes have the same tags.
+        tags = {text: json.loads(text) for text in {row[3] for row in rows}}
+        for path, created, modified, text in rows:
+            yield NoteOutline(path, created, modified, tags[text])
+
+    def find(self, name: str) -> list[NoteSummary]:
+        """Notes by id, path, file name, title, alias, or a prefix of the id."""
+        named = "WHERE note IN (SELECT note FROM names WHERE key = ? AND alias = ?)"
+        conditions: list[tuple[str, tuple[Any, ...]]] = [
+            ("WHERE id = ?", (name,)),
+            ("WHERE path IN (?, ?)", (name, f"{name}.md")),
+            (named, (name_key(name), 0)),
+            (named, (name_key(name), 1)),
+            # A title with a slash cannot be a link target, but a person may type it.
+            ("WHERE title = ? COLLATE NOCASE", (name,)),
+        ]
+        if name[:4].isdigit():
+            # A range instead of LIKE: it uses the index and knows no wildcards.
+            conditions.append(("WHERE id >= ? AND id < ?", (name, name + "\U0010ffff")))
+        return next((found for each in conditions if (found := self._select(*each))), [])
+
+    def id_taken(self, note_id: str) -> bool:
+        """True if a note has or, by the journal, ever had this id."""
+        sql = (
+            "SELECT EXISTS(SELECT 1 FROM notes WHERE id = ?1)"
+            " OR EXISTS(SELECT 1 FROM events WHERE note = ?1)"
+        )
+        return bool(self._file.value(sql, note_id))
+
+    def count(self) -> int:
+        """Number of notes."""
+        return int(self._file.value("SELECT count(*) FROM notes"))
+
+    def tag_counts(self, *, public: bool = False) -> Mapping[str, int]:
+        """How many notes (of those that are not private) have a tag, by its first spelling."""
+        sql = (
+            "SELECT value, count(DISTINCT note) FROM notes, json_each(notes.tags)"
+            " WHERE private <= ? GROUP BY lower(value) ORDER BY min(note)"
+        )
+        return {tag: int(count) for tag, count in self._file.rows(sql, (not public,))}
+
+    def private_paths(self) -> set[str]:
+        """Paths of the private notes."""
+        return {path for (path,) in self._file.rows("SELECT path FROM notes WHERE private")}
+
+    def neighbours_in_time(
+        self, path: str, reach: int
+    ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """The notes of the same folder created before and after, nearest first.
+
+        Returns:
+            Paths with their `created` texts, at most `reach` on either side; none for a note
+            without a time of day; midnight sharp is not one, because many dates are written so.
+        """
+        rows = self._file.rows("SELECT folder, created FROM notes WHERE path = ?", (path,))
+        if not rows or not _ZONE.sub("", rows[0][1][len("2026-01-01") :]).strip("Tt 0:."):
+            return [], []
+        sql = (
+            "SELECT path, created FROM notes WHERE created <> '' AND folder = ?"
+            " AND (created, path) {0} (?, ?) ORDER BY created {1}, path {1} LIMIT ?"
+        )
+        bindings = (*rows[0], path, reach)
+        before = self._file.rows(sql.format("<", "DESC"), bindings)
+        return before, self._file.rows(sql.format(">", "ASC"), bindings)
+
+    def _select(
+        self, condition: str, bindings: Any, limit: int = _MAX_MATCHES
+    ) -> list[NoteSummary]:
+        sql = f"SELECT {_SUMMARY} FROM notes {condition} ORDER BY path LIMIT ?"  # noqa: S608
+        return [_summary(row) for row in self._file.rows(sql, (*bindings, limit))]
+
+
+class IndexNames:
+    """File names, titles and aliases; see `amem_cli.notes.names.NoteNames`."""
+
+    def __init__(self, file: Database) -> None:
+        self._file = file
+
+    def store(self, number: int, path: str, title: str, aliases: Sequence[str]) -> None:
+        """Replace the names of a note, given by its number."""
+        self._file.rows("DELETE FROM names WHERE note = ?", (number,))
+        name = name_key(path)
+        others = {alias_key(alias) for alias in (*aliases, title)} - {name, ""}
+        self._file.rows("INSERT INTO names VALUES(?, ?, 0)", (name, number))
+        for other in sorted(others):
+            self._file.rows("INSERT INTO names VALUES(?, ?, 1)", (other, number))
+
+    def candidates(self, key: str) -> list[str]:
+        """Paths of notes whose file name has this key."""
+        return self._named(key, alias=0)
+
+    def alias_candidates(self, key: str) -> list[str]:
+        """Paths of notes with such a title or alias."""
+        return self._named(key, alias=1)
+
+    def _named(self, key: str, *, alias: int) -> list[str]:
+        sql = (
+            "SELECT path FROM names JOIN notes USING(note) WHERE key = ? AND alias = ?"
+            " ORDER BY path"
+        )
+        return [path for (path,) in self._file.rows(sql, (key, alias))]
+
+
+class IndexLinks:
+    """Links between notes; their targets are resolved when they are read."""
+
+    def __init__(self, file: Database, names: IndexNames) -> None:
+        self._file = file
+        self._names = names
+
+    def store(self, number: int, links: Sequence[NoteLink]) -> None:
+        """Replace the links of a note, given by its number."""
+        self._file.rows("DELETE FROM links WHERE note = ?", (number,))
+        for position, link in enumerate(links):
+            self._file.rows(
+                "INSERT INTO links VALUES(?, ?, ?, ?, ?, ?)",
+                (number, position, link.target, name_key(link.target), link.kind, link.relative),
+            )
+
+    def written(self, path: str) -> list[NoteLink]:
+        """All links in a note, in order."""
+        return [link for _, link in self._read("WHERE path = ?", path)]
+
+    def outgoing(self, path: str) -> list[tuple[str, NoteLink]]:
+        """Links of a note that resolve, with the paths of their targets."""
+        sql = (
+            "SELECT DISTINCT l.key, n.path FROM notes s JOIN links l ON l.note = s.note"
+            " JOIN names USING(key) JOIN notes n ON n.note = names.note"
+            " WHERE s.path = ? AND names.alias = 0 ORDER BY n.path"
+        )
+        named: dict[str, list[str]] = {}
+        for key, candidate in self._file.rows(sql, (path,)):
+            named.setdefault(key, []).append(candidate)
+        names = RememberedNames(self._names, named)
+        resolved = ((resolve(link.target, path, names), link) for link in self.written(path))
+        return [(target, link) for target, link in resolved if target is not None]
+
+    def incoming(self, path: str) -> list[tuple[str, NoteLink]]:
+        """Links of other notes that resolve to a note, with their paths."""
+        keys = "SELECT names.key FROM names JOIN notes n USING(note) WHERE n.path = ?"
+        others = self._read(f"WHERE links.key IN ({keys}) AND path <> ?", path, path)
+        names = RememberedNames(self._names, {})
+        return [each for each in others if resolve(each[1].target, each[0], names) == path]
+
+    def all(self) -> Iterator[tuple[str, NoteLink]]:
+        """Every link with the path of its note, by path."""
+        return self._read("")
+
+    def _read(self, condition: str, *bindings: str) -> Iterator[tuple[str, NoteLink]]:
+        sql = (
+            "SELECT path, target, kind, relative FROM links JOIN notes USING(note)"  # noqa: S608
+            f" {condition} ORDER BY path, position"
+        )
+        for source, target, kind, relative in self._file.stream(sql, bindings):
+            yield source, NoteLink(target, kind, bool(relative))
+
+
+def summaries_by_number(file: Database, numbers: Iterable[int]) -> dict[int, NoteSummary]:
+    """Notes by their numbers in the index."""
+    sql = f"SELECT note, {_SUMMARY} FROM notes WHERE note IN (SELECT value FROM json_each(?))"  # noqa: S608
+    return {row[0]: _summary(row[1:]) for row in file.rows(sql, (json.dumps(list(numbers)),))}
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _summary(row: tuple[Any, ...]) -> NoteSummary:
+    *head, keywords, tags, context, aliases, private, text_hash, sha, refused = row
+    lists = (tuple(json.loads(keywords)), tuple(json.loads(tags)))
+    tail = (context, tuple(json.loads(aliases)), bool(private), text_hash, sha, refused)
+    return NoteSummary(*(*head, *lists, *tail))

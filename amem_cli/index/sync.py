@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, Problem
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import KnownFile, NoteLink, NoteRecord, Progress
 
 if TYPE_CHECKING:
@@ -23,9 +22,10 @@ if TYPE_CHECKING:
 # reading does not show in a file's times, as with git's "racy" entries.
 RACY_NS = 2_000_000_000
 BATCH = 512
+# Passages whose vectors are stored together. Of many, the encoder can batch texts of like length;
+# with few, an end in between costs less work.
 _FIRST_PORTION = 128
-_LARGEST_PORTION = 2048
-_PORTION_SECONDS = 4.0
+_LARGEST_PORTION = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,11 @@ def synchronise(
     known = ports.index.files.states(within)
     seen = ports.vault.scan(problems) if within is None else ports.vault.look(within, problems)
     present = {state.path: state for state in seen}
-    vanished = _Vanished(known, (path for path in known if path not in present))
+    vanished = set(known) - set(present)
+    by_identity: dict[str, list[str]] = {}
+    for path in vanished:
+        for identity in filter(None, (known[path].id, known[path].sha)):
+            by_identity.setdefault(identity, []).append(path)
     stale = sorted(
         path for path, state in present.items() if not _is_unchanged(state, known.get(path))
     )
@@ -86,8 +90,12 @@ def synchronise(
                 path = record.note.path
                 before = known.get(path)
                 if before is None:
-                    old = vanished.take(record) or _left(ports, record, known)
+                    # Under its new path a note is recognised by its id, or by its bytes.
+                    same = by_identity.get(record.note.id or record.file.sha, ())
+                    missed = [each for each in same if each in vanished]
+                    old = missed[0] if len(missed) == 1 else _left(ports, record, known)
                     if old is not None:
+                        vanished.discard(old)
                         ports.index.files.move(old, path)
                         moved.append((old, path))
                     else:
@@ -100,12 +108,12 @@ def synchronise(
                 ports.index.files.store(record)
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
-    unreadable = _out_of_reach(ports, vanished.paths)
+    unreadable = _out_of_reach(ports, vanished)
     if keep_missing is None:
-        keep_missing = ports.keep_missing() if vanished.paths else ()
-    missing = {path for path in vanished.paths if path in keep_missing}
+        keep_missing = ports.keep_missing() if vanished else ()
+    missing = {path for path in vanished if path in keep_missing}
     # Only now: any of the files read above may have been a missing note at another path.
-    removed = tuple(sorted(vanished.paths - unreadable - missing))
+    removed = tuple(sorted(vanished - unreadable - missing))
     if removed:
         with ports.index.changing():
             for path in removed:
@@ -170,23 +178,25 @@ def refresh(ports: VaultPorts, paths: Iterable[str]) -> None:
 def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | None = None) -> int:
     """Give every passage a vector of this encoder; searches use them when all passages have one.
 
-    Vectors are stored every few seconds, so that the next run continues an interrupted one.
+    Vectors are stored in portions, so that the next run continues an interrupted one.
 
     Returns:
         The number of passages embedded.
-
-    Raises:
-        EncoderError: the encoder cannot be loaded or run.
     """
     index, done = ports.index, 0
     total = index.vectors.count_to_embed(encoder.model_id)
     if not total and index.vectors.encoder() == encoder.model_id:
         return 0
+    from amem_cli.notes.passages import embedded_text
+
     while True:
         index.vectors.use_encoder(encoder.model_id, encoder.dimension)
-        before = done
-        for embedded in _embedded(ports, encoder):
-            done += embedded
+        before, last, portion = done, 0, _FIRST_PORTION
+        while jobs := index.vectors.passages_to_embed(portion, last):
+            vectors = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
+            index.vectors.store([job.passage for job in jobs], vectors)
+            last, portion = jobs[-1].passage, min(2 * portion, _LARGEST_PORTION)
+            done += len(jobs)
             if progress is not None:
                 progress(done, max(done, total))
         # Notes may have been added meanwhile; searches by the former vectors go on.
@@ -194,47 +204,32 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
             return done
 
 
-def _embedded(ports: VaultPorts, encoder: Encoder) -> Iterator[int]:
-    """Embed passages without a vector, in portions of a few seconds; yields the sizes."""
-    from amem_cli.notes.passages import embedded_text
-
-    portion, last = _FIRST_PORTION, 0
-    while jobs := ports.index.vectors.passages_to_embed(portion, last):
-        started = time.monotonic()
-        # The encoder itself batches texts of similar length.
-        vectors = encoder.encode([embedded_text(job.summary, job.text) for job in jobs])
-        ports.index.vectors.store([job.passage for job in jobs], vectors)
-        last = jobs[-1].passage
-        yield len(jobs)
-        speed = len(jobs) / max(time.monotonic() - started, 1e-3)
-        fitting = max(int(speed * _PORTION_SECONDS), _FIRST_PORTION)
-        portion = min(2 * portion, fitting, _LARGEST_PORTION)
-
-
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
     """What the index stores of a note, from its bytes alone."""
-    from amem_cli.markdown.links import find_hashtags
+    from amem_cli.markdown.links import find_hashtags, find_links, parse_link
     from amem_cli.markdown.tags import merge_tags
     from amem_cli.notes.codec import parse_note
     from amem_cli.notes.passages import split_passages
 
-    state = content.state
-    note = parse_note(state.path, content.raw, names)
+    path, size, mtime_ns, ctime_ns, inode = content.state
+    note = parse_note(path, content.raw, names)
     if content.cut:
-        problem = Problem(
-            note.path, 0, "is larger than 2 MiB; its beginning is searchable, it is never edited"
-        )
-        note = replace(note, refused=problem)
-    file = KnownFile(
-        state.size, state.mtime_ns, state.ctime_ns, state.inode, scanned_ns, content.sha, note.id
-    )
-    modified = datetime.fromtimestamp(state.mtime_ns / 1e9, tz=timezone.utc)
+        why = "is larger than 2 MiB; its beginning is searchable, it is never edited"
+        note = replace(note, refused=Problem(path, 0, why))
+    file = KnownFile(size, mtime_ns, ctime_ns, inode, scanned_ns, content.sha, note.id)
+    modified = datetime.fromtimestamp(mtime_ns / 1e9, tz=timezone.utc)
+    written = [
+        NoteLink(link.target, "wikilink", link.style == "markdown")
+        for link in find_links(note.body)
+    ]
+    parsed = map(parse_link, note.links)
+    properties = [NoteLink(link.target, "property") for link in parsed if link is not None]
     return NoteRecord(
         note=replace(note, tags=tuple(merge_tags(note.tags, find_hashtags(note.body)))),
         file=file,
         text_hash=text_hash(content.raw),
         modified=modified.isoformat(timespec="seconds"),
-        links=_links(note.body, note.links),
+        links=tuple(link for link in (*written, *properties) if link.target),
         passages=tuple(passage.text for passage in split_passages(note.body)) or ("",),
     )
 
@@ -251,32 +246,10 @@ def text_hash(raw: bytes) -> str:
     return hashlib.sha256(body_bytes(raw)).hexdigest()[:24]
 
 
-def _links(body: str, properties: Sequence[str]) -> tuple[NoteLink, ...]:
-    from amem_cli.markdown.links import find_links, parse_link
-
-    links = [
-        NoteLink(link.target, "wikilink", link.style == "markdown") for link in find_links(body)
-    ]
-    for text in properties:
-        link = parse_link(text)
-        if link is not None:
-            links.append(NoteLink(link.target, "property"))
-    return tuple(link for link in links if link.target)
-
-
 def _is_unchanged(state: FileState, known: KnownFile | None) -> bool:
-    if known is None:
+    if known is None or state[1:] != known[:4]:
         return False
-    _, size, modified, changed, inode = state
-    before = known.scanned_ns - RACY_NS
-    return (
-        size == known.size
-        and modified == known.mtime_ns
-        and changed == known.ctime_ns
-        and inode == known.inode
-        and modified < before
-        and changed < before
-    )
+    return max(state.mtime_ns, state.ctime_ns) < known.scanned_ns - RACY_NS
 
 
 def _read_records(
@@ -292,26 +265,6 @@ def _read_records(
             continue
         records.append(note_record(content, scanned, ports.names))
     return records
-
-
-class _Vanished:
-    """Missing notes, to be recognised under another path by their id or their bytes."""
-
-    def __init__(self, known: Mapping[str, KnownFile], paths: Iterable[str]) -> None:
-        self.paths = set(paths)
-        self._by_identity: dict[str, list[str]] = {}
-        for path in self.paths:
-            for identity in filter(None, (known[path].id, known[path].sha)):
-                self._by_identity.setdefault(identity, []).append(path)
-
-    def take(self, record: NoteRecord) -> str | None:
-        """Remove and return the one missing note with this id, or these bytes if it has none."""
-        identity = record.note.id or record.file.sha
-        same = [path for path in self._by_identity.get(identity, ()) if path in self.paths]
-        if len(same) != 1:
-            return None
-        self.paths.discard(same[0])
-        return same[0]
 
 
 def check_index(ports: VaultPorts) -> list[str]:

@@ -1,16 +1,37 @@
-"""The content of notes in the index: their names, links, passages and words."""
+"""The text of notes in the index: their passages, and their words for full-text search.
+
+A full-text table that splits at spaces and punctuation knows no Chinese, no German and no `c++`. So
+these are spelt out, in the text and in the query alike:
+
+- Runs of Chinese, Japanese and Korean characters become overlapping pairs, and the last character.
+- `c++`, `c#`, `.net` and emoji become words.
+- A German text has the stems of its words at its end, after a letter that folded text has not.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from amem_cli.index.records import NoteLink, NoteRecord
-from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve
+from amem_cli.data import word_set
+from amem_cli.language.words import (
+    SEPARATOR,
+    TOKEN,
+    UNSPACED_RUN,
+    cjk_bigrams,
+    detect_language,
+    fold,
+    is_stopword,
+    is_unspaced,
+    plain_word,
+)
 
 if TYPE_CHECKING:
     from amem_cli.index.connection import Database
+    from amem_cli.index.records import NoteRecord
     from amem_cli.index.vectors import IndexVectors
 
 # Title, body, keywords, tags, context, date.
@@ -20,101 +41,21 @@ _MAX_TERMS = 64
 _MAX_SPELLINGS = 20_000
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
+_EMOJI = "\u203c\u2049\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+_SIGN = re.compile(rf"(?<![\w./])\.net(?!\w)|[{_EMOJI}]")
+_NAMED_ENDINGS = (("++", "plusplus"), ("#", "sharp"))
+_QUOTES = {'"': '"', "“": "”“", "„": "“”", "«": "»", "»": "«", "「": "」", "『": "』"}
+_HANGUL_SYLLABLE = re.compile("[\uac00-\ud7a3]")
+_PARTICLES = frozenset("은는이가을를에의도만로와과")
+_ADDRESS_PARTS = frozenset({"http", "https", "www"})
 
-class IndexNames:
-    """File names, titles and aliases; see `amem_cli.notes.names.NoteNames`."""
-
-    def __init__(self, file: Database) -> None:
-        self._file = file
-
-    def store(self, number: int, path: str, title: str, aliases: Sequence[str]) -> None:
-        """Replace the names of a note, given by its number."""
-        self._file.rows("DELETE FROM names WHERE note = ?", (number,))
-        name = name_key(path)
-        others = {alias_key(alias) for alias in (*aliases, title)} - {name, ""}
-        self._file.rows("INSERT INTO names VALUES(?, ?, 0)", (name, number))
-        for other in sorted(others):
-            self._file.rows("INSERT INTO names VALUES(?, ?, 1)", (other, number))
-
-    def candidates(self, key: str) -> list[str]:
-        """Paths of notes whose file name has this key."""
-        return self._named(key, alias=0)
-
-    def alias_candidates(self, key: str) -> list[str]:
-        """Paths of notes with such a title or alias."""
-        return self._named(key, alias=1)
-
-    def _named(self, key: str, *, alias: int) -> list[str]:
-        sql = (
-            "SELECT path FROM names JOIN notes USING(note) WHERE key = ? AND alias = ?"
-            " ORDER BY path"
-        )
-        return [path for (path,) in self._file.rows(sql, (key, alias))]
-
-
-class IndexLinks:
-    """Links between notes; their targets are resolved when they are read."""
-
-    def __init__(self, file: Database, names: IndexNames) -> None:
-        self._file = file
-        self._names = names
-
-    def store(self, number: int, links: Sequence[NoteLink]) -> None:
-        """Replace the links of a note, given by its number."""
-        self._file.rows("DELETE FROM links WHERE note = ?", (number,))
-        for position, link in enumerate(links):
-            self._file.rows(
-                "INSERT INTO links VALUES(?, ?, ?, ?, ?, ?)",
-                (number, position, link.target, name_key(link.target), link.kind, link.relative),
-            )
-
-    def written(self, path: str) -> list[NoteLink]:
-        """All links in a note, in order."""
-        sql = (
-            "SELECT target, kind, relative FROM links JOIN notes USING(note) WHERE path = ?"
-            " ORDER BY position"
-        )
-        return [
-            NoteLink(target, kind, bool(relative))
-            for target, kind, relative in self._file.rows(sql, (path,))
-        ]
-
-    def outgoing(self, path: str) -> list[tuple[str, NoteLink]]:
-        """Links of a note that resolve, with the paths of their targets."""
-        sql = (
-            "SELECT DISTINCT l.key, n.path FROM notes s JOIN links l ON l.note = s.note"
-            " JOIN names USING(key) JOIN notes n ON n.note = names.note"
-            " WHERE s.path = ? AND names.alias = 0 ORDER BY n.path"
-        )
-        named: dict[str, list[str]] = {}
-        for key, candidate in self._file.rows(sql, (path,)):
-            named.setdefault(key, []).append(candidate)
-        names = RememberedNames(self._names, named)
-        resolved = ((resolve(link.target, path, names), link) for link in self.written(path))
-        return [(target, link) for target, link in resolved if target is not None]
-
-    def incoming(self, path: str) -> list[tuple[str, NoteLink]]:
-        """Links of other notes that resolve to a note, with their paths."""
-        sql = (
-            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
-            " WHERE l.key IN (SELECT key FROM names JOIN notes USING(note) WHERE path = ?)"
-            " AND n.path <> ? ORDER BY n.path, l.position"
-        )
-        names = RememberedNames(self._names, {})
-        return [
-            (source, NoteLink(target, kind, bool(relative)))
-            for source, target, kind, relative in self._file.rows(sql, (path, path))
-            if resolve(target, source, names) == path
-        ]
-
-    def all(self) -> Iterator[tuple[str, NoteLink]]:
-        """Every link with the path of its note, by path."""
-        sql = (
-            "SELECT n.path, l.target, l.kind, l.relative FROM links l JOIN notes n USING(note)"
-            " ORDER BY n.path, l.position"
-        )
-        for source, target, kind, relative in self._file.stream(sql):
-            yield source, NoteLink(target, kind, bool(relative))
+# Folded text has no sharp s, so a stem behind one is never taken for a word.
+_STEM_MARK = "ß"
+_UMLAUTS = str.maketrans("äöü", "aou")
+_WITHOUT_UMLAUT = (("ae", "a"), ("oe", "o"), ("ue", "u"))
+_SOUNDS = (("sch", "$"), ("ei", "%"), ("ie", "&"))
+_SHORTEST_STEMMED = 3
+_SHORT_TEXT = 30
 
 
 class IndexText:
@@ -125,13 +66,12 @@ class IndexText:
         self._vectors = vectors
 
     def store(self, number: int, record: NoteRecord) -> None:
-        """Replace passages and words of a note, given by its number; passages that stay the same
-        keep their numbers and vectors."""
+        """Replace passages and words of a note; passages that stay the same keep their vectors."""
         self._store_words(number, record)
         self._store_passages(number, record)
 
     def forget(self, number: int) -> None:
-        """Remove passages, vectors and words of a note, given by its number."""
+        """Remove passages, vectors and words of a note."""
         self._file.rows("DELETE FROM words WHERE rowid = ?", (number,))
         self._forget_passages(number, keep=())
 
@@ -142,17 +82,16 @@ class IndexText:
 
     def passage_counts(self, paths: Sequence[str]) -> dict[str, int]:
         """Number of passages by path."""
-        sql = (
-            "SELECT n.path, count(*) FROM notes n JOIN passages p USING(note)"  # noqa: S608
-            f" WHERE n.path {_AMONG} GROUP BY n.note"
-        )
-        return dict(self._file.rows(sql, (json.dumps(list(paths)),)))
+        return self._counted("count(*)", paths)
 
     def lengths(self, paths: Sequence[str]) -> dict[str, int]:
         """Characters of the first two passages of notes, by path; a long note need not be read."""
+        return self._counted("sum(length(text)) FILTER (WHERE position < 2)", paths)
+
+    def _counted(self, what: str, paths: Sequence[str]) -> dict[str, int]:
         sql = (
-            "SELECT n.path, sum(length(p.text)) FROM notes n JOIN passages p USING(note)"  # noqa: S608
-            f" WHERE n.path {_AMONG} AND p.position < 2 GROUP BY n.note"
+            f"SELECT path, {what} FROM notes JOIN passages USING(note)"  # noqa: S608
+            f" WHERE path {_AMONG} GROUP BY note"
         )
         return dict(self._file.rows(sql, (json.dumps(list(paths)),)))
 
@@ -160,8 +99,6 @@ class IndexText:
         self, terms: Sequence[str], limit: int, among: Sequence[str] | None = None
     ) -> dict[str, float]:
         """BM25 by path, higher is better, best first; `among` restricts to these paths."""
-        from amem_cli.index.full_text import match_expression
-
         expressions = [match_expression(term) for term in terms[:_MAX_TERMS]]
         query = " OR ".join(expression for expression in expressions if expression)
         if not query or limit < 1:
@@ -179,8 +116,6 @@ class IndexText:
         self, terms: Sequence[str], among: Sequence[str]
     ) -> list[tuple[int, frozenset[str]]]:
         """For each term in how many notes it occurs, and which of the paths `among` hold it."""
-        from amem_cli.index.full_text import match_expression
-
         sql = f"SELECT note, path FROM notes WHERE path {_AMONG}"  # noqa: S608
         paths = dict(self._file.rows(sql, (json.dumps(list(among)),)))
         sql = (
@@ -198,19 +133,10 @@ class IndexText:
 
     def document_frequency(self, term: str) -> int:
         """In how many notes a word occurs."""
-        from amem_cli.index.full_text import match_expression
-
-        expression = match_expression(term)
-        if not expression:
-            return 0
-        return int(self._file.value("SELECT count(*) FROM words WHERE words MATCH ?", expression))
+        return self.term_matches([term], ())[0][0]
 
     def spellings(self, beginning: str, shortest: int, longest: int) -> list[tuple[str, int]]:
-        """Indexed words (stems) that begin so, with the number of notes they occur in.
-
-        Args:
-            shortest, longest: bounds of a word's length in characters, inclusive.
-        """
+        """Indexed words (stems) that begin so, of these lengths, with how many notes hold each."""
         self._file.rows(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.spelt USING fts5vocab(main, words, row)"
         )
@@ -222,7 +148,6 @@ class IndexText:
         return [(term, int(count)) for term, count in self._file.rows(sql, bounds)]
 
     def _store_words(self, number: int, record: NoteRecord) -> None:
-        from amem_cli.index.full_text import indexable_text, reads_german
         from amem_cli.language.dates import date_words
 
         note = record.note
@@ -273,3 +198,201 @@ class IndexText:
         self._vectors.forget(gone)
         for passage in gone:
             self._file.rows("DELETE FROM passages WHERE passage = ?", (passage,))
+
+
+def indexable_text(text: str, *, german: bool = False) -> str:
+    """The text for a full-text table, folded; `search_terms` of a query find what is in it.
+
+    Args:
+        german: whether all words get a stem, or only those with an umlaut; see `reads_german`.
+    """
+    folded = _folded(text)
+    special = "#" in folded or "++" in folded or UNSPACED_RUN.search(folded)
+    written = TOKEN.sub(_spelt_out, folded) if special else folded
+    if not german and folded.isascii():
+        return written
+    stems = [
+        _STEM_MARK + german_stem(word)
+        for word in _latin_words(folded)
+        if (german or word != word.translate(_UMLAUTS))
+        and len(word) >= _SHORTEST_STEMMED
+        and not is_stopword(word)
+    ]
+    return f"{written}\n{' '.join(stems)}" if stems else written
+
+
+def reads_german(text: str) -> bool:
+    """True for a text with some of the words that every German text has."""
+    tokens = text.casefold().split()
+    signs = word_set("signs_of_german.txt").intersection(tokens)
+    return len(signs) >= (1 if len(tokens) <= _SHORT_TEXT else 2)
+
+
+def search_terms(query: str) -> list[str]:
+    """The distinct terms to ask a full-text index of `indexable_text` for, in the query's order.
+
+    Stop words are left out unless there is nothing else. A term of several words is meant as a
+    phrase: what was in quotes, and what is joined, such as `dead-tuple` or `node.js`, which gives
+    its parts as well. A term that ends in `*` is the beginning of a word.
+    """
+    language = detect_language(query)
+    terms = [
+        term
+        for text, quoted in _quotations(_folded(query))
+        for term in (_phrase_terms(text) if quoted else _loose_terms(text))
+    ]
+    meaningful = [term for term in terms if not _is_empty_term(term, language)]
+    return list(dict.fromkeys(meaningful or terms))
+
+
+def loosened(terms: Sequence[str]) -> list[str]:
+    """What to ask for if no note has the terms: phrases in words, Korean without particles."""
+    words: list[str] = []
+    for word in (word for term in terms for word in term.split()):
+        words.append(word)
+        if len(word) == 2 and _HANGUL_SYLLABLE.match(word) and word[1] in _PARTICLES:
+            words.append(word[0])
+    return list(dict.fromkeys(words))
+
+
+def match_expression(term: str) -> str:
+    """The query in FTS5's language for one of the `search_terms`; empty if it asks for nothing.
+
+    A word also finds its other inflections and spellings in German texts.
+    """
+    word = term.replace('"', " ").replace("\0", " ").strip()
+    is_beginning = word.endswith("*")
+    word = word.rstrip("*")
+    if not word:
+        return ""
+    if is_beginning or (len(word) == 1 and is_unspaced(word)):
+        return f'"{word}" *'
+    if not word.isalpha() or is_unspaced(word) or len(word) < _SHORTEST_STEMMED:
+        return f'"{word}"'
+    return f'("{word}" OR "{_STEM_MARK}{german_stem(word)}")'
+
+
+@lru_cache(maxsize=20_000)
+def german_stem(word: str) -> str:
+    """The stem of a folded German word, the same with umlaut, with `ae`, and with a bare vowel.
+
+    The endings are those of CISTEM (Weissweiler and Fraser 2017), without its prefix `ge`.
+    """
+    stem = word.translate(_UMLAUTS)
+    for sound, sign in _SOUNDS:
+        stem = stem.replace(sound, sign)
+    while len(stem) > 3:
+        if len(stem) > 5 and stem.endswith(("em", "er", "nd")):
+            stem = stem[:-2]
+        elif stem.endswith(("t", "e", "s", "n")):
+            stem = stem[:-1]
+        else:
+            break
+    for written, vowel in _WITHOUT_UMLAUT:
+        stem = stem.replace(written, vowel)
+    for sound, sign in _SOUNDS:
+        stem = stem.replace(sign, sound)
+    return stem
+
+
+def _folded(text: str) -> str:
+    return _SIGN.sub(_named, fold(text))
+
+
+def _named(match: re.Match[str]) -> str:
+    sign = match.group()
+    return " dotnet" if len(sign) > 1 else f" emoji{ord(sign):x} "
+
+
+def _quotations(text: str) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, each with whether it was in quotes."""
+    start = 0
+    place = 0
+    while place < len(text):
+        # A mark right behind a letter or digit means inches and the like.
+        opens = place == 0 or not text[place - 1].isalnum() or is_unspaced(text[place - 1])
+        closing = _QUOTES.get(text[place], "") if opens else ""
+        ends = [end for sign in closing if (end := text.find(sign, place + 1)) > place]
+        if ends:
+            yield text[start:place], False
+            yield text[place + 1 : min(ends)], True
+            place = start = min(ends)
+            start += 1
+        place += 1
+    yield text[start:], False
+
+
+def _spelt_out(match: re.Match[str]) -> str:
+    piece = match.group()
+    if is_unspaced(piece):
+        last = f" {piece[-1]}" if len(piece) > 1 else ""
+        return f" {' '.join(cjk_bigrams(piece))}{last} "
+    return _spelt(piece)
+
+
+def _spelt(piece: str) -> str:
+    for sign, name in _NAMED_ENDINGS:
+        if piece.endswith(sign):
+            return piece[: -len(sign)] + name
+    return piece
+
+
+def _latin_words(folded: str) -> Iterator[str]:
+    for token in TOKEN.findall(folded):
+        if not is_unspaced(token):
+            yield from (part for part in SEPARATOR.split(token) if part.isalpha())
+
+
+def _phrase_terms(quoted: str) -> list[str]:
+    pieces = TOKEN.findall(quoted)
+    if len(pieces) < 2 and not any(map(is_unspaced, pieces)):
+        return _loose_terms(quoted)
+    return [_phrase(pieces)]
+
+
+def _phrase(pieces: Sequence[str]) -> str:
+    """Pieces as they follow one another in indexed text; the last may go on there."""
+    words = [word for piece in pieces[:-1] for word in _words_of(piece)]
+    last = pieces[-1]
+    if not is_unspaced(last):
+        return " ".join([*words, *_words_of(last)])
+    # In a note the run may go on, and then its last character is not indexed as a word.
+    words += cjk_bigrams(last)
+    return " ".join(words) + ("*" if len(last) == 1 else "")
+
+
+def _words_of(piece: str) -> list[str]:
+    if is_unspaced(piece):
+        return [*cjk_bigrams(piece), piece[-1]] if len(piece) > 1 else [piece]
+    return SEPARATOR.sub(" ", _spelt(plain_word(piece))).split()
+
+
+def _loose_terms(text: str) -> list[str]:
+    terms: list[str] = []
+    for chunk in text.split():
+        matches = list(TOKEN.finditer(chunk))
+        pieces = [match.group() for match in matches]
+        if len(pieces) > 1 and not any(map(is_unspaced, pieces)):
+            terms.append(_phrase(pieces))
+            pieces = [piece for piece in pieces if len(piece) > 1 and piece not in _ADDRESS_PARTS]
+        for piece in pieces:
+            terms += _terms_of(piece)
+        if pieces and chunk.startswith("*", matches[-1].end()) and terms[-1].isalpha():
+            terms[-1] += "*"
+    return terms
+
+
+def _terms_of(piece: str) -> list[str]:
+    if is_unspaced(piece):
+        return cjk_bigrams(piece)
+    word = _spelt(plain_word(piece))
+    parts = [part for part in SEPARATOR.split(word) if part]
+    if len(parts) < 2 or word[0].isdigit():
+        return [word]
+    return [word, *(part for part in parts if len(part) > 1)]
+
+
+def _is_empty_term(term: str, language: str) -> bool:
+    if is_unspaced(term):
+        return word_set("stopwords/zh.txt").issuperset(term)
+    return is_stopword(term, language)

@@ -7,17 +7,19 @@ the index is to use next; when all passages have one, the two tables change plac
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.errors import EncoderError
+from amem_cli.errors import AmemError, EncoderError, SettingsError
 from amem_cli.index.file import CODES_PER_BLOCK
-from amem_cli.index.notes import summaries_by_number
-from amem_cli.index.records import PassageJob
+from amem_cli.index.records import NoteSummary, summaries_by_number
 
 if TYPE_CHECKING:
+    from amem_cli.index.bit_codes import BitCodes
     from amem_cli.index.connection import Database
-    from amem_cli.models.ports import Vectors
+    from amem_cli.models.ports import Encoder, Vectors
 
 # Passages of one note that get vectors: about 140,000 characters; the rest is found by words.
 _MAX_EMBEDDED = 200
@@ -29,6 +31,9 @@ _CANDIDATES_EACH = 24
 _MIN_CANDIDATES = 800
 # Shorter vectors have fewer bits, so more of them are compared.
 _USUAL_DIMENSION = 384
+
+# Up to so many passages are embedded before a search, in seconds; more are left to `amem index`.
+EMBEDDED_AT_ONCE = 200
 
 _WAITING = "embedded = 0"
 _WAITING_FOR_OTHER = "passage NOT IN (SELECT passage FROM other_vectors)"
@@ -51,6 +56,15 @@ WHERE p.embedded = 1
 """
 
 
+@dataclass(frozen=True, slots=True)
+class PassageJob:
+    """A passage that has no vector yet."""
+
+    passage: int
+    summary: NoteSummary
+    text: str
+
+
 class IndexVectors:
     """Stores vectors and finds those near one."""
 
@@ -70,30 +84,27 @@ class IndexVectors:
         known = self.encoder()
         if known == model_id:
             return False
+        prefix = "" if known is None else "other_"
         with self._file.changing():
-            if known is None:
-                self._file.set_meta("encoder", model_id)
-                self._file.set_meta("dimension", str(int(dimension)))
-            elif self._file.meta("other_encoder") != model_id:
+            if self._file.meta(f"{prefix}encoder") != model_id:
                 self._file.rows("DELETE FROM other_vectors")
-                self._file.set_meta("other_encoder", model_id)
-                self._file.set_meta("other_dimension", str(int(dimension)))
+                self._file.set_meta(f"{prefix}encoder", model_id)
+                self._file.set_meta(f"{prefix}dimension", str(int(dimension)))
         return known is not None
 
-    def count_to_embed(self, model_id: str) -> int:
+    def count_to_embed(self, model_id: str | None) -> int:
         """How many passages have no vector of this model."""
-        condition = self._missing(model_id) or "TRUE"
+        condition = self._missing(model_id)
         sql = f"SELECT count(*) FROM passages WHERE position < ? AND {condition}"  # noqa: S608
         return int(self._file.value(sql, _MAX_EMBEDDED))
 
     def passages_to_embed(self, limit: int | None = None, after: int = 0) -> list[PassageJob]:
-        """Passages without a vector of the model in use, by number.
+        """The first `limit` passages without a vector of the model in use, in order of numbers.
 
         Args:
-            limit: at most so many.
             after: only those with a greater number.
         """
-        condition = self._missing(self._model_id or self.encoder() or "") or _WAITING
+        condition = self._missing(self._model_id or self.encoder())
         sql = (
             "SELECT passage, note, text, embed_key FROM passages WHERE position < ?"  # noqa: S608
             f" AND {condition} AND passage > ? ORDER BY passage LIMIT ?"
@@ -112,7 +123,7 @@ class IndexVectors:
 
         Raises:
             EncoderError: a vector has another shape or is not finite, or another process embeds
-                with a third model.
+                by a third model meanwhile.
         """
         with self._file.changing():
             other = self.encoder() != self._model_id
@@ -135,28 +146,23 @@ class IndexVectors:
                 self._make_visible(stored, vectors[current])
 
     def switch_encoder(self) -> bool:
-        """Let searches use the model in use; False while passages have no vector of it.
-
-        Raises:
-            EncoderError: another process embeds by a third model meanwhile.
-        """
+        """Let searches use the model in use; False while passages have no vector of it."""
         with self._file.changing():
             if self.encoder() == self._model_id:
                 return True
-            if not self._is_prepared() or self._any_waiting(_WAITING_FOR_OTHER):
+            if not self._is_prepared() or self.count_to_embed(self._model_id):
                 return False
             self._exchange_tables()
-            self._file.rows(
-                "UPDATE passages SET embedded = passage IN (SELECT passage FROM vectors)"
-            )
+            sql = "UPDATE passages SET embedded = passage IN (SELECT passage FROM vectors)"
+            self._file.rows(sql)
             self._code_if_many()
             return True
 
     def forget(self, passages: Sequence[int]) -> None:
         """Remove vectors together with their bits."""
         for passage in passages:
-            self._file.rows("DELETE FROM vectors WHERE passage = ?", (passage,))
-            self._file.rows("DELETE FROM other_vectors WHERE passage = ?", (passage,))
+            for table in ("vectors", "other_vectors"):
+                self._file.rows(f"DELETE FROM {table} WHERE passage = ?", (passage,))  # noqa: S608
             block, place = divmod(passage, CODES_PER_BLOCK)
             held = self._file.value("SELECT held FROM codes WHERE block = ?", block)
             if held is not None:
@@ -189,11 +195,7 @@ class IndexVectors:
         return dict(ranked[:limit])
 
     def nearest_passages(self, path: str, vector: Vectors) -> list[int]:
-        """Positions of a note's passages that have vectors, nearest to a vector first.
-
-        Raises:
-            EncoderError: the vector is of another model, or not finite.
-        """
+        """Positions of a note's passages that have vectors, nearest to a vector first."""
         sql = (
             "SELECT position FROM notes JOIN passages USING(note) JOIN vectors USING(passage)"
             " WHERE path = ? ORDER BY vec_distance_cosine(embedding, ?) NULLS LAST, position"
@@ -223,40 +225,25 @@ class IndexVectors:
         return {path: total / lengths[path] for path, total in sums.items() if lengths[path] > 0}
 
     def _is_prepared(self) -> bool:
-        """True if the model in use is the next one; False in a new index.
-
-        Raises:
-            EncoderError: another process prepares a third model. Two processes that replaced each
-                other's model would never end.
-        """
+        """True if the model in use is the next one; False in a new index."""
         if self.encoder() is None:
             return False
         if self._file.meta("other_encoder") == self._model_id:
             return True
+        # Two processes that replaced each other's model would never end.
         raise EncoderError(
             "another command embeds the notes by another encoder at the same time",
             hint="Let both use one encoder, or wait for the other: then amem index goes on.",
         )
 
-    def _missing(self, model_id: str) -> str:
-        """The condition for passages without a vector of a model; empty for an unknown model."""
+    def _missing(self, model_id: str | None) -> str:
+        """The condition for passages without a vector of a model; all for an unknown model."""
         if self.encoder() == model_id:
             return _WAITING
-        return _WAITING_FOR_OTHER if self._file.meta("other_encoder") == model_id else ""
-
-    def _any_waiting(self, condition: str) -> bool:
-        sql = f"SELECT 1 FROM passages WHERE position < ? AND {condition} LIMIT 1"  # noqa: S608
-        return bool(self._file.rows(sql, (_MAX_EMBEDDED,)))
+        return _WAITING_FOR_OTHER if self._file.meta("other_encoder") == model_id else "TRUE"
 
     def _refuse_odd(self, vectors: Vectors, key: str = "dimension") -> None:
-        """Refuse vectors that would disturb every search.
-
-        Args:
-            key: of the expected dimension in the index.
-
-        Raises:
-            EncoderError: the dimension is another one, or a number is not finite.
-        """
+        """Refuse vectors that would disturb every search: of another dimension, or not finite."""
         import numpy as np
 
         if str(vectors.shape[-1]) != self._file.meta(key):
@@ -270,15 +257,22 @@ class IndexVectors:
             )
 
     def _make_visible(self, passages: Sequence[int], vectors: Vectors) -> None:
-        from amem_cli.index.bit_codes import BitCodes
-
-        codes = BitCodes.stored(self._file)
+        codes = self._codes()
         if codes is not None:
             codes.store(passages, vectors)
         for passage in passages:
             self._file.rows("UPDATE passages SET embedded = 1 WHERE passage = ?", (passage,))
-        if codes is None and not self._any_waiting(_WAITING):
+        if codes is None and not self.count_to_embed(self._model_id):
             self._code_if_many()
+
+    def _codes(self) -> BitCodes | None:
+        """The bits of the vectors; None if there are none yet."""
+        mean = self._file.value("SELECT mean FROM centre")
+        if mean is None:
+            return None
+        from amem_cli.index.bit_codes import BitCodes
+
+        return BitCodes(self._file, mean)
 
     def _code_if_many(self) -> None:
         """Make the bits of all vectors, if there are enough to need them."""
@@ -286,12 +280,12 @@ class IndexVectors:
         for table in ("passages", "vectors"):
             if self._file.value(f"SELECT count(*) FROM {table}") < _CODES_FROM:  # noqa: S608
                 return
-        from amem_cli.index.bit_codes import BitCodes
+        from amem_cli.index.bit_codes import code_all
 
-        BitCodes.of_all(self._file)
+        code_all(self._file)
 
     def _exchange_tables(self) -> None:
-        """Exchange the other model's vectors with those that searches see, by renaming tables."""
+        """Exchange the other model's vectors with those that searches see."""
         for old, new in (
             ("vectors", "former_vectors"),
             ("other_vectors", "vectors"),
@@ -308,9 +302,7 @@ class IndexVectors:
 
     def _nearest_notes(self, vector: Vectors, limit: int) -> dict[str, float]:
         """Best cosine by path of at least `limit` notes, if there are as many."""
-        from amem_cli.index.bit_codes import BitCodes
-
-        codes = BitCodes.stored(self._file)
+        codes = self._codes()
         # Long notes fill several places with their passages; ask for more than notes wanted.
         depth = limit * 4
         wanted = max(limit * _CANDIDATES_EACH, _MIN_CANDIDATES)
@@ -333,6 +325,84 @@ class IndexVectors:
             if cosine is not None:
                 best[path] = max(cosine, best.get(path, -1.0))
         return best, len(rows)
+
+
+class EncoderChoice:
+    """Chooses between the encoder of the settings and that of the vectors in the index.
+
+    Args:
+        chosen: opens the encoder of the settings.
+        name: what the settings call it.
+        notify: receives one line if the former encoder is used.
+    """
+
+    def __init__(
+        self,
+        vectors: IndexVectors,
+        chosen: Callable[[], Encoder],
+        name: str,
+        *,
+        cache: Path,
+        notify: Callable[[str], None] | None = None,
+    ) -> None:
+        self._vectors = vectors
+        self._chosen = chosen
+        self._name = name
+        self._cache = cache
+        self._notify = notify
+        self._former: Encoder | None = None
+
+    def current(self) -> Encoder:
+        """The encoder to search and to add with.
+
+        The former one, if it still runs on this machine, while many passages have no vector of the
+        chosen one; also if the chosen one is not available.
+        """
+        known = self._vectors.encoder()
+        try:
+            chosen = self._chosen()
+            if known is None or known == chosen.model_id:
+                return chosen
+            waiting = self._vectors.count_to_embed(chosen.model_id)
+            few = waiting <= EMBEDDED_AT_ONCE
+            if few or self._vectors.count_to_embed(known) > EMBEDDED_AT_ONCE:
+                # Only loading it shows whether it is available.
+                _ = chosen.dimension
+                return chosen
+        except (EncoderError, SettingsError) as error:
+            return self._instead(known, error)
+        why = f"{waiting} passages have no vectors of {self._name} yet; amem index makes them"
+        return self._made_with(known, why) or chosen
+
+    def preferred(self) -> Encoder:
+        """The encoder of the settings; the former one only if that is not available."""
+        known = self._vectors.encoder()
+        try:
+            chosen = self._chosen()
+            if known is not None and known != chosen.model_id:
+                _ = chosen.dimension
+        except (EncoderError, SettingsError) as error:
+            return self._instead(known, error)
+        return chosen
+
+    def _instead(self, known: str | None, error: AmemError) -> Encoder:
+        former = self._made_with(known, error.message)
+        if former is None:
+            raise error
+        return former
+
+    def _made_with(self, known: str | None, why: str) -> Encoder | None:
+        """The encoder that made the vectors in the index, if it still runs; tells why."""
+        from amem_cli.models.prepared import prepared_encoder
+
+        if not known:
+            return None
+        if self._former is None or self._former.model_id != known:
+            self._former = prepared_encoder(known, self._cache)
+        if self._former is not None and self._notify is not None:
+            self._notify(f"! {known.partition('@')[0]} still answers: {why}")
+            self._notify = None
+        return self._former
 
 
 def _blob(vector: Vectors) -> bytes:

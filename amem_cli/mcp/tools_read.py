@@ -10,7 +10,7 @@ from amem_cli.errors import UsageError
 from amem_cli.journal.change_store import CLIENT
 from amem_cli.mcp import tool as takes
 from amem_cli.mcp.tool import Arguments, Tool
-from amem_cli.search.filters import Filters
+from amem_cli.search.search import Filters
 from amem_cli.workspace import documents as json
 from amem_cli.workspace.documents import COUNT, COUNT_OR_NULL, FLAG, NAME, NAME_OR_NULL, TEXT
 

@@ -14,8 +14,9 @@ from amem_cli.journal.link_decisions import USUAL_MINIMUM, minimum_strength
 from amem_cli.models.prompt_text import FENCE, estimated_tokens, quote_line
 
 if TYPE_CHECKING:
+    from amem_cli.index.events import DecidedLink
     from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.records import DecidedLink, NoteSummary
+    from amem_cli.index.records import NoteSummary
     from amem_cli.models.ports import Vectors
     from amem_cli.notes.note import Note
 

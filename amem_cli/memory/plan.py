@@ -13,8 +13,7 @@ from typing import Any
 
 from amem_cli.errors import AmemError
 from amem_cli.index.draft import FieldValue, NoteDraft, change_of, new_event, provenance_of
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import text_hash
 from amem_cli.journal.events import Change, Event, LinkRecord, event_id
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate, changed_record

@@ -16,7 +16,7 @@ from amem_cli.errors import (
     WriteConflict,
 )
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
 from amem_cli.markdown.regions import conflict_line
 from amem_cli.memory.learn import learned_thresholds

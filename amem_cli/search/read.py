@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from amem_cli.errors import NotFoundError
 from amem_cli.notes.names import NameTable, resolve
-from amem_cli.search.supersession import Supersession, supersessions
+from amem_cli.search.search import Supersession, supersessions
 
 if TYPE_CHECKING:
-    from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.ports import VaultPorts
+    from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import LinkRecord
     from amem_cli.notes.note import Note
-    from amem_cli.search.filters import Filters
+    from amem_cli.search.search import Filters
+
+    Usage = Mapping[str, tuple[int, str]]
 
 
 def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSummary:
@@ -83,47 +84,37 @@ class NoteView:
 
 
 def read_note(ports: VaultPorts, name: str) -> NoteView:
-    """The note that the user named.
-
-    Raises:
-        NotFoundError: there is no such note, or more than one.
-    """
+    """The note that the user named; raises like `note_named`."""
     from amem_cli.notes.codec import parse_note
 
     summary = note_named(ports.index, name)
     raw = ports.vault.read(summary.path).raw
     note = parse_note(summary.path, raw, ports.names)
     supersession = supersessions(ports.index, [summary.path]).get(summary.path, Supersession())
-    return NoteView(summary, note, raw, tuple(_links(ports, summary)), supersession)
+    return NoteView(summary, note, raw, _links(ports.index, summary), supersession)
 
 
-def _links(ports: VaultPorts, note: NoteSummary) -> list[LinkView]:
-    index = ports.index
-    own = index.link_history.records(note.path)
+def _links(index: MemoryIndex, note: NoteSummary) -> tuple[LinkView, ...]:
     found: dict[tuple[str, bool], LinkView] = {}
-    for link in index.links.written(note.path):
-        target = resolve(link.target, note.path, index.names)
-        other = index.notes.summary(target) if target is not None else None
-        if other is not None and other.path != note.path:
-            record = own.get((note.path, other.key)) or own.get((note.path, other.path))
-            view = _view(other, True, link.kind, record)
-            found.setdefault((other.path, True), view)
-    for source, link in index.links.incoming(note.path):
-        other = index.notes.summary(source)
-        if other is not None:
-            records = index.link_history.records(source)
-            record = records.get((source, note.key)) or records.get((source, note.path))
-            found.setdefault((source, False), _view(other, False, link.kind, record))
-    return list(found.values())
+    records: dict[str, Mapping[tuple[str, str], LinkRecord]] = {}
+    for outgoing, links in (
+        (True, index.links.outgoing(note.path)),
+        (False, index.links.incoming(note.path)),
+    ):
+        for path, link in links:
+            other = index.notes.summary(path)
+            if other is None or path == note.path:
+                continue
+            source, target = (note, other) if outgoing else (other, note)
+            if source.path not in records:
+                records[source.path] = index.link_history.records(source.path)
+            made = records[source.path]
+            record = made.get((source.path, target.key)) or made.get((source.path, target.path))
+            explained = record if link.kind == "property" else None
+            view = LinkView(other.id, path, other.title, outgoing, link.kind, explained)
+            found.setdefault((path, outgoing), view)
+    return tuple(found.values())
 
-
-def _view(other: NoteSummary, outgoing: bool, kind: str, record: LinkRecord | None) -> LinkView:
-    explained = record if kind == "property" else None
-    return LinkView(other.id, other.path, other.title, outgoing, kind, explained)
-
-
-if TYPE_CHECKING:
-    Usage = Mapping[str, tuple[int, str]]
 
 SORTS: dict[str, tuple[Callable[[NoteSummary, Usage], str], bool]] = {
     "created": (lambda note, _: note.created or note.modified, True),

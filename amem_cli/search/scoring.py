@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
-from amem_cli.index.full_text import loosened, search_terms
+from amem_cli.index.text import loosened, search_terms
 from amem_cli.language.dates import seconds_between
 
 if TYPE_CHECKING:
@@ -62,14 +62,11 @@ MAX_CORRECTED = 8
 
 
 class QueryScorer:
-    """Scores the notes of an index for one query.
+    """Scores the notes of an index for one query; `terms` are its words, corrected if misspelt.
 
     Args:
         wide: number of candidates from each leg.
         allowed: paths that may be returned; None for all.
-
-    Attributes:
-        terms: the words to look for, corrected if the query was misspelt.
     """
 
     def __init__(self, index: MemoryIndex, query: str, wide: int, allowed: set[str] | None) -> None:
@@ -87,7 +84,7 @@ class QueryScorer:
     def by_meaning(self, vector: Vectors) -> dict[str, float]:
         """Cosines of the best passages, a little less for each further passage."""
         cosines = self._cosines(vector, self._wide, self._among)
-        return ranked({path: max(0.0, cosine) for path, cosine in cosines.items()})
+        return {path: max(0.0, cosine) for path, cosine in cosines.items()}
 
     def by_both(self, vector: Vectors, readable: float = 1.0) -> dict[str, float]:
         """Words and meaning, with what notes of one occasion and linked notes lend each other.
@@ -139,13 +136,10 @@ class QueryScorer:
         given = reranker.scores(query, texts)
         if given is None:
             return dict(scores)
-        rated = dict(zip(best, given, strict=True))
-        return ranked(
-            {
-                path: (1 - RERANKER_SHARE) * score + RERANKER_SHARE * rated.get(path, 0.0)
-                for path, score in scores.items()
-            }
-        )
+        mixed = {path: (1 - RERANKER_SHARE) * score for path, score in scores.items()}
+        for path, rate in zip(best, given, strict=True):
+            mixed[path] += RERANKER_SHARE * rate
+        return ranked(mixed)
 
     def _bm25(self, terms: list[str] | None = None) -> dict[str, float]:
         """Scores of the terms, or of others, which replace them if they match."""
@@ -239,12 +233,10 @@ def fused(
     """
     near, matching = _normalised(cosines), _normalised(words)
     share = COSINE_SHARE * math.sqrt(readable) if matching and near else float(bool(near))
-    return ranked(
-        {
-            key: share * near.get(key, 0.0) + (1 - share) * matching.get(key, 0.0)
-            for key in {*near, *matching}
-        }
-    )
+    total = {key: share * score for key, score in near.items()}
+    for key, score in matching.items():
+        total[key] = total.get(key, 0.0) + (1 - share) * score
+    return ranked(total)
 
 
 def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
@@ -255,23 +247,17 @@ def _normalised(scores: Mapping[str, float]) -> dict[str, float]:
 
 def less_chance(cosines: Mapping[str, float], passages: Mapping[str, int]) -> dict[str, float]:
     """Cosines of notes' best passages, less what the best of so many has by chance, best first."""
-    return ranked(
-        {
-            key: cosine - PASSAGE_CHANCE * math.log(max(1, passages.get(key, 1)))
-            for key, cosine in cosines.items()
-        }
-    )
+    chance = {key: PASSAGE_CHANCE * math.log(max(1, passages.get(key, 1))) for key in cosines}
+    return ranked({key: cosine - chance[key] for key, cosine in cosines.items()})
 
 
 def covered(
     words: Mapping[str, float], matches: Sequence[tuple[int, Set[str]]], total: int
 ) -> dict[str, float]:
-    """Scores of words, less for a note that holds only some of the terms.
+    """BM25 by note, less for a note that holds only some of the terms.
 
     Args:
-        words: BM25 by note.
-        matches: for each term in how many notes it occurs, and which of the scored notes hold it.
-        total: number of notes.
+        matches: for each term in how many of the `total` notes it occurs, and which hold it.
     """
     weights = [math.log(1 + total / (count + 0.5)) if count else 0.0 for count, _ in matches]
     whole = sum(weights)
@@ -311,7 +297,6 @@ def lent_in_time(
         neighbours: for a note the others with their distance in notes: 1 for the next one, -1 for
             the one before.
         lengths: characters of the notes; a note without one counts as short.
-        asking: notes that end with a question.
     """
     gains: dict[str, float] = {}
     for source, amount in surplus.items():
@@ -327,12 +312,7 @@ def lent_in_time(
 def lent_by_links(
     surplus: Mapping[str, float], links: Mapping[str, Mapping[str, float]]
 ) -> dict[str, float]:
-    """What notes get from the best note that is linked with them.
-
-    Args:
-        surplus: what each note has to lend.
-        links: for a note the linked ones with the share that the link passes on.
-    """
+    """What notes get from the best note that is linked with them; `links` holds their shares."""
     gains: dict[str, float] = {}
     for source, amount in surplus.items():
         linked = links.get(source, {})

@@ -1,31 +1,99 @@
-"""Searches notes by meaning and by words; makes hits, with the snippet that shows why."""
+"""Which notes a search or a list takes; searches, and puts the current note before an older one."""
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from posixpath import normpath
 from typing import TYPE_CHECKING, Literal
 
 from amem_cli.errors import EncoderError, SettingsError, UsageError
-from amem_cli.index.full_text import german_stem, indexable_text, reads_german, search_terms
-from amem_cli.language.spelling import index_stems
-from amem_cli.language.words import TOKEN, fold, is_unspaced, stem
-from amem_cli.markdown.links import plain_text
-from amem_cli.search.filters import EVERY_NOTE, Filters
-from amem_cli.search.scoring import QueryScorer
-from amem_cli.search.supersession import with_current_first
 
 if TYPE_CHECKING:
+    from amem_cli.index.events import SupersedingLink
     from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.records import NoteSummary
+    from amem_cli.index.records import NoteOutline, NoteSummary
     from amem_cli.models.ports import Encoder, Reranker, Vectors
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MODES: tuple[Mode, ...] = ("hybrid", "semantic", "keyword")
 CANDIDATES = 100
 MAX_HITS = 1000
+# How many notes one search follows to newer ones; a history of versions may be longer.
+_MAX_FOLLOWED = 60
+# Of the newer versions of a hit at most so many, the newest, are added to the hits.
+_MAX_ADDED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which notes a search or a list may return.
+
+    Attributes:
+        tags: all of these, nested ones included (`inbox` finds `inbox/to-read`).
+        since, until: bounds of the day a note was created; inclusive.
+        path: a folder, a note, or a pattern of paths with `*`, `?` or `[…]`; `*` also matches
+            several folders.
+        hidden: paths of notes that the caller must not learn of.
+    """
+
+    tags: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    path: str = ""
+    hidden: Collection[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.tags or self.since or self.until or self.path or self.hidden)
+
+    def admit(self, note: NoteOutline | NoteSummary) -> bool:
+        """True if the note meets all conditions."""
+        if note.path in self.hidden:
+            return False
+        if self.path and not is_within(note.path, self.path):
+            return False
+        if self.since and day_of(note) < self.since.date().isoformat():
+            return False
+        if self.until and day_of(note) > self.until.date().isoformat():
+            return False
+        own = [f"{tag.casefold()}/" for tag in note.tags]
+        wanted = [f"{tag.removeprefix('#').strip('/').casefold()}/" for tag in self.tags]
+        return all(any(tag.startswith(parent) for tag in own) for parent in wanted)
+
+
+def day_of(note: NoteOutline | NoteSummary) -> str:
+    """The day in a note's `created`; without one the local day of the last save."""
+    if note.created:
+        return note.created[:10]
+    return datetime.fromisoformat(note.modified).astimezone().date().isoformat()
+
+
+def is_within(path: str, place: str) -> bool:
+    """True for a note that is or lies in `place`: a note, a folder, or a pattern of either."""
+    wanted, own = _plain_place(place), unicodedata.normalize("NFC", path)
+    if wanted == ".":
+        return True
+    if own in (wanted, f"{wanted}.md") or own.startswith(f"{wanted}/"):
+        return True
+    is_pattern = any(sign in wanted for sign in "*?[")
+    return is_pattern and (fnmatchcase(own, wanted) or fnmatchcase(own, f"{wanted}/*"))
+
+
+@lru_cache(maxsize=8)
+def _plain_place(place: str) -> str:
+    return unicodedata.normalize("NFC", normpath(place.strip().strip("/") or "."))
+
+
+@dataclass(frozen=True, slots=True)
+class Supersession:
+    """The notes that say of a note that it no longer holds, the newest first."""
+
+    superseded_by: tuple[NoteSummary, ...] = ()
+    contradicted_by: tuple[NoteSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +135,7 @@ def search(
     mode: Mode = "hybrid",
     limit: int = 5,
     neighbors: bool = True,
-    filters: Filters = EVERY_NOTE,
+    filters: Filters | None = None,
     reranker: Reranker | None = None,
 ) -> list[Hit]:
     """The best notes for a query, then notes linked to them.
@@ -87,6 +155,9 @@ def search(
         raise UsageError("the query is empty", hint='Say what to look for: amem search "…".')
     if mode != "keyword" and encoder is None:
         raise UsageError(f"{mode} search needs an encoder")
+
+    from amem_cli.search.scoring import QueryScorer
+    from amem_cli.search.snippet import marks, snippet
 
     limit = max(1, min(limit, MAX_HITS))
     allowed = None
@@ -117,20 +188,15 @@ def search(
             else:
                 # Of passages with as many words of the query the nearest one is shown.
                 passages = [passages[i] for i in dict.fromkeys((*order, *range(len(passages))))]
-        text = snippet_of_terms(passages, scorer.terms)
+        text = snippet(passages, scorer.terms)
         return Hit(note, round(score, 4), text, via, marks(text, scorer.terms))
 
-    hits = [hit(path, score, None) for path, score in list(scores.items())[:limit]]
-    direct = [each for each in hits if each is not None]
-    linked: Sequence[Hit | None] = ()
+    best = [(path, score, None) for path, score in list(scores.items())[:limit]]
+    hits = [found for each in best if (found := hit(*each)) is not None]
     if neighbors:
-        linked = [
-            hit(path, score, via)
-            for path, score, via in _neighbors(index, direct, scores, allowed)[:limit]
-        ]
-    return with_current_first(
-        index, [*direct, *(each for each in linked if each is not None)], hit, allowed
-    )
+        linked = _neighbors(index, hits, scores, allowed)[:limit]
+        hits += [found for each in linked if (found := hit(*each)) is not None]
+    return with_current_first(index, hits, hit, allowed)
 
 
 def _neighbors(
@@ -163,127 +229,125 @@ def linked_paths(index: MemoryIndex, path: str) -> list[str]:
     return list(found)
 
 
-SNIPPET_CHARACTERS = 240
-_BREAK = re.compile(r"[\W_]+")
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_SHORTEST_ROOT = 4
+def supersessions(
+    index: MemoryIndex, paths: Sequence[str] | None = None
+) -> dict[str, Supersession]:
+    """By path, those of the notes at `paths` (None: all) that others supersede or contradict."""
+    return _by_path(index, index.link_history.superseded(paths))
 
 
-def snippet(passages: Sequence[str], query: str, limit: int = SNIPPET_CHARACTERS) -> str:
-    """One line of at most `limit` characters around the query's words.
-
-    The passage with the most different query words is taken, the first one on a tie.
-    """
-    return snippet_of_terms(passages, search_terms(query), limit)
-
-
-def snippet_of_terms(
-    passages: Sequence[str], terms: Sequence[str], limit: int = SNIPPET_CHARACTERS
-) -> str:
-    """The same for the `search_terms` of a query."""
-    passage = _best_passage(passages or [""], terms)
-    best = " ".join(plain_text(passage).split())
-    folded = fold(best)
-    places = [place for place in map(folded.find, terms) if place >= 0]
-    # Another inflection or spelling is found by cutting the text into words, which takes longer.
-    places = places or [start for start, _ in marks(best, terms)[:1]]
-    return window(best, min(places, default=0), limit)
+def _by_path(index: MemoryIndex, links: Iterable[SupersedingLink]) -> dict[str, Supersession]:
+    newer: dict[tuple[str, str], list[NoteSummary]] = {}
+    for link in links:
+        note = index.notes.summary(link.newer)
+        if note is not None:
+            newer.setdefault((link.older, link.relation), []).append(note)
+    for notes in newer.values():
+        notes.sort(key=lambda note: note.path)
+        notes.sort(key=lambda note: note.created, reverse=True)
+    kinds = ("supersedes", "contradicts")
+    return {
+        older: Supersession(*(tuple(newer.get((older, kind), ())) for kind in kinds))
+        for older, _ in newer
+    }
 
 
-def _best_passage(passages: Sequence[str], terms: Sequence[str]) -> str:
-    held = [_held(fold(text), terms) for text in passages]
-    if not any(held) and len(passages) > 1:
-        # It is another inflection or spelling that was found.
-        roots = [_root(word) for term in terms for word in _pieces(term)]
-        held = [_held(_bare(text), roots) for text in passages]
-    return passages[held.index(max(held))]
+def with_current_first(
+    index: MemoryIndex,
+    hits: Sequence[Hit],
+    new_hit: Callable[[str, float, str | None], Hit | None],
+    allowed: Collection[str] | None,
+) -> list[Hit]:
+    """Hits with what supersedes or contradicts each, the current note right before an older one.
 
-
-def _held(text: str, terms: Sequence[str]) -> int:
-    return sum(term in text for term in terms)
-
-
-def _root(word: str) -> str:
-    stemmed = german_stem(word) if word.isalpha() and not is_unspaced(word) else word
-    return _bare(stemmed if len(stemmed) >= _SHORTEST_ROOT else stem(word))
-
-
-def window(text: str, place: int, limit: int) -> str:
-    """At most `limit` characters of `text` around `place`, cut between words if possible."""
-    if len(text) <= limit:
-        return text
-    start = max(0, min(place - limit // 4, len(text) - limit + 2))
-    if start > 0:
-        blank = text.find(" ", start, start + 20)
-        start = blank + 1 if blank >= 0 else start
-    end = min(len(text), start + limit - 2)
-    if end < len(text):
-        blank = text.rfind(" ", end - 20, end)
-        end = blank if blank > start else end
-    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
-
-
-def marks(text: str, terms: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Starts and ends, in order, of the query's words in a text, in any inflection.
+    A newer note that is no hit is added, with the score of the older one and its id as `via`. No
+    hit is dropped for it.
 
     Args:
-        terms: the `search_terms` of the query, or their corrections: stems of the index.
+        new_hit: makes a hit of a path, a score and a `via`.
+        allowed: paths that may be added; None for all.
     """
-    pieces = [piece for term in terms for piece in _pieces(term)]
-    wanted = {_bare(form) for piece in pieces for form in (piece, stem(piece))}
-    beginnings = tuple(_bare(term[:-1]) for term in terms if term.endswith("*"))
-    german = {german_stem(piece) for piece in pieces if piece.isalpha()}
-    stemmed = reads_german(text)
-    spans: list[tuple[int, int]] = []
-    for match in TOKEN.finditer(text):
-        token = match.group()
-        if is_unspaced(token):
-            spans += _pairs(token, match.start(), wanted)
-            continue
-        for word in _indexed_words(token):
-            bare = _bare(word)
-            if (
-                not wanted.isdisjoint(index_stems(bare))
-                or (beginnings and bare.startswith(beginnings))
-                or ((stemmed or bare != word) and german_stem(word) in german)
-            ):
-                spans.append(match.span())
-                break
-    return _joined(spans)
+    links = index.link_history.superseded([hit.note.path for hit in hits])
+    if not links:
+        return list(hits)
+    links += _further(index, links)
+    known = _by_path(index, links)
+    newer = {path: [note.path for note in each.superseded_by] for path, each in known.items()}
+    by_path = {hit.note.path: hit for hit in hits}
+    ordered: list[Hit] = []
+    score = 0.0
+    keys: dict[str, str] = {}
+    # From the end, so that a note placed before another has at least its score.
+    for path, older in reversed(_current_first(by_path, newer, allowed)):
+        score = max(score, by_path[path].score if path in by_path else 0.0)
+        hit = by_path.get(path) or new_hit(path, score, keys.get(older or "", older))
+        if hit is not None:
+            keys[path] = hit.note.key
+            own = known.get(path, Supersession())
+            newer_notes = (own.superseded_by, own.contradicted_by)
+            ordered.append(Hit(hit.note, score, hit.snippet, hit.via, hit.marks, *newer_notes))
+    return ordered[::-1]
 
 
-def _pieces(term: str) -> list[str]:
-    """The words of a term as the index has them."""
-    return [word for word in _BREAK.split(fold(term)) if word]
+def _further(index: MemoryIndex, links: Sequence[SupersedingLink]) -> list[SupersedingLink]:
+    """The links that lead from the newer notes to what is newer still."""
+    further: list[SupersedingLink] = []
+    seen = {link.older for link in links}
+    ahead = {link.newer for link in links if link.relation == "supersedes"} - seen
+    while ahead and len(seen) < _MAX_FOLLOWED:
+        seen |= ahead
+        links = index.link_history.superseded(sorted(ahead))
+        further += links
+        ahead = {link.newer for link in links if link.relation == "supersedes"} - seen
+    return further
 
 
-def _indexed_words(token: str) -> list[str]:
-    written = indexable_text(token).partition("\n")[0]
-    return [word for word in _BREAK.split(written) if word]
+def _current_first(
+    hits: Collection[str], newer: Mapping[str, Sequence[str]], allowed: Collection[str] | None
+) -> list[tuple[str, str | None]]:
+    """Hits, best first, each after the notes that supersede it; those come with its path.
+
+    Notes that supersede one another in a circle stay in place: none of them is the current one.
+    """
+    later = {path: _all_later(path, newer) for path in newer}
+    placed: dict[str, None] = {}
+    older: dict[str, str] = {}
+    seen: set[str] = set()
+
+    def place(path: str) -> int:
+        """Place a note behind its newer ones; returns how many were added."""
+        seen.add(path)
+        added = 0
+        for other in newer.get(path, ()):
+            if other not in seen and path not in later.get(other, ()):
+                older[other] = path
+                added += place(other)
+        is_new = path not in hits
+        if not is_new or (added < _MAX_ADDED and (allowed is None or path in allowed)):
+            placed[path] = None
+            added += is_new
+        return added
+
+    def nearest_placed(path: str) -> str:
+        # Notes between the two may be left out.
+        before = older[path]
+        while before not in placed:
+            before = older[before]
+        return before
+
+    for path in hits:
+        if path not in seen:
+            place(path)
+    return [(path, None if path in hits else nearest_placed(path)) for path in placed]
 
 
-def _bare(text: str) -> str:
-    """Folded text without accents."""
-    folded = fold(text)
-    if folded.isascii():
-        return folded
-    return _ACCENTS.sub("", unicodedata.normalize("NFD", folded))
-
-
-def _pairs(run: str, start: int, wanted: set[str]) -> list[tuple[int, int]]:
-    return [
-        (start + i, start + i + width)
-        for i in range(len(run))
-        for width in (1, 2)
-        if i + width <= len(run) and _bare(run[i : i + width]) in wanted
-    ]
-
-
-def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    joined: list[tuple[int, int]] = []
-    for start, end in spans:
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return tuple(joined)
+def _all_later(path: str, newer: Mapping[str, Sequence[str]]) -> set[str]:
+    """All notes that supersede a note, however indirectly; itself too if they go in a circle."""
+    reached: set[str] = set()
+    waiting = list(newer.get(path, ()))
+    while waiting:
+        other = waiting.pop()
+        if other not in reached:
+            reached.add(other)
+            waiting += newer.get(other, ())
+    return reached

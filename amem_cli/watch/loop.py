@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.editing.renames import update_renamed_links
 from amem_cli.errors import AmemError, EncoderError, SettingsError
-from amem_cli.index.ports import VaultPorts
-from amem_cli.index.records import PendingNote
+from amem_cli.index.events import PendingNote
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import SyncReport, embed_missing, synchronise
 from amem_cli.models.ports import Encoder
 from amem_cli.watch.debounce import Debouncer, Scan

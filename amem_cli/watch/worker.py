@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from amem_cli.errors import AmemError
-from amem_cli.index.records import PendingNote
+from amem_cli.index.events import PendingNote
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
 from amem_cli.watch.events import WatchEvent, WatchEventKind, reason_of
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import SettingsError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.locations import STATE_FOLDER, user_settings_file
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME, Settings, key_of, load_settings, setting_keys
@@ -20,7 +20,7 @@ from amem_cli.workspace.caller import Caller
 # The rest is imported where it is used, so that a command loads only what it needs.
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.re_embedding import EncoderChoice
+    from amem_cli.index.vectors import EncoderChoice
     from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.vault.folder import VaultFolder
@@ -246,13 +246,13 @@ class Connection:
     @cached_property
     def serving(self) -> EncoderChoice:
         """Chooses between the encoder of the settings and that of the vectors in the index."""
-        from amem_cli.index.re_embedding import EncoderChoice
+        from amem_cli.index.vectors import EncoderChoice
         from amem_cli.models.open import encoder_cache
 
         models = self.models
         name, cache = models.settings.encoder_model, encoder_cache(models.environment)
         return EncoderChoice(
-            self.index, lambda: models.encoder, name, cache=cache, notify=self.notify
+            self.index.vectors, lambda: models.encoder, name, cache=cache, notify=self.notify
         )
 
     def close(self) -> None:

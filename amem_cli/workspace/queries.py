@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from amem_cli.errors import AmemError, NotFoundError
-from amem_cli.search.filters import EVERY_NOTE, Filters
-from amem_cli.search.supersession import Supersession
 from amem_cli.workspace.results import ListedNote, RecordExport, Related, SearchResult
 from amem_cli.workspace.shared_vault import SharedVault
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder
     from amem_cli.notes.note import Metadata
     from amem_cli.search.read import NoteView, Wanted
-    from amem_cli.search.search import Hit, Mode
+    from amem_cli.search.search import Filters, Hit, Mode, Supersession
 
 _Superseded = TypeVar("_Superseded", "Hit", "Supersession")
 
@@ -59,7 +57,7 @@ class Queries(SharedVault):
         mode: Mode = "hybrid",
         limit: int = 5,
         neighbors: bool = True,
-        filters: Filters = EVERY_NOTE,
+        filters: Filters | None = None,
     ) -> SearchResult:
         """The best notes for a query, then notes linked to them.
 
@@ -83,7 +81,7 @@ class Queries(SharedVault):
                 mode=mode,
                 limit=limit,
                 neighbors=neighbors,
-                filters=replace(filters, hidden=self.hidden()),
+                filters=self._visible(filters),
                 reranker=self.reranker if mode == "hybrid" else None,
             )
         self.count_use([hit.note.key for hit in hits])
@@ -105,7 +103,7 @@ class Queries(SharedVault):
         *,
         limit: int = 6,
         budget: int | None = None,
-        filters: Filters = EVERY_NOTE,
+        filters: Filters | None = None,
         use_model: bool = True,
     ) -> Answer:
         """Answer a question from the notes that a search finds, or say that they do not hold it.
@@ -136,7 +134,7 @@ class Queries(SharedVault):
                     model=model,
                     settings=settings,
                     limit=limit,
-                    filters=replace(filters, hidden=self.hidden()),
+                    filters=self._visible(filters),
                 )
         self.count_use([each.id or each.path for each in answer.citations or answer.shown])
         return answer
@@ -166,7 +164,7 @@ class Queries(SharedVault):
     def list_notes(
         self,
         *,
-        filters: Filters = EVERY_NOTE,
+        filters: Filters | None = None,
         wanted: Wanted,
         sort: str = "created",
         reverse: bool = False,
@@ -174,11 +172,15 @@ class Queries(SharedVault):
     ) -> list[ListedNote]:
         """Notes that meet all conditions; dates sort newest first, names from A to Z."""
         from amem_cli.search.read import listed
-        from amem_cli.search.supersession import Supersession, supersessions
+        from amem_cli.search.search import Supersession, supersessions
 
-        visible = replace(filters, hidden=self.hidden())
         notes = listed(
-            self.index, filters=visible, wanted=wanted, sort=sort, reverse=reverse, limit=limit
+            self.index,
+            filters=self._visible(filters),
+            wanted=wanted,
+            sort=sort,
+            reverse=reverse,
+            limit=limit,
         )
         superseded, usages, current = (
             supersessions(self.index),
@@ -217,6 +219,11 @@ class Queries(SharedVault):
     def _keys(self, path: str) -> set[str]:
         summary = self.index.notes.summary(path)
         return {path, summary.key} if summary is not None else {path}
+
+    def _visible(self, filters: Filters | None) -> Filters:
+        from amem_cli.search.search import Filters
+
+        return replace(filters or Filters(), hidden=self.hidden())
 
     def _without_private(self, found: _Superseded) -> _Superseded:
         if self.sees_private:
@@ -358,7 +365,7 @@ class Queries(SharedVault):
         return replace(duplicates, groups=tuple(group for group in visible if group.others))
 
     def export_records(
-        self, filters: Filters = EVERY_NOTE, *, private: bool = True
+        self, filters: Filters | None = None, *, private: bool = True
     ) -> RecordExport:
         """Notes as the objects of JSON lines, read one by one.
 
@@ -376,7 +383,7 @@ class Queries(SharedVault):
         return RecordExport(len(notes), left_out, records, problems, privacy)
 
     def export_markdown(
-        self, output: Path, filters: Filters = EVERY_NOTE, *, private: bool = False
+        self, output: Path, filters: Filters | None = None, *, private: bool = False
     ) -> tuple[MarkdownExport, int]:
         """Write notes into a folder as markdown that any program reads.
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.memory.outcome import Outcome
     from amem_cli.search.read import LinkView
-    from amem_cli.search.search import Hit, Mode
-    from amem_cli.search.supersession import Supersession
+    from amem_cli.search.search import Hit, Mode, Supersession
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from amem_cli.git.batch import MachineCommits
-    from amem_cli.index.memory_index import MemoryIndex
-    from amem_cli.index.ports import VaultPorts
+    from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.sync import SyncReport
     from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.memory.process import MemoryProcess

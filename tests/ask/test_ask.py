@@ -12,11 +12,11 @@ import pytest
 from amem_cli.ask.ask import NEAREST, NOT_HELD, Answer, AskSettings, ask
 from amem_cli.editing.edit import link
 from amem_cli.errors import ModelError, UsageError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
-from amem_cli.search.filters import Filters
 from amem_cli.search.read import note_named
+from amem_cli.search.search import Filters
 from amem_cli.settings import Settings
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel

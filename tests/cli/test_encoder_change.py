@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.index.re_embedding import EMBEDDED_AT_ONCE
+from amem_cli.index.vectors import EMBEDDED_AT_ONCE
 from tests.conftest import Program
 from tests.fakes.prepared_encoder import describe, write_prepared_encoder
 from tests.vaults import write_note

@@ -20,9 +20,9 @@ from amem_cli.exchange.export_notes import (
 )
 from amem_cli.exchange.import_notes import import_notes
 from amem_cli.exchange.source_records import json_lines
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
-from amem_cli.search.filters import Filters
+from amem_cli.search.search import Filters
 from tests.conftest import Program
 from tests.fuzz.folders import folder
 from tests.hypothesis_profiles import examples

@@ -10,7 +10,7 @@ from typing import Any
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link
 from amem_cli.editing.renames import update_renamed_links
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.markdown.links import find_links, parse_link
 from amem_cli.markdown.regions import blank_out, find_regions

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from tests.conftest import Program
 from tests.memory.test_link_changes import carry_out, chained, change
 from tests.terminal import at_terminal, plain

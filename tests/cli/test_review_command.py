@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from amem_cli.editing.review import review_items
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.models.ports import ModelRequest
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import Note

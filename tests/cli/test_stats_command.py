@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from amem_cli.graph.stats import Gap, Period, Price, period_of, timeline
-from amem_cli.index.records import ModelTotals
+from amem_cli.index.events import ModelTotals
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.vaults import write_note

@@ -11,7 +11,7 @@ import pytest
 from amem_cli.doctor.finding import Check, Finding, apply_fixes, examine, is_healthy
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.draft import new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from tests.checkups import fix, look, machine_writes, places, whole_tree
 from tests.vaults import open_vault, tree_hashes, write_note

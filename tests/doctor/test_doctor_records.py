@@ -11,7 +11,7 @@ import pytest
 
 from amem_cli.doctor.finding import is_healthy
 from amem_cli.editing.add import NewNote, add
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.journal.events import Event
 from tests.checkups import fix, look, machine_writes, whole_tree

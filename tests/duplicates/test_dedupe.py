@@ -8,7 +8,7 @@ import pytest
 
 from amem_cli.duplicates.compare import duplicates_of, note_with_text, same_series, text_key
 from amem_cli.duplicates.find import Duplicates, find_duplicates
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, tree_hashes, write_note

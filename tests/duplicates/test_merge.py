@@ -14,7 +14,7 @@ from amem_cli.editing.edit import link
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import HeaderRefused, NotFoundError, SettingsError, UsageError, WriteConflict
 from amem_cli.index.draft import NoteDraft, new_event, provenance_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import check_index, embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord

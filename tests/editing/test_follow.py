@@ -9,7 +9,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.renames import update_renamed_links
 from amem_cli.editing.undo import undo
 from amem_cli.index.draft import NoteDraft, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.provenance import provenance

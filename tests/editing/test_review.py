@@ -12,7 +12,7 @@ from amem_cli.editing.edit import FieldEdits, update
 from amem_cli.editing.review import Decisions, ReviewItem, accept, items_named, reject, review_items
 from amem_cli.editing.undo import undo
 from amem_cli.errors import NotFoundError, Problem, UsageError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.provenance import provenance
 from amem_cli.memory.outcome import Outcome, ProcessSettings

@@ -13,7 +13,7 @@ from amem_cli.editing.edit import FieldEdits, link, remove, unlink, update
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import NoteDraft, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.provenance import provenance

@@ -14,7 +14,7 @@ import pytest
 from amem_cli.errors import AmemError, SettingsError, UsageError
 from amem_cli.exchange.import_notes import ImportReport, import_notes
 from amem_cli.exchange.open_source import open_source
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.markdown.links import find_links
 from amem_cli.notes.codec import body_bytes, parse_note

@@ -22,7 +22,7 @@ from amem_cli.duplicates.merge import merge
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, remove, update
 from amem_cli.errors import AmemError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import evolve_many
 from amem_cli.memory.outcome import ProcessSettings

@@ -17,8 +17,7 @@ import pytest
 
 from amem_cli.errors import EncoderError, IndexFault
 from amem_cli.index.file import record_clean_close
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.workspace.workspace import Workspace
 from tests.conftest import Program

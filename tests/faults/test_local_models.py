@@ -21,7 +21,7 @@ import pytest
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import ModelError, SettingsError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import evolve_many
 from amem_cli.memory.outcome import ProcessSettings

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.errors import UsageError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.search.search import MODES, Mode, search
 from tests.conftest import Program

@@ -16,7 +16,7 @@ import pytest
 from amem_cli.cli.main import keep_traceback, traceback_of
 from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import ModelError, SettingsError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.language.safe_text import holds_secret, redacted
 from amem_cli.memory.batch import evolve_many
@@ -142,7 +142,7 @@ def test_a_made_up_count_of_tokens_reaches_neither_index_nor_journal(
     server.usage = {"prompt_tokens": count, "completion_tokens": count}
     outcome = process_of(ports, model, 20.0).run(paths[0], asked=True)
     assert not outcome.pending
-    assert 0 <= ports.index.events.model_totals()["prompt_tokens"] < 10**9
+    assert 0 <= ports.index.events.model_totals().prompt_tokens < 10**9
 
 
 def test_a_server_that_never_stops_talking_is_left_without_a_connection(

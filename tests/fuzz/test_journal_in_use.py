@@ -41,7 +41,7 @@ def the_vault_is_usable_with(lines: list[bytes]) -> None:
         for event in events:
             ports.index.events.caused_by(event.id)
             ports.index.events.triggered_by(event.note)
-        assert ports.index.events.model_totals()["calls"] >= 2
+        assert ports.index.events.model_totals().calls >= 2
         ports.index.link_history.records()
         ports.index.queue.pending()
         synchronise(ports)

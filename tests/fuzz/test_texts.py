@@ -13,7 +13,7 @@ from amem_cli.duplicates.compare import same_name, same_series, text_key
 from amem_cli.duplicates.merge_text import text_beyond
 from amem_cli.exchange.source import SourceNote, created_in_name, texts_in
 from amem_cli.exchange.source_markdown import converted_page, permalink, relations_in, zk_tags
-from amem_cli.index.full_text import indexable_text
+from amem_cli.index.text import indexable_text, search_terms
 from amem_cli.language.safe_text import printable, redacted
 from amem_cli.language.words import sentences, words
 from amem_cli.markdown.links import (
@@ -28,7 +28,7 @@ from amem_cli.models.prompt_text import quote_as_data
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import file_name, title_of
 from amem_cli.notes.passages import split_passages
-from amem_cli.search.search import snippet
+from amem_cli.search.snippet import snippet
 from tests.fuzz import record_oracles, strategies, text_oracles
 from tests.fuzz.growth import grows_in_proportion
 from tests.hypothesis_profiles import examples
@@ -124,7 +124,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "file name": file_name,
     "title": title_of,
     "text for a model": lambda text: quote_as_data(text, 4_000),
-    "snippet": lambda text: snippet([text], "a b [["),
+    "snippet": lambda text: snippet([text], search_terms("a b [[")),
     "redaction": lambda text: redacted(text, {"SOME_KEY": "12345678"}),
     "terminal": printable,
     "note": lambda text: parse_note("n.md", text.encode("utf-8", "replace")),

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from amem_cli.errors import HeaderRefused
-from amem_cli.index.full_text import indexable_text, search_terms
+from amem_cli.index.text import indexable_text, search_terms
 from amem_cli.language.words import sentences, words
 from amem_cli.markdown.links import find_hashtags, find_links, format_link, parse_link, plain_text
 from amem_cli.markdown.regions import blank_out, find_regions
@@ -37,7 +37,7 @@ from amem_cli.notes.names import (
 from amem_cli.notes.note import OWNED_FIELDS
 from amem_cli.notes.passages import split_passages
 from amem_cli.notes.yaml_tree import Value, read_tree
-from amem_cli.search.search import snippet
+from amem_cli.search.snippet import snippet
 
 Changes = Mapping[str, "str | list[str]"]
 _FORBIDDEN_IN_NAMES = frozenset('/\\:*?"<>|#^[]`\0')
@@ -231,6 +231,6 @@ def passages_cover(text: str, target: int, maximum: int) -> None:
 
 def a_snippet_is_one_short_line(passages: list[str], query: str, limit: int) -> None:
     """At most `limit` characters on one line."""
-    found = snippet(passages, query, limit)
+    found = snippet(passages, search_terms(query), limit)
     assert len(found) <= limit
     assert len(found.splitlines()) <= 1

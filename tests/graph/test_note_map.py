@@ -9,7 +9,7 @@ import pytest
 
 from amem_cli.graph.graph import vault_graph
 from amem_cli.graph.map import map_clusters, map_picture, map_tags, note_positions
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note

@@ -9,11 +9,10 @@ from pathlib import Path
 from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import Problem
 from amem_cli.index.draft import NoteDraft, new_event
-from amem_cli.index.events import Journal
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh, synchronise
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.files import JournalNews
+from amem_cli.journal.files import JournalFolder, JournalNews
 from amem_cli.journal.provenance import Provenance, provenance
 from tests.vaults import SteppingClock, open_vault
 
@@ -155,7 +154,7 @@ def test_a_link_to_which_a_person_gave_words_is_theirs(tmp_path: Path) -> None:
 class JournalReadTooEarly:
     """A journal folder to which another process adds just after it was read."""
 
-    def __init__(self, folder: Journal, then: Callable[[], object]) -> None:
+    def __init__(self, folder: JournalFolder, then: Callable[[], object]) -> None:
         self._folder = folder
         self._then = [then]
 
@@ -176,7 +175,7 @@ def test_what_another_process_writes_meanwhile_is_no_edit_of_a_persons(tmp_path:
     late = JournalReadTooEarly(
         ports.journal, lambda: machine_writes(other, path, context="Second.")
     )
-    synchronise(replace(ports, journal=late))
+    synchronise(replace(ports, journal=late))  # type: ignore[arg-type]
     synchronise(ports)
     assert releases(ports) == []
     assert owned(ports, note).may_replace_context("Second.")

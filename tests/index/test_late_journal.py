@@ -7,7 +7,7 @@ from pathlib import Path
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.draft import NoteDraft, new_event
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.memory.process import MemoryProcess

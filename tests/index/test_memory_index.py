@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.errors import EncoderError, Problem
-from amem_cli.index.full_text import search_terms
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import KnownFile, NoteLink, NoteRecord
+from amem_cli.index.text import search_terms
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.notes.note import Note
 

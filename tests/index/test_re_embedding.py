@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from amem_cli.errors import EncoderError
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.search.search import search
 from tests.fakes.encoder import FakeEncoder

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.index.full_text import indexable_text, search_terms
+from amem_cli.index.text import indexable_text, search_terms
 from amem_cli.language.words import (
     cjk_bigrams,
     detect_language,

@@ -15,7 +15,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import unlink
 from amem_cli.errors import ModelError
 from amem_cli.index.draft import provenance_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.tags import is_valid_tag
@@ -136,7 +136,7 @@ def test_each_event_names_its_cause_model_and_cost(tmp_path: Path) -> None:
     evolve = ports.index.events.read(older.key)[-1]
     assert (evolve.kind, evolve.cause, evolve.trigger) == ("evolve", process.id, summary.key)
     assert evolve.splice is not None and evolve.prompt and evolve.reason
-    assert ports.index.events.model_totals()["calls"] == 1
+    assert ports.index.events.model_totals().calls == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for a lease")
@@ -512,7 +512,7 @@ def test_a_link_is_recorded_as_made_by_who_chose_it(tmp_path: Path, said: object
     (made,) = (event for event in events if event.kind == "link")
     assert made.model == ("amem analyzer" if said == "no JSON" else "scripted")
     totals = ports.index.events.model_totals()
-    assert totals["calls"] == len(model.requests) and totals["notes"] == 1
+    assert totals.calls == len(model.requests) and totals.notes == 1
 
 
 def test_a_general_tag_is_written_as_the_vault_writes_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import BudgetSpent, ModelError
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.outcome import ProcessSettings

@@ -13,7 +13,7 @@ from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import SettingsError, UsageError
 from amem_cli.index.draft import provenance_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate

@@ -12,8 +12,7 @@ from amem_cli.duplicates.merge import merge
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import FieldEdits, link, unlink, update
 from amem_cli.editing.undo import undo, undo_since
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.learn import learned_thresholds
 from amem_cli.memory.outcome import Outcome, ProcessSettings

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import SettingsError
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate

@@ -31,8 +31,7 @@ from amem_cli.editing.edit import FieldEdits, link, remove, unlink, update
 from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo, undo_since
 from amem_cli.errors import AmemError
-from amem_cli.index.memory_index import MemoryIndex
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
 from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings

@@ -9,7 +9,7 @@ from amem_cli.editing.edit import FieldEdits, remove, update
 from amem_cli.editing.review import accept, reject, review_items
 from amem_cli.editing.undo import undo
 from amem_cli.index.draft import NoteDraft, new_event, provenance_of
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.search.search import Hit, marks, search
+from amem_cli.search.search import Hit, search
+from amem_cli.search.snippet import marks
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note
 

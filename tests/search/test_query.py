@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.notes.names import resolve
-from amem_cli.search.filters import Filters
 from amem_cli.search.scoring import QueryScorer
-from amem_cli.search.search import Mode, search
+from amem_cli.search.search import Filters, Mode, search
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.index.full_text import search_terms
+from amem_cli.index.text import search_terms
 from amem_cli.search.scoring import (
     LENDERS,
     asks,
@@ -18,7 +18,7 @@ from amem_cli.search.scoring import (
     less_chance,
     with_gains,
 )
-from amem_cli.search.search import SNIPPET_CHARACTERS, marks, snippet, window
+from amem_cli.search.snippet import SNIPPET_CHARACTERS, marks, snippet, window
 
 
 def test_both_legs_count_and_one_alone_decides() -> None:
@@ -61,7 +61,7 @@ def test_the_snippet_is_around_the_words_of_the_query() -> None:
         "Nothing here. " * 40,
         "A long way in " * 30 + "the walrus sleeps. " + "And on. " * 40,
     ]
-    found = snippet(passages, "where does the walrus sleep")
+    found = snippet(passages, search_terms("where does the walrus sleep"))
     assert "walrus" in found
     assert len(found) <= SNIPPET_CHARACTERS
     assert found.startswith("…") and found.endswith("…")

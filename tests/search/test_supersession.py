@@ -10,13 +10,12 @@ import pytest
 from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.edit import link, unlink
 from amem_cli.editing.undo import undo
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.note import Relation
-from amem_cli.search.filters import Filters
 from amem_cli.search.read import note_named, read_note
-from amem_cli.search.search import Hit, Mode, search
+from amem_cli.search.search import Filters, Hit, Mode, search
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note
 

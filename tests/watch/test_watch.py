@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.editing.add import NewNote, add
-from amem_cli.index.ports import VaultPorts
+from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
