@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.options import LlmOption
-from amem_cli.cli.session import Session, session_of
+from amem_cli.cli.session import LlmOption, Session, session_of
 from amem_cli.errors import (
     EXIT_FIXABLE,
     EXIT_INTERRUPTED,

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from amem_cli.cli.files import write_export
-from amem_cli.cli.options import (
+from amem_cli.cli.session import (
     LlmOption,
     PathOption,
     PrivateOption,
+    Session,
     SinceOption,
     TagOption,
     UntilOption,
     WaitOption,
     filters,
     report_left_out,
+    session_of,
 )
-from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import Problem, UsageError
 from amem_cli.terminal.output import plural
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from amem_cli.cli.files import write_export
-from amem_cli.cli.options import PrivateOption, report_left_out
-from amem_cli.cli.session import Session, session_of
+from amem_cli.cli.session import PrivateOption, Session, report_left_out, session_of
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.graph.formats import FORMATS, MAP_FORMATS, SUFFIXES, format_of
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from amem_cli.cli.options import (
+from amem_cli.cli.session import (
     LlmOption,
     NoteArgument,
+    Session,
     WaitOption,
     moment,
     named_or_picked,
     require_named,
+    session_of,
 )
-from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:

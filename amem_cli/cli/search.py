@@ -12,15 +12,15 @@ from typing import Annotated, Literal
 import typer
 
 from amem_cli.cli.main import ending_at_once
-from amem_cli.cli.options import (
+from amem_cli.cli.session import (
     LlmOption,
     PathOption,
     SinceOption,
     TagOption,
     UntilOption,
     filters,
+    session_of,
 )
-from amem_cli.cli.session import session_of
 from amem_cli.errors import EXIT_NOT_FOUND, SettingsError, UsageError
 
 

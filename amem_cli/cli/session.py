@@ -1,20 +1,25 @@
-"""What every command starts with: the global options, the output, and the vault to open."""
+"""What commands share: the global options, the output, the vault to open, and their own options."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Output, plural
 
 if TYPE_CHECKING:
-    import typer
-
-    from amem_cli.index.records import Progress
+    from amem_cli.index.records import NoteSummary, Progress
+    from amem_cli.search.filters import Filters
+    from amem_cli.terminal.picker import PickerItem
     from amem_cli.workspace.workspace import Workspace
 
 SECONDS_BEFORE_ESTIMATE = 10.0
@@ -66,7 +71,7 @@ class Session:
 
     def open(self, root: Path, overrides: Mapping[str, Any]) -> Workspace:
         """Open a vault whose notices and progress this command line shows."""
-        from amem_cli.workspace.caller import Caller
+        from amem_cli.workspace.connection import Caller
         from amem_cli.workspace.workspace import Workspace
 
         caller = Caller(progress=self._progress)
@@ -119,3 +124,154 @@ def session_of(context: typer.Context) -> Session:
     session = context.find_object(Session)
     assert session is not None
     return session
+
+
+NoteArgument = Annotated[
+    str | None,
+    typer.Argument(
+        help="Id, path, file name, title or alias. Without it, choose from a list.",
+        show_default=False,
+    ),
+]
+LlmOption = Annotated[bool, typer.Option("--llm/--no-llm", help="Use the language model.")]
+WaitOption = Annotated[
+    bool,
+    typer.Option(
+        "--wait/--no-wait", help="Write metadata and links now, or leave them to `amem evolve`."
+    ),
+]
+TagOption = Annotated[list[str] | None, typer.Option(help="Only notes with this tag. Repeatable.")]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Only notes created on or after this day: 2026-03-02, 2026-03, 7d, yesterday,"
+        " 'last week'."
+    ),
+]
+UntilOption = Annotated[
+    str | None, typer.Option(help="Only notes created on or before this day, in the same forms.")
+]
+PathOption = Annotated[
+    str, typer.Option(help="Only notes in this folder or with a path like 'daily/2026-*'.")
+]
+PrivateOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--private/--no-private",
+        help="Include or leave out notes with `private: true`. By default, only formats that other"
+        " people see leave them out.",
+    ),
+]
+
+
+def filters(tag: Sequence[str] | None, since: str | None, until: str | None, path: str) -> Filters:
+    """Which notes the four filter options select.
+
+    Raises:
+        UsageError: a date cannot be read.
+    """
+    from amem_cli.search.filters import Filters
+
+    days = _day(since, "--since", last=False), _day(until, "--until", last=True)
+    return Filters(tuple(tag or ()), *days, path)
+
+
+def _day(text: str | None, option: str, *, last: bool) -> datetime | None:
+    """The first or last day of the period that an option names."""
+    if text is None:
+        return None
+    from amem_cli.language.dates import day_range
+
+    try:
+        day = day_range(text, datetime.now().date())[last]
+    except ValueError:
+        raise UsageError(
+            f"{option} {text!r} is not a date",
+            hint="Write it as 2026-03-02, 2026-03, 7d, yesterday or 'last week'.",
+        ) from None
+    return datetime.combine(day, datetime.min.time())
+
+
+def moment(text: str | None, option: str) -> datetime | None:
+    """A date, with or without a time, given as an option.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if text is None:
+        return None
+    from amem_cli.language.dates import parse_moment
+
+    try:
+        return parse_moment(text)
+    except ValueError:
+        raise UsageError(
+            f"{option} {text!r} is not a date", hint="Write it as 2026-03-02 or 2026-03-02T15:00."
+        ) from None
+
+
+def require_named(context: typer.Context, session: Session, names: dict[str, str | None]) -> None:
+    """Refuse a missing note if nobody can choose one from a list.
+
+    Args:
+        names: the arguments, by what the help calls them.
+
+    Raises:
+        UsageError: an argument is missing.
+    """
+    from amem_cli.terminal.picker import can_pick
+
+    missing = next((name for name, value in names.items() if value is None), None)
+    if missing is not None and (session.output.as_json or not can_pick()):
+        raise UsageError(f"missing argument '{missing}'.", hint=f"{context.command_path} --help")
+
+
+def named_or_picked(
+    session: Session,
+    workspace: Workspace,
+    name: str | None,
+    *,
+    prompt: str = "note",
+    admit: Callable[[NoteSummary], bool] = lambda note: True,
+) -> NoteSummary:
+    """The note with this name, or the one that the user picks from a list.
+
+    Args:
+        prompt: shown before what the user types, a word or two.
+        admit: whether a note is in the list.
+
+    Raises:
+        NotFoundError: no note has this name, or the list is empty.
+        KeyboardInterrupt: the user left the list.
+    """
+    if name is not None:
+        return workspace.note(name)
+    from amem_cli.terminal.picker import pick
+
+    notes = list(filter(admit, workspace.index.notes.summaries()))
+    if not notes:
+        raise NotFoundError("there is no note to choose", hint="`amem list` shows all.")
+    notes.sort(key=lambda note: note.created or note.modified, reverse=True)
+    picked = pick([_item(note) for note in notes], prompt, color=session.output.color is not False)
+    if picked is None:
+        # Leaving the list ends the command like Ctrl-C.
+        raise KeyboardInterrupt
+    return notes[picked]
+
+
+def report_left_out(session: Session, count: int) -> None:
+    """Say how many private notes are not in the result, if any."""
+    if count:
+        session.output.notice(f"left out {plural(count, 'private note')}; --private includes them")
+
+
+def _item(note: NoteSummary) -> PickerItem:
+    from amem_cli.terminal.picker import PickerItem
+
+    def clean(text: str) -> str:
+        return on_one_line(text).replace("\t", " ")
+
+    day = (note.created or note.modified)[:10]
+    tags = " ".join(f"#{tag}" for tag in note.tags)
+    hidden_terms = " ".join((note.path, note.id or "", *note.aliases))
+    return PickerItem(clean(note.title), clean(f"{day}  {tags}".rstrip()), hidden_terms)

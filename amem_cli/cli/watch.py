@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from amem_cli.cli.options import LlmOption
-from amem_cli.cli.session import Session, session_of
+from amem_cli.cli.session import LlmOption, Session, session_of
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.terminal.output import plural
 

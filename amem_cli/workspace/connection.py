@@ -1,31 +1,130 @@
-"""Opens the parts of a vault from its settings, each when it is first needed."""
+"""Opens the parts of a vault from its settings, each when it is first needed, for a caller."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amem_cli.errors import SettingsError
-from amem_cli.index.ports import VaultPorts
 from amem_cli.locations import STATE_FOLDER, user_settings_file
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME, Settings, key_of, load_settings, setting_keys
-from amem_cli.workspace.caller import Caller
 
 # The rest is imported where it is used, so that a command loads only what it needs.
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.index.ports import VaultPorts
     from amem_cli.index.re_embedding import EncoderChoice
+    from amem_cli.index.records import Progress
     from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.vault.folder import VaultFolder
 
     Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
+
+
+# Given a label, and whether to show it before there is anything to count.
+ShowProgress: TypeAlias = "Callable[[str, bool], AbstractContextManager[Progress | None]]"
+
+
+class Stopped(Exception):
+    """The caller cancelled the call, or the program ends."""
+
+
+class Caller:
+    """Who calls the verbs of a workspace.
+
+    Args:
+        progress: shows what takes time; called in the thread that does the work.
+
+    Attributes:
+        sees_private: notes with `private: true` are found, read and named.
+        client: the program that the journal names with each change; empty for the user's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        progress: ShowProgress = lambda label, at_once: nullcontext(),
+        sees_private: bool = True,
+        client: str = "",
+    ) -> None:
+        self.sees_private = sees_private
+        self.client = client
+        self._progress = progress
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._interrupt: Callable[[], None] | None = None
+        self._interrupting: threading.Thread | None = None
+
+    @contextmanager
+    def progress(self, label: str, *, at_once: bool = False) -> Iterator[Progress]:
+        """Show what is done inside; yields a function to call with (done, total).
+
+        Args:
+            at_once: show it although nothing will be counted.
+
+        Raises:
+            Stopped: nobody waits for the result any more.
+        """
+        self._refuse_if_stopped()
+        with self._progress(label, at_once) as show:
+
+            def report(done: int, total: int) -> None:
+                self._refuse_if_stopped()
+                if show is not None:
+                    show(done, total)
+
+            yield report
+
+    def step(self, label: str) -> None:
+        """Show what comes next.
+
+        Raises:
+            Stopped: nobody waits for the result any more.
+        """
+        with self.progress(label):
+            pass
+
+    @contextmanager
+    def interruptible(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Work inside is cut short by `interrupt`, from another thread, when the call stops.
+
+        Raises:
+            Stopped: nobody waits for the result any more.
+        """
+        with self._lock:
+            # Under the lock: a stop that comes in between would find nothing to interrupt.
+            self._refuse_if_stopped()
+            self._interrupt = interrupt
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._interrupt = None
+                interrupting = self._interrupting
+            if interrupting is not None:
+                # What it cuts short must not be the work of the next call.
+                interrupting.join()
+
+    def stop(self) -> None:
+        """Nobody waits for the result any more; does not wait for the work to end."""
+        with self._lock:
+            self._stopped.set()
+            if self._interrupt is not None and self._interrupting is None:
+                # In another thread: closing a model takes a while, for which nobody waits here.
+                self._interrupting = threading.Thread(target=self._interrupt, daemon=True)
+                self._interrupting.start()
+
+    def _refuse_if_stopped(self) -> None:
+        if self._stopped.is_set():
+            raise Stopped
 
 
 @dataclass
@@ -209,6 +308,7 @@ class Connection:
 
     def ports_with(self, index: MemoryIndex) -> VaultPorts:
         """The same vault over another index."""
+        from amem_cli.index.ports import VaultPorts
         from amem_cli.journal.change_store import ChangeStore
         from amem_cli.journal.files import JournalFolder
         from amem_cli.locations import machine_name

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from amem_cli.errors import AmemError, NotFoundError
-from amem_cli.search.filters import EVERY_NOTE, Filters
-from amem_cli.search.supersession import Supersession
-from amem_cli.workspace.results import ListedNote, RecordExport, Related, SearchResult
 from amem_cli.workspace.shared_vault import SharedVault
 
 if TYPE_CHECKING:
@@ -22,17 +19,77 @@ if TYPE_CHECKING:
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.editing.review import ReviewItem
     from amem_cli.errors import Problem
-    from amem_cli.exchange.export_notes import MarkdownExport
+    from amem_cli.exchange.export_notes import MarkdownExport, PrivacyFilter
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.overview import Overview
     from amem_cli.graph.stats import Span, Stats
     from amem_cli.index.records import NoteSummary
     from amem_cli.models.ports import Encoder
     from amem_cli.notes.note import Metadata
-    from amem_cli.search.read import NoteView, Wanted
+    from amem_cli.search.filters import Filters
+    from amem_cli.search.read import LinkView, NoteView, Wanted
     from amem_cli.search.search import Hit, Mode
+    from amem_cli.search.supersession import Supersession
 
 _Superseded = TypeVar("_Superseded", "Hit", "Supersession")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found.
+
+    Attributes:
+        mode: how it was searched: by words alone if the encoder cannot be had.
+    """
+
+    query: str
+    mode: Mode
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedNote:
+    """A note of a list, with the notes that say that it no longer holds.
+
+    Attributes:
+        usage: how often amem showed or found it, and when last.
+    """
+
+    note: NoteSummary
+    supersession: Supersession
+    usage: tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A note near another.
+
+    Attributes:
+        link: the link that leads to it, as seen from the note at `source`.
+        distance: how many links away it is.
+    """
+
+    link: LinkView
+    note: NoteSummary
+    distance: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordExport:
+    """Notes on their way out; `problems` and `privacy` are complete once `records` is read.
+
+    Attributes:
+        notes: how many go out.
+        left_out: how many private notes do not.
+        privacy: knows which notes that stay are named by those that go out.
+    """
+
+    notes: int
+    left_out: int
+    records: Iterator[dict[str, Any]]
+    problems: list[Problem]
+    privacy: PrivacyFilter
 
 
 class Queries(SharedVault):
@@ -59,7 +116,7 @@ class Queries(SharedVault):
         mode: Mode = "hybrid",
         limit: int = 5,
         neighbors: bool = True,
-        filters: Filters = EVERY_NOTE,
+        filters: Filters | None = None,
     ) -> SearchResult:
         """The best notes for a query, then notes linked to them.
 
@@ -83,11 +140,17 @@ class Queries(SharedVault):
                 mode=mode,
                 limit=limit,
                 neighbors=neighbors,
-                filters=replace(filters, hidden=self.hidden()),
+                filters=self._visible(filters),
                 reranker=self.reranker if mode == "hybrid" else None,
             )
         self.count_use([hit.note.key for hit in hits])
         return SearchResult(query, mode, tuple(map(self._without_private, hits)))
+
+    def _visible(self, filters: Filters | None) -> Filters:
+        """The same filters for what the caller may see."""
+        from amem_cli.search.filters import EVERY_NOTE
+
+        return replace(filters or EVERY_NOTE, hidden=self.hidden())
 
     def _encoder_with_all_embedded(self) -> Encoder:
         self.embed_missing()
@@ -105,7 +168,7 @@ class Queries(SharedVault):
         *,
         limit: int = 6,
         budget: int | None = None,
-        filters: Filters = EVERY_NOTE,
+        filters: Filters | None = None,
         use_model: bool = True,
     ) -> Answer:
         """Answer a question from the notes that a search finds, or say that they do not hold it.
@@ -136,7 +199,7 @@ class Queries(SharedVault):
                     model=model,
                     settings=settings,
                     limit=limit,
-                    filters=replace(filters, hidden=self.hidden()),
+                    filters=self._visible(filters),
                 )
         self.count_use([each.id or each.path for each in answer.citations or answer.shown])
         return answer
@@ -166,7 +229,7 @@ class Queries(SharedVault):
     def list_notes(
         self,
         *,
-        filters: Filters = EVERY_NOTE,
+        filters: Filters | None = None,
         wanted: Wanted,
         sort: str = "created",
         reverse: bool = False,
@@ -176,9 +239,13 @@ class Queries(SharedVault):
         from amem_cli.search.read import listed
         from amem_cli.search.supersession import Supersession, supersessions
 
-        visible = replace(filters, hidden=self.hidden())
         notes = listed(
-            self.index, filters=visible, wanted=wanted, sort=sort, reverse=reverse, limit=limit
+            self.index,
+            filters=self._visible(filters),
+            wanted=wanted,
+            sort=sort,
+            reverse=reverse,
+            limit=limit,
         )
         superseded, usages, current = (
             supersessions(self.index),
@@ -357,7 +424,7 @@ class Queries(SharedVault):
         return replace(duplicates, groups=tuple(group for group in visible if group.others))
 
     def export_records(
-        self, filters: Filters = EVERY_NOTE, *, private: bool = True
+        self, filters: Filters | None = None, *, private: bool = True
     ) -> RecordExport:
         """Notes as the objects of JSON lines, read one by one.
 
@@ -367,7 +434,7 @@ class Queries(SharedVault):
         from amem_cli.exchange.export_notes import PrivacyFilter, export_records, notes_to_export
 
         notes, left_out = notes_to_export(
-            self.ports, filters, private=private and self.sees_private
+            self.ports, self._visible(filters), private=private and self.sees_private
         )
         privacy = PrivacyFilter(self.ports, notes)
         problems: list[Problem] = []
@@ -375,7 +442,7 @@ class Queries(SharedVault):
         return RecordExport(len(notes), left_out, records, problems, privacy)
 
     def export_markdown(
-        self, output: Path, filters: Filters = EVERY_NOTE, *, private: bool = False
+        self, output: Path, filters: Filters | None = None, *, private: bool = False
     ) -> tuple[MarkdownExport, int]:
         """Write notes into a folder as markdown that any program reads.
 
@@ -389,7 +456,7 @@ class Queries(SharedVault):
         from amem_cli.exchange.export_notes import export_markdown, notes_to_export
 
         notes, left_out = notes_to_export(
-            self.ports, filters, private=private and self.sees_private
+            self.ports, self._visible(filters), private=private and self.sees_private
         )
         folder = ExportFolder(output, vault=self.root)
         with self._connection.caller.progress("exporting") as progress:

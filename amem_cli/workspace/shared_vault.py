@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import AmemError, EncoderError, SettingsError, UsageError
 from amem_cli.locations import STATE_FOLDER
-from amem_cli.workspace.caller import Caller
-from amem_cli.workspace.connection import ConfiguredModels, Connection
+from amem_cli.workspace.connection import Caller, ConfiguredModels, Connection
 
 if TYPE_CHECKING:
     from typing_extensions import Self

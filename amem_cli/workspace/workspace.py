@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, NotFoundError, WriteConflict
 from amem_cli.workspace.queries import Queries
-from amem_cli.workspace.results import Added, Updated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +29,36 @@ if TYPE_CHECKING:
 
 # If others edit the text at the same time, a paragraph can be appended to what they saved.
 _ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a new note.
+
+    Attributes:
+        known: nothing was added: the outcome is of a note that held the very text already.
+        duplicates: other notes with the same text, or nearly.
+    """
+
+    outcome: Outcome
+    known: bool = False
+    duplicates: tuple[Duplicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """What became of a changed note.
+
+    Attributes:
+        changed: names of the fields that changed, `content` among them.
+        revision: hash of the text as it is now.
+        duplicates: other notes with the new text, or nearly.
+    """
+
+    outcome: Outcome
+    changed: tuple[str, ...] = ()
+    revision: str = ""
+    duplicates: tuple[Duplicate, ...] = ()
 
 
 class Workspace(Queries):
