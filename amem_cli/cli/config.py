@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -77,14 +76,13 @@ def set_value(
     Examples:
 
         amem config set evolution.mode off
-
         amem config set default_vault ~/notes --user
     """
     from amem_cli.errors import SettingsError
     from amem_cli.locations import user_config_folder
-    from amem_cli.models.open import encoder_subject, give_consent
     from amem_cli.settings import CONFIG_NAME, parse_setting
-    from amem_cli.vault.settings_file import write_value
+    from amem_cli.vault.settings_file import write_values
+    from amem_cli.workspace.model_choice import choose
 
     session = session_of(context)
     new = parse_setting(key, value)
@@ -93,13 +91,11 @@ def set_value(
         raise SettingsError("keys do not belong in settings", hint="Put it in AMEM_API_KEY.")
     if user:
         path = user_config_folder() / CONFIG_NAME
+        write_values(path, {key: new})
     else:
         with session.workspace(sync=False) as workspace:
             path = workspace.config_file
-        if key in ("encoder.model", "search.reranker"):
-            # Setting it here allows its download; cloning a vault that sets it must not.
-            give_consent(path.parent.parent, encoder_subject(str(new)), os.environ)
-    write_value(path, key, new)
+            choose(workspace, {key: new})
     if key == "encoder.model":
         session.output.notice(AFTER_ENCODER)
     if key.startswith("properties."):

@@ -58,11 +58,8 @@ def dedupe(
     Examples:
 
         amem dedupe
-
         amem dedupe "Weekly review" --threshold 0.65
-
         amem dedupe --merge "Weekly review" "Weekly review 2"
-
         amem dedupe --merge --exact --yes
     """
     from amem_cli.terminal.duplicates import (

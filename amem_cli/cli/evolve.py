@@ -42,9 +42,7 @@ def evolve(
     Examples:
 
         amem evolve
-
         amem evolve "Weekly review" --dry-run
-
         amem evolve --all --limit 100
     """
     session = session_of(context)
@@ -111,7 +109,6 @@ def history(
     Examples:
 
         amem history
-
         amem history "Weekly review" --json
     """
     from amem_cli.terminal.history import entry_document, show_history
@@ -167,11 +164,8 @@ def undo(
     Examples:
 
         amem undo 000641a2c3f
-
         amem undo 000641a2c3f --cascade
-
         amem undo --since 2026-03-02T15:00
-
         amem undo --since yesterday
     """
     from amem_cli.terminal.history import undone_line

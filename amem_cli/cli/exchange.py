@@ -67,9 +67,7 @@ def import_(
     Examples:
 
         amem import memories.jsonl --no-llm
-
         amem import ~/old-vault --dry-run
-
         amem import ~/logseq --into logseq --no-wait
     """
     from amem_cli.memory.batch import evolve_many
@@ -119,7 +117,6 @@ def export(
     Examples:
 
         amem export --output memories.jsonl
-
         amem export --format markdown --output ~/site --tag public
     """
     selection = filters(tag, since, until, path)

@@ -63,13 +63,9 @@ def graph(
     Examples:
 
         amem graph
-
         amem graph "Weekly review" --depth 3
-
         amem graph --output vault.canvas
-
         amem graph "Weekly review" --format dot | dot -Tsvg > review.svg
-
         amem graph --map --output map.png --theme dark
     """
     session = session_of(context)

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -202,9 +202,13 @@ def _load(name: str, module: str) -> Any:
     else:
         app.command(name)(command)
     built = get_group(app).commands[name]
-    for inner in getattr(built, "commands", {}).values():
+    inner: Iterable[Any] = getattr(built, "commands", {}).values()
+    for each in inner:
         # Click cuts a help text in a list of commands, but not a short help.
-        inner.short_help = inner.help.split("\n\n")[0]
+        each.short_help = each.help.split("\n\n")[0]
+    for each in (built, *inner):
+        # Click would fill the examples, which stand one a line, like a paragraph.
+        each.help = each.help.replace("\n    ", "\n\n    ").replace("\n\n\n", "\n\n")
     return built
 
 

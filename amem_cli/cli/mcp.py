@@ -32,7 +32,6 @@ def mcp(
     Examples:
 
         amem mcp --vault ~/notes
-
         amem mcp --vault ~/notes --read-only
     """
     from amem_cli.mcp.stdio import take_wire

@@ -62,9 +62,7 @@ def add(
     Examples:
 
         amem add "VACUUM cannot remove dead tuples while a replica holds a snapshot."
-
         pbpaste | amem add - --tag databases/postgres
-
         amem add --file draft.md --no-wait
     """
     from amem_cli.editing.add import NewNote
@@ -153,7 +151,6 @@ def show(
     Examples:
 
         amem show "Atomic notes"
-
         amem show 20260302150004 --json
     """
     from amem_cli.terminal.notes import show_note
@@ -216,7 +213,6 @@ def update(
     Examples:
 
         amem update "Weekly review" --add-tag practice --remove-tag inbox
-
         amem update 20260302150004 --context "Why cleanup stalls."
     """
     from amem_cli.editing.edit import FieldEdits

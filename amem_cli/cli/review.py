@@ -44,9 +44,7 @@ def review(
     Examples:
 
         amem review
-
         amem review "Weekly review" --accept-all
-
         amem review --accept 000641a2c3f --json
     """
     from amem_cli.editing.review import Decisions

@@ -54,11 +54,8 @@ def search(
     Examples:
 
         amem search "why is the table growing"
-
         amem search vacuum --mode keyword --tag databases -k 10
-
         amem search harbour --since "last month" --until yesterday
-
         amem search --queries questions.txt > answers.jsonl
     """
     from amem_cli.terminal.notes import show_hits
@@ -174,11 +171,8 @@ def list_(
     Examples:
 
         amem list --tag zettelkasten -n 20
-
         amem list --orphans --never-read --sort title
-
         amem list --stale-days 90 --sort modified --reverse
-
         amem list --since "last week" --path 'daily/2026-*'
     """
     from amem_cli.search.filters import day_of
@@ -238,9 +232,7 @@ def ask(
     Examples:
 
         amem ask "Why did the webhooks come late on Mondays?"
-
         amem ask "What did we agree on the rent?" --since 2026-01 --tag cafe
-
         amem ask "Who has the spare key?" --no-llm --json
     """
     from amem_cli.terminal.notes import answer_document, show_answer

@@ -31,7 +31,6 @@ def init(
     Examples:
 
         amem init ~/notes
-
         amem init ~/Documents/Obsidian --adopt
     """
     from amem_cli.vault.template import adopt_vault, create_vault
@@ -75,9 +74,7 @@ def index(
     Examples:
 
         amem index
-
         amem index --rebuild
-
         amem index --check
     """
     if check and rebuild:
@@ -148,7 +145,6 @@ def stats(
     Examples:
 
         amem stats
-
         amem stats --by week --json
     """
     from amem_cli.terminal.stats import show_stats
@@ -207,9 +203,7 @@ def doctor(
     Examples:
 
         amem doctor
-
         amem doctor --fix
-
         amem doctor --json
     """
     from amem_cli.doctor.checkup import Checkup

@@ -58,9 +58,7 @@ def watch(
     Examples:
 
         amem watch
-
         amem watch --once
-
         amem watch --install
     """
     chosen = [once, status, stop, install, uninstall]

@@ -310,10 +310,13 @@ class SharedVault:
     @property
     def model_trust(self) -> ModelTrust:
         """What the language model of the settings is asked for, as far as that was tested."""
-        from amem_cli.models.open import server_url
-        from amem_cli.workspace.verdicts import trust_in
+        if self.settings.llm_backend == "none" and self.model is None:
+            from amem_cli.memory.trust import ModelTrust
 
-        return trust_in(self.settings, server_url(self.settings), self.environment)
+            return ModelTrust("nothing")
+        from amem_cli.workspace.model_choice import trust_in
+
+        return trust_in(self.settings, self.environment)
 
     @property
     def process(self) -> MemoryProcess:
