@@ -5,28 +5,23 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from amem_cli.doctor.checkup import Checkup
-from amem_cli.doctor.finding import Finding, apply_fixes, examine
+from amem_cli.doctor.checkup import check_up
+from amem_cli.doctor.finding import Finding
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import LinkRecord
 
 
-def look(root: Path, check: str = "", **variables: str) -> list[Finding]:
+def look(root: Path, check: str = "", *, fix: bool = False, **variables: str) -> list[Finding]:
     """What is found, or what one check finds."""
-    checkup = Checkup(root, {**os.environ, "AMEM_LLM_BACKEND": "none", **variables})
-    return [each for each in examine(checkup.checks()) if check in ("", each.check)]
+    environment = {**os.environ, "AMEM_LLM_BACKEND": "none", **variables}
+    return [each for each in check_up(root, environment, fix=fix) if check in ("", each.check)]
 
 
 def fix(root: Path, check: str = "", **variables: str) -> list[Finding]:
     """What is found, after everything that may be was mended."""
-    checkup = Checkup(root, {**os.environ, "AMEM_LLM_BACKEND": "none", **variables})
-    try:
-        findings = apply_fixes(examine(checkup.checks()))
-    finally:
-        checkup.close()
-    return [each for each in findings if check in ("", each.check)]
+    return look(root, check, fix=True, **variables)
 
 
 def places(findings: list[Finding]) -> list[tuple[str, int]]:

@@ -70,7 +70,6 @@ def import_(
         amem import ~/old-vault --dry-run
         amem import ~/logseq --into logseq --no-wait
     """
-    from amem_cli.memory.batch import evolve_many
     from amem_cli.terminal.exchange import import_document, import_lines
     from amem_cli.workspace.documents import outcome_document
 
@@ -81,11 +80,7 @@ def import_(
         )
         outcomes: list[Outcome] = []
         if wait and llm and not dry_run:
-            workspace.embed_missing()
-            with session.output.progress("processing") as progress:
-                outcomes = evolve_many(
-                    workspace.process, list(report.paths), asked=True, progress=progress
-                )
+            outcomes = session.evolved(workspace, report.paths, asked=True)
     document = import_document(report, dry_run=dry_run)
     document["notes"] = [outcome_document(outcome) for outcome in outcomes]
     lines = import_lines(report, dry_run=dry_run, verbose=session.output.verbose)

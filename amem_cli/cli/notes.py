@@ -116,15 +116,17 @@ def _show_outcome(
         known: the note existed before and nothing was added; None if nothing could be added.
     """
     from amem_cli.language.safe_text import on_one_line
-    from amem_cli.terminal.duplicates import duplicate_document
     from amem_cli.terminal.notes import show_outcome
-    from amem_cli.workspace.documents import outcome_document
 
-    document = outcome_document(outcome)
-    if duplicates is not None:
-        document["duplicates"] = [duplicate_document(each) for each in duplicates]
-    if known is not None:
-        document["known"] = known
+    def document() -> dict[str, object]:
+        from amem_cli.terminal.duplicates import duplicate_document
+        from amem_cli.workspace.documents import outcome_document
+
+        of_duplicates = None if duplicates is None else list(map(duplicate_document, duplicates))
+        rest = {"duplicates": of_duplicates, "known": known}
+        given = {name: value for name, value in rest.items() if value is not None}
+        return {**outcome_document(outcome), **given}
+
     if known:
         line = f"nothing added: the same text is in {on_one_line(outcome.path)}"
         session.output.result(document, line)

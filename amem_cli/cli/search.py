@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,6 +22,9 @@ from amem_cli.cli.session import (
     session_of,
 )
 from amem_cli.errors import EXIT_NOT_FOUND, SettingsError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.workspace.queries import SearchResult
 
 
 def search(
@@ -59,7 +62,6 @@ def search(
         amem search --queries questions.txt > answers.jsonl
     """
     from amem_cli.terminal.notes import show_hits
-    from amem_cli.workspace.documents import search_document
 
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
@@ -69,6 +71,17 @@ def search(
     batch = [] if queries is None else list(_queries(queries))
     selection = filters(tag, since, until, path)
     session = session_of(context)
+
+    def answer(text: str) -> SearchResult:
+        return workspace.search(
+            text, mode=mode, limit=limit, neighbors=neighbors, filters=selection
+        )
+
+    def document(result: SearchResult) -> dict[str, Any]:
+        from amem_cli.workspace.documents import search_document
+
+        return search_document(result.query, result.mode, result.hits)
+
     # Synchronised below, while the encoder is loading.
     with session.workspace(sync=False) as workspace:
         if mode == "keyword":
@@ -79,21 +92,16 @@ def search(
             with ending_at_once(session.output.notice), workspace.loading_encoder():
                 session.synchronise(workspace)
         if queries is None:
-            result = workspace.search(
-                query, mode=mode, limit=limit, neighbors=neighbors, filters=selection
-            )
+            result = answer(query)
             session.output.result(
-                search_document(result.query, result.mode, result.hits),
-                lambda console: show_hits(console, result.hits, query),
+                lambda: document(result), lambda console: show_hits(console, result.hits, query)
             )
             return
         for text, extra in batch:
-            answer = workspace.search(
-                text, mode=mode, limit=limit, neighbors=neighbors, filters=selection
-            )
+            result = answer(text)
             # After the first failure of the encoder, stay with words: it is reported once.
-            mode = answer.mode
-            session.output.json_line({**extra, **search_document(text, mode, answer.hits)})
+            mode = result.mode
+            session.output.json_line({**extra, **document(result)})
 
 
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:

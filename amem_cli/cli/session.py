@@ -18,6 +18,7 @@ from amem_cli.terminal.output import Output, plural
 
 if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary, Progress
+    from amem_cli.memory.outcome import Outcome
     from amem_cli.search.filters import Filters
     from amem_cli.terminal.picker import PickerItem
     from amem_cli.workspace.workspace import Workspace
@@ -76,6 +77,17 @@ class Session:
 
         caller = Caller(progress=self._progress)
         return Workspace(root, overrides=overrides, notify=self.output.notice, caller=caller)
+
+    def evolved(
+        self, workspace: Workspace, paths: Sequence[str], *, asked: bool = False
+    ) -> list[Outcome]:
+        """Run the memory process for notes; an outcome for each, also if the run was stopped."""
+        with (
+            workspace.evolving(paths, asked=asked) as batch,
+            self.output.progress("processing") as progress,
+        ):
+            batch.progress = progress or batch.progress
+            return batch.all_outcomes()
 
     def synchronise(self, workspace: Workspace) -> None:
         """Read what changed in the folder, and report what cannot be read."""

@@ -206,24 +206,17 @@ def doctor(
         amem doctor --fix
         amem doctor --json
     """
-    from amem_cli.doctor.checkup import Checkup
-    from amem_cli.doctor.finding import apply_fixes, examine, is_healthy
+    from amem_cli.doctor.checkup import check_up
     from amem_cli.terminal.stats import findings_document, show_findings
 
     session = session_of(context)
     # Not session.workspace(), which updates the index: without --fix, nothing is written.
-    checkup = Checkup(session.root, os.environ)
-    try:
-        with session.output.progress("checking") as progress:
-            findings = examine(checkup.checks(), progress=progress)
-        if fix:
-            findings = apply_fixes(findings)
-    finally:
-        checkup.close()
-    verbose = session.output.verbose
+    with session.output.progress("checking") as progress:
+        findings = check_up(session.root, os.environ, fix=fix, progress=progress)
+    document = findings_document(findings)
     session.output.result(
-        findings_document(findings),
-        lambda console: show_findings(console, findings, fixing=fix, whole=verbose),
+        document,
+        lambda console: show_findings(console, findings, fixing=fix, whole=session.output.verbose),
     )
-    if not is_healthy(findings):
+    if not document["healthy"]:
         raise typer.Exit(1)

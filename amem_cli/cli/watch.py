@@ -131,7 +131,6 @@ def _service(session: Session, *, install: bool) -> None:
 
 def _once(session: Session, workspace: Workspace) -> None:
     """Process what is pending, like one round of a watcher."""
-    from amem_cli.memory.batch import evolve_many
     from amem_cli.terminal.notes import show_outcome
     from amem_cli.watch.idle import lower_priority
     from amem_cli.watch.watcher import Watcher
@@ -149,8 +148,7 @@ def _once(session: Session, workspace: Workspace) -> None:
         else:
             lower_priority()
             paths = [note.path for note in workspace.index.queue.pending()]
-            with session.output.progress("processing") as progress:
-                outcomes = evolve_many(workspace.process, paths, progress=progress)
+            outcomes = session.evolved(workspace, paths)
         pending = len(workspace.index.queue.pending())
     document = {
         "notes": [outcome_document(outcome) for outcome in outcomes],
