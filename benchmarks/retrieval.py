@@ -155,7 +155,7 @@ class Searches:
             mode=mode,
             limit=SHOWN,
             neighbors=False,
-            reranker=self.workspace.reranker if mode == "hybrid" else None,
+            reranker=self.workspace.models.reranker if mode == "hybrid" else None,
         )
         if mode == "hybrid":
             self.seconds.append(time.perf_counter() - started)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.session import session_of
 
@@ -33,7 +34,7 @@ def list_settings(context: typer.Context) -> None:
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
-        settings, origin = workspace.settings, workspace.origin
+        settings, origin = workspace.settings, workspace.models.origin
     document = {
         key: {"value": _as_json(getattr(settings, name)), "from": origin[key]}
         for key, name in setting_keys().items()
@@ -44,7 +45,7 @@ def list_settings(context: typer.Context) -> None:
 
 @config.command()
 def get(
-    context: typer.Context, key: Annotated[str, typer.Argument(help="For example llm.model.")]
+    context: typer.Context, key: Annotated[str, Argument(help="For example llm.model.")]
 ) -> None:
     """Show one setting.
 
@@ -65,10 +66,10 @@ def get(
 @config.command("set")
 def set_value(
     context: typer.Context,
-    key: Annotated[str, typer.Argument(help="For example llm.model.")],
-    value: Annotated[str, typer.Argument(help="The new value. Separate list items with commas.")],
+    key: Annotated[str, Argument(help="For example llm.model.")],
+    value: Annotated[str, Argument(help="The new value. Separate list items with commas.")],
     user: Annotated[
-        bool, typer.Option("--user", help="Change the user's settings, not the vault's.")
+        bool, Option("--user", help="Change the user's settings, not the vault's.")
     ] = False,
 ) -> None:
     """Change a setting in the vault's config.toml, keeping its comments.

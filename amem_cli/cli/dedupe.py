@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.files import ask_key, on_terminal
 from amem_cli.cli.session import Session, session_of
@@ -26,14 +27,14 @@ def dedupe(
     context: typer.Context,
     notes: Annotated[
         list[str] | None,
-        typer.Argument(help="Only duplicates of these notes. With --merge: the notes to merge."),
+        Argument(help="Only duplicates of these notes. With --merge: the notes to merge."),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Only notes with the same text. Needs no encoder.")
+        bool, Option("--exact", help="Only notes with the same text. Needs no encoder.")
     ] = False,
     threshold: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="Similarity from which notes count as near duplicates. By default 0.75.",
             min=0.5,
             max=1.0,
@@ -41,13 +42,13 @@ def dedupe(
         ),
     ] = None,
     merge: Annotated[
-        bool, typer.Option("--merge", help="Merge the other notes into the first one.")
+        bool, Option("--merge", help="Merge the other notes into the first one.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --merge --exact: merge all without asking.")
+        bool, Option("--yes", help="With --merge --exact: merge all without asking.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --merge: show what would change; write nothing.")
+        bool, Option("--dry-run", help="With --merge: show what would change; write nothing.")
     ] = False,
 ) -> None:
     """Find notes with the same or nearly the same text, and merge them.

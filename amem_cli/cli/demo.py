@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from amem_cli.cli.session import LlmOption, Session, session_of
 from amem_cli.data import table
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def demo(
     context: typer.Context,
-    keep: Annotated[Path | None, typer.Option(help="Keep the demo's vault in this folder.")] = None,
+    keep: Annotated[Path | None, Option(help="Keep the demo's vault in this folder.")] = None,
     llm: LlmOption = True,
 ) -> None:
     """Show add, link, evolve, search and graph on a sample vault.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.session import LlmOption, Session, session_of
 from amem_cli.errors import (
@@ -26,15 +27,15 @@ NOTES_IN_A_COMMIT = 100
 def evolve(
     context: typer.Context,
     notes: Annotated[
-        list[str] | None, typer.Argument(help="Only these notes. By default, all pending notes.")
+        list[str] | None, Argument(help="Only these notes. By default, all pending notes.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All notes that amem has never processed, pending or not.")
+        bool, Option("--all", help="All notes that amem has never processed, pending or not.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change; write nothing.")
+        bool, Option("--dry-run", help="Show what would change; write nothing.")
     ] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of notes.")] = None,
+    limit: Annotated[int | None, Option(min=1, help="Maximum number of notes.")] = None,
     llm: LlmOption = True,
 ) -> None:
     """Write metadata and links for pending notes, and evolve older notes.
@@ -99,10 +100,8 @@ def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[st
 
 def history(
     context: typer.Context,
-    note: Annotated[str | None, typer.Argument(help="Only this note.")] = None,
-    limit: Annotated[
-        int, typer.Option("-n", "--limit", min=1, help="Number of newest events.")
-    ] = 50,
+    note: Annotated[str | None, Argument(help="Only this note.")] = None,
+    limit: Annotated[int, Option("-n", "--limit", min=1, help="Number of newest events.")] = 50,
 ) -> None:
     """Show what amem changed, when, why, and because of which note.
 
@@ -141,20 +140,18 @@ def undo(
     context: typer.Context,
     event: Annotated[
         str | None,
-        typer.Argument(help="The event's id, or the beginning of it.", show_default=False),
+        Argument(help="The event's id, or the beginning of it.", show_default=False),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(
-            help="Undo everything amem did since this date, time or event.", show_default=False
-        ),
+        Option(help="Undo everything amem did since this date, time or event.", show_default=False),
     ] = None,
     cascade: Annotated[
-        bool, typer.Option("--cascade", help="Also undo later changes that depend on it.")
+        bool, Option("--cascade", help="Also undo later changes that depend on it.")
     ] = False,
     keep_edits: Annotated[
         bool,
-        typer.Option("--keep-edits", help="Keep fields that were edited since, and undo the rest."),
+        Option("--keep-edits", help="Keep fields that were edited since, and undo the rest."),
     ] = False,
 ) -> None:
     """Undo a change exactly, or a whole run, removal or merge.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.files import write_export
 from amem_cli.cli.session import (
@@ -33,12 +34,10 @@ if TYPE_CHECKING:
 
 def import_(
     context: typer.Context,
-    source: Annotated[
-        Path, typer.Argument(help="A file or a folder; - reads JSON Lines from stdin.")
-    ],
+    source: Annotated[Path, Argument(help="A file or a folder; - reads JSON Lines from stdin.")],
     kind: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--from",
             help="jsonl, markdown, obsidian, logseq, zk, basic-memory, amem, chroma or mem0."
             " By default, amem finds out.",
@@ -46,15 +45,13 @@ def import_(
     ] = None,
     into: Annotated[
         str | None,
-        typer.Option(
-            help="Folder of the vault for the notes; . is its top. By default, notes_dir."
-        ),
+        Option(help="Folder of the vault for the notes; . is its top. By default, notes_dir."),
     ] = None,
     unless_known: Annotated[
-        bool, typer.Option("--unless-known", help="Skip notes whose text the vault has already.")
+        bool, Option("--unless-known", help="Skip notes whose text the vault has already.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the notes to create; write nothing.")
+        bool, Option("--dry-run", help="List the notes to create; write nothing.")
     ] = False,
     llm: LlmOption = True,
     wait: WaitOption = True,
@@ -93,10 +90,10 @@ def export(
     context: typer.Context,
     output: Annotated[
         Path | None,
-        typer.Option(help="Write to this file, or, for markdown, this folder."),
+        Option(help="Write to this file, or, for markdown, this folder."),
     ] = None,
     form: Annotated[
-        Literal["jsonl", "markdown"], typer.Option("--format", help="Format of the export.")
+        Literal["jsonl", "markdown"], Option("--format", help="Format of the export.")
     ] = "jsonl",
     tag: TagOption = None,
     since: SinceOption = None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.files import write_export
 from amem_cli.cli.session import PrivateOption, Session, report_left_out, session_of
@@ -31,32 +32,32 @@ _LARGE_MAP = 1000
 def graph(
     context: typer.Context,
     note: Annotated[
-        str | None, typer.Argument(help="Show what surrounds this note.", show_default=False)
+        str | None, Argument(help="Show what surrounds this note.", show_default=False)
     ] = None,
-    depth: Annotated[int, typer.Option(help="How many links away.", min=1, max=10)] = 2,
+    depth: Annotated[int, Option(help="How many links away.", min=1, max=10)] = 2,
     limit: Annotated[
-        int, typer.Option(help="Links shown of each note in the tree; 0 for all.", min=0)
+        int, Option(help="Links shown of each note in the tree; 0 for all.", min=0)
     ] = 12,
     form: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--format",
             help="text, json, dot, mermaid, graphml, canvas or html; with --map png, html or json."
             " By default, the suffix of --output decides.",
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    output: Annotated[Path | None, Option(help="Write to this file.")] = None,
     as_map: Annotated[
-        bool, typer.Option("--map", help="Place notes with similar meaning near each other.")
+        bool, Option("--map", help="Place notes with similar meaning near each other.")
     ] = False,
     colour: Annotated[
         Literal["cluster", "tag"],
-        typer.Option("--colour", "--color", help="What the colours of a map mean."),
+        Option("--colour", "--color", help="What the colours of a map mean."),
     ] = "cluster",
-    theme: Annotated[Literal["light", "dark"], typer.Option(help="Theme of a png map.")] = "light",
-    dpi: Annotated[int, typer.Option(help="Resolution of a png map.", min=40, max=600)] = 150,
+    theme: Annotated[Literal["light", "dark"], Option(help="Theme of a png map.")] = "light",
+    dpi: Annotated[int, Option(help="Resolution of a png map.", min=40, max=600)] = 150,
     private: PrivateOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing canvas.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace an existing canvas.")] = False,
 ) -> None:
     """Show hubs, clusters, orphans and broken links, or what surrounds a note.
 

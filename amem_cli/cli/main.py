@@ -15,12 +15,14 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
@@ -169,22 +171,11 @@ class CommandsOnDemand(TyperGroup):
         TyperGroup(commands=listed).format_commands(ctx, formatter)
 
 
-class _Commands(MutableMapping[str, Any]):
+class _Commands(Mapping[str, Any]):
     """Commands by name, each loaded on first use."""
 
-    def __init__(self) -> None:
-        self._loaded: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            self._loaded[name] = _load(name, COMMANDS[name][0])
-        return self._loaded[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._loaded[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._loaded[name]
+        return _load(name, COMMANDS[name][0])
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -193,6 +184,7 @@ class _Commands(MutableMapping[str, Any]):
         return len(COMMANDS)
 
 
+@cache
 def _load(name: str, module: str) -> Any:
     members = vars(import_module(f"amem_cli.cli.{module}"))
     command = members.get(name) or members[f"{name}_"]
@@ -240,18 +232,18 @@ def main(
     context: typer.Context,
     vault: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="The vault's folder. By default AMEM_VAULT, the vault around this folder, or"
             " the setting default_vault.",
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No notices.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="More notices; tracebacks.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="No notices.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="More notices; tracebacks.")] = False,
+    no_color: Annotated[bool, Option("--no-color", help="No colours.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Store the global options for the command."""

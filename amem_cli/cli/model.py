@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.config import AFTER_ENCODER
 from amem_cli.cli.session import session_of
@@ -26,7 +27,7 @@ model = typer.Typer(
 def list_models(
     context: typer.Context,
     servers: Annotated[
-        bool, typer.Option("--servers/--no-servers", help="Look for model servers on this machine.")
+        bool, Option("--servers/--no-servers", help="Look for model servers on this machine.")
     ] = True,
 ) -> None:
     """List this vault's models, others on this machine, and some to download.
@@ -77,17 +78,17 @@ def use(
     context: typer.Context,
     name: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="MODEL",
             help="A downloaded model, a GGUF file, a model of a server, 'bundled' or 'none'.",
         ),
     ],
     backend: Annotated[
         Literal["llama.cpp", "openai", "ollama", "none"] | None,
-        typer.Option(help="What runs the model. By default, amem finds out."),
+        Option(help="What runs the model. By default, amem finds out."),
     ] = None,
-    base_url: Annotated[str, typer.Option(help="Address of an OpenAI-compatible server.")] = "",
-    encoder: Annotated[bool, typer.Option("--encoder", help="Choose the encoder instead.")] = False,
+    base_url: Annotated[str, Option(help="Address of an OpenAI-compatible server.")] = "",
+    encoder: Annotated[bool, Option("--encoder", help="Choose the encoder instead.")] = False,
 ) -> None:
     """Choose the language model (or encoder) of this vault.
 
@@ -128,15 +129,15 @@ def pull(
     context: typer.Context,
     source: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="A recommended model, a repository OWNER/NAME[:FILE or :QUANTIZATION] on the hub,"
             " an https address, or a file."
         ),
     ],
     sha256: Annotated[
-        str, typer.Option("--sha256", help="The file's expected digest, in hexadecimal.")
+        str, Option("--sha256", help="The file's expected digest, in hexadecimal.")
     ] = "",
-    name: Annotated[str, typer.Option("--name", help="Store it under this name.")] = "",
+    name: Annotated[str, Option("--name", help="Store it under this name.")] = "",
 ) -> None:
     """Download a language model as a GGUF file, for all vaults on this machine.
 
@@ -177,7 +178,7 @@ def pull(
 @model.command()
 def rm(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="A model downloaded with `model pull`.")],
+    name: Annotated[str, Argument(help="A model downloaded with `model pull`.")],
 ) -> None:
     """Delete a downloaded language model.
 
@@ -209,9 +210,7 @@ def test(
     context: typer.Context,
     seconds: Annotated[
         float,
-        typer.Option(
-            min=5, max=3600, help="Time limit for the language model, including loading it."
-        ),
+        Option(min=5, max=3600, help="Time limit for the language model, including loading it."),
     ] = 60.0,
 ) -> None:
     """Test the models, and find out whether the language model is fit for this work.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.session import (
     LlmOption,
@@ -26,33 +27,29 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
 
 SourceArgument = Annotated[
-    str | None, typer.Argument(help="The note that holds the link.", show_default=False)
+    str | None, Argument(help="The note that holds the link.", show_default=False)
 ]
-TargetArgument = Annotated[
-    str | None, typer.Argument(help="The note it links to.", show_default=False)
-]
+TargetArgument = Annotated[str | None, Argument(help="The note it links to.", show_default=False)]
 
 
 def add(
     context: typer.Context,
     text: Annotated[
-        str | None, typer.Argument(help="The note's text. - reads stdin; none opens $EDITOR.")
+        str | None, Argument(help="The note's text. - reads stdin; none opens $EDITOR.")
     ] = None,
-    file: Annotated[Path | None, typer.Option(help="Read the text from a file.")] = None,
-    title: Annotated[str, typer.Option(help="Title. By default, taken from the text.")] = "",
-    keyword: Annotated[list[str] | None, typer.Option(help="A keyword. Repeatable.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag. Repeatable.")] = None,
+    file: Annotated[Path | None, Option(help="Read the text from a file.")] = None,
+    title: Annotated[str, Option(help="Title. By default, taken from the text.")] = "",
+    keyword: Annotated[list[str] | None, Option(help="A keyword. Repeatable.")] = None,
+    tag: Annotated[list[str] | None, Option(help="A tag. Repeatable.")] = None,
     context_sentence: Annotated[
-        str, typer.Option("--context", help="One sentence that says what the note is about.")
+        str, Option("--context", help="One sentence that says what the note is about.")
     ] = "",
-    created: Annotated[str | None, typer.Option(help="When it was written (ISO 8601).")] = None,
+    created: Annotated[str | None, Option(help="When it was written (ISO 8601).")] = None,
     llm: LlmOption = True,
     wait: WaitOption = True,
     unless_known: Annotated[
         bool,
-        typer.Option(
-            "--unless-known", help="If a note already has this text, show it and add nothing."
-        ),
+        Option("--unless-known", help="If a note already has this text, show it and add nothing."),
     ] = False,
 ) -> None:
     """Add a note; amem writes its metadata and links it to what you know.
@@ -146,7 +143,7 @@ def _show_outcome(
 def show(
     context: typer.Context,
     note: NoteArgument = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Print the file byte for byte.")] = False,
+    raw: Annotated[bool, Option("--raw", help="Print the file byte for byte.")] = False,
 ) -> None:
     """Read a note with its links in both directions.
 
@@ -191,22 +188,18 @@ def edit(context: typer.Context, note: NoteArgument = None, wait: WaitOption = T
 def update(
     context: typer.Context,
     note: NoteArgument = None,
-    content: Annotated[str | None, typer.Option(help="New text. - reads stdin.")] = None,
+    content: Annotated[str | None, Option(help="New text. - reads stdin.")] = None,
     context_sentence: Annotated[
-        str | None, typer.Option("--context", help="New context sentence.")
+        str | None, Option("--context", help="New context sentence.")
     ] = None,
-    keyword: Annotated[
-        list[str] | None, typer.Option(help="Replace all keywords. Repeatable.")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Replace all tags. Repeatable.")] = None,
-    add_keyword: Annotated[
-        list[str] | None, typer.Option(help="Add a keyword. Repeatable.")
-    ] = None,
+    keyword: Annotated[list[str] | None, Option(help="Replace all keywords. Repeatable.")] = None,
+    tag: Annotated[list[str] | None, Option(help="Replace all tags. Repeatable.")] = None,
+    add_keyword: Annotated[list[str] | None, Option(help="Add a keyword. Repeatable.")] = None,
     remove_keyword: Annotated[
-        list[str] | None, typer.Option(help="Remove a keyword. Repeatable.")
+        list[str] | None, Option(help="Remove a keyword. Repeatable.")
     ] = None,
-    add_tag: Annotated[list[str] | None, typer.Option(help="Add a tag. Repeatable.")] = None,
-    remove_tag: Annotated[list[str] | None, typer.Option(help="Remove a tag. Repeatable.")] = None,
+    add_tag: Annotated[list[str] | None, Option(help="Add a tag. Repeatable.")] = None,
+    remove_tag: Annotated[list[str] | None, Option(help="Remove a tag. Repeatable.")] = None,
     llm: LlmOption = True,
     wait: WaitOption = True,
 ) -> None:
@@ -268,11 +261,9 @@ def link(
     target: TargetArgument = None,
     relation: Annotated[
         str,
-        typer.Option(
-            help="related, supports, contradicts, supersedes, example_of, part_of or causes."
-        ),
+        Option(help="related, supports, contradicts, supersedes, example_of, part_of or causes."),
     ] = "related",
-    reason: Annotated[str, typer.Option(help="Why, for you to read later.")] = "",
+    reason: Annotated[str, Option(help="Why, for you to read later.")] = "",
 ) -> None:
     """Link two notes; the link is yours, and amem never removes it.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.files import ask_key, on_terminal, write_in_editor
 from amem_cli.cli.session import Session, session_of
@@ -24,17 +25,17 @@ KEYS = "[a]ccept  [r]eject  [e]dit  [s]kip  [A]ccept all of this note  [q]uit"
 def review(
     context: typer.Context,
     note: Annotated[
-        str | None, typer.Argument(help="Only changes to this note, or caused by it.")
+        str | None, Argument(help="Only changes to this note, or caused by it.")
     ] = None,
     accept: Annotated[
-        list[str] | None, typer.Option(help="Accept the proposal with this id. Repeatable.")
+        list[str] | None, Option(help="Accept the proposal with this id. Repeatable.")
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(help="Reject the proposal with this id. Repeatable.")
+        list[str] | None, Option(help="Reject the proposal with this id. Repeatable.")
     ] = None,
-    accept_all: Annotated[bool, typer.Option("--accept-all", help="Accept all.")] = False,
-    reject_all: Annotated[bool, typer.Option("--reject-all", help="Reject all.")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="Only list them.")] = False,
+    accept_all: Annotated[bool, Option("--accept-all", help="Accept all.")] = False,
+    reject_all: Annotated[bool, Option("--reject-all", help="Reject all.")] = False,
+    listing: Annotated[bool, Option("--list", help="Only list them.")] = False,
 ) -> None:
     """Accept or reject proposed changes to older notes.
 

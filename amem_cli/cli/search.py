@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.main import ending_at_once
 from amem_cli.cli.session import (
@@ -29,22 +30,22 @@ if TYPE_CHECKING:
 
 def search(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)] = "",
+    query: Annotated[str, Argument(help="What to look for.", show_default=False)] = "",
     limit: Annotated[
-        int, typer.Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
+        int, Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
     ] = 5,
     mode: Annotated[
         Literal["hybrid", "semantic", "keyword"],
-        typer.Option(help="By meaning, by words, or both (hybrid)."),
+        Option(help="By meaning, by words, or both (hybrid)."),
     ] = "hybrid",
-    neighbors: Annotated[bool, typer.Option(help="Also show notes linked to the hits.")] = True,
+    neighbors: Annotated[bool, Option(help="Also show notes linked to the hits.")] = True,
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     path: PathOption = "",
     queries: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="Run many queries: a file with one a line, as text or JSON. Prints one JSON"
             " result a line."
         ),
@@ -141,35 +142,35 @@ def list_(
     since: SinceOption = None,
     until: UntilOption = None,
     path: PathOption = "",
-    orphans: Annotated[bool, typer.Option("--orphans", help="Only notes without links.")] = False,
+    orphans: Annotated[bool, Option("--orphans", help="Only notes without links.")] = False,
     pending: Annotated[
-        bool, typer.Option("--pending", help="Only notes that amem has yet to process.")
+        bool, Option("--pending", help="Only notes that amem has yet to process.")
     ] = False,
     stale: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--stale",
             help="Only notes that nobody edited or read for a year (setting list.stale_days)."
             " Edits by amem do not count.",
         ),
     ] = False,
     stale_days: Annotated[
-        int | None, typer.Option(min=1, max=36_500, help="Like --stale, for this many days.")
+        int | None, Option(min=1, max=36_500, help="Like --stale, for this many days.")
     ] = None,
     never_read: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--never-read",
             help="Only notes that no search and no `show` ever returned. amem does not see what"
             " you open in an editor.",
         ),
     ] = False,
     sort: Annotated[
-        Literal["created", "modified", "read", "title", "path"], typer.Option(help="Sort by.")
+        Literal["created", "modified", "read", "title", "path"], Option(help="Sort by.")
     ] = "created",
-    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
+    reverse: Annotated[bool, Option("--reverse", help="Reverse the order.")] = False,
     limit: Annotated[
-        int | None, typer.Option("-n", "--limit", min=1, help="Maximum number of notes.")
+        int | None, Option("-n", "--limit", min=1, help="Maximum number of notes.")
     ] = None,
 ) -> None:
     """List notes, newest first.
@@ -215,11 +216,11 @@ def list_(
 
 def ask(
     context: typer.Context,
-    question: Annotated[str, typer.Argument(help="What to answer.", show_default=False)],
-    limit: Annotated[int, typer.Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
+    question: Annotated[str, Argument(help="What to answer.", show_default=False)],
+    limit: Annotated[int, Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
     budget: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=100,
             help="Tokens of notes to answer from. By default, half the model's window.",
             show_default=False,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.language.safe_text import on_one_line
@@ -140,35 +141,35 @@ def session_of(context: typer.Context) -> Session:
 
 NoteArgument = Annotated[
     str | None,
-    typer.Argument(
+    Argument(
         help="Id, path, file name, title or alias. Without it, choose from a list.",
         show_default=False,
     ),
 ]
-LlmOption = Annotated[bool, typer.Option("--llm/--no-llm", help="Use the language model.")]
+LlmOption = Annotated[bool, Option("--llm/--no-llm", help="Use the language model.")]
 WaitOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--wait/--no-wait", help="Write metadata and links now, or leave them to `amem evolve`."
     ),
 ]
-TagOption = Annotated[list[str] | None, typer.Option(help="Only notes with this tag. Repeatable.")]
+TagOption = Annotated[list[str] | None, Option(help="Only notes with this tag. Repeatable.")]
 SinceOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Only notes created on or after this day: 2026-03-02, 2026-03, 7d, yesterday,"
         " 'last week'."
     ),
 ]
 UntilOption = Annotated[
-    str | None, typer.Option(help="Only notes created on or before this day, in the same forms.")
+    str | None, Option(help="Only notes created on or before this day, in the same forms.")
 ]
 PathOption = Annotated[
-    str, typer.Option(help="Only notes in this folder or with a path like 'daily/2026-*'.")
+    str, Option(help="Only notes in this folder or with a path like 'daily/2026-*'.")
 ]
 PrivateOption = Annotated[
     bool | None,
-    typer.Option(
+    Option(
         "--private/--no-private",
         help="Include or leave out notes with `private: true`. By default, only formats that other"
         " people see leave them out.",

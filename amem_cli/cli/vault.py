@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import UsageError
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 def init(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="The vault's folder.")] = Path(),
+    folder: Annotated[Path, Argument(help="The vault's folder.")] = Path(),
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Make a folder of existing notes a vault.")
+        bool, Option("--adopt", help="Make a folder of existing notes a vault.")
     ] = False,
 ) -> None:
     """Create a vault from the template, or adopt a folder of notes unchanged.
@@ -62,11 +63,9 @@ def init(
 
 def index(
     context: typer.Context,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Build it again from scratch.")
-    ] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="Build it again from scratch.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare it with the vault; write nothing.")
+        bool, Option("--check", help="Compare it with the vault; write nothing.")
     ] = False,
 ) -> None:
     """Bring the index up to date with the folder.
@@ -134,7 +133,7 @@ def _check(session: Session, workspace: Workspace) -> None:
 
 def stats(
     context: typer.Context,
-    by: Annotated[Literal["month", "week"], typer.Option(help="Period of growth.")] = "month",
+    by: Annotated[Literal["month", "week"], Option(help="Period of growth.")] = "month",
 ) -> None:
     """Count notes, links, orphans and pending work, and what the model cost.
 
@@ -191,7 +190,7 @@ def _watcher(workspace: Workspace) -> str:
 
 def doctor(
     context: typer.Context,
-    fix: Annotated[bool, typer.Option("--fix", help="Fix what is safe to fix.")] = False,
+    fix: Annotated[bool, Option("--fix", help="Fix what is safe to fix.")] = False,
 ) -> None:
     """Check vault, index, models, links, ids and git, and say what to do.
 

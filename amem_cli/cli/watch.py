@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from amem_cli.cli.session import LlmOption, Session, session_of
 from amem_cli.errors import AmemError, UsageError
@@ -33,19 +34,15 @@ QUEUE_SHOWN = 4
 def watch(
     context: typer.Context,
     once: Annotated[
-        bool, typer.Option("--once", help="Process what is pending and exit, for cron.")
+        bool, Option("--once", help="Process what is pending and exit, for cron.")
     ] = False,
-    status: Annotated[
-        bool, typer.Option("--status", help="Show what the running watcher does.")
-    ] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="Stop the running watcher.")] = False,
-    install: Annotated[
-        bool, typer.Option("--install", help="Start the watcher at every login.")
-    ] = False,
-    uninstall: Annotated[bool, typer.Option("--uninstall", help="Undo --install.")] = False,
+    status: Annotated[bool, Option("--status", help="Show what the running watcher does.")] = False,
+    stop: Annotated[bool, Option("--stop", help="Stop the running watcher.")] = False,
+    install: Annotated[bool, Option("--install", help="Start the watcher at every login.")] = False,
+    uninstall: Annotated[bool, Option("--uninstall", help="Undo --install.")] = False,
     settle: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0,
             help="Seconds without an edit before amem processes a note. By default, the setting"
             " evolution.settle_seconds.",

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from amem_cli.vault.folder import VaultFolder
 
     Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
+    Notify = Callable[[str], None] | None
+    # What a model is opened by: settings, vault, where each setting is from, variables, notices.
+    Terms = tuple[Settings, Path, Mapping[str, str], Mapping[str, str], Notify]
 
 
 # Given a label, and whether to show it before there is anything to count.
@@ -140,8 +143,8 @@ class ConfiguredModels:
     environment: Mapping[str, str] = field(repr=False)
     notify: Callable[[str], None] | None
     _opening_lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
-    _model: LanguageModel | None = field(default=None, init=False, repr=False)
-    _is_model_open: bool = field(default=False, init=False, repr=False)
+    # By name, so that a model that is None counts as opened.
+    _opened: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def files(self) -> tuple[Path, Path]:
@@ -167,10 +170,7 @@ class ConfiguredModels:
         return self._layers[1]
 
     def renew(self) -> tuple[str, ...]:
-        """Read the settings again; of what was opened with the former ones, the model is closed.
-
-        Returns:
-            Dotted keys of the settings that have other values.
+        """Read the settings again, and close the model if they name another; the changed keys.
 
         Raises:
             SettingsError: they cannot be read; the former ones stay in force.
@@ -183,10 +183,8 @@ class ConfiguredModels:
             # A watcher goes on with the former settings until the file can be read again.
             self.__dict__["_layers"] = former
             raise
-        names = setting_keys().items()
-        changed = tuple(
-            key for key, name in names if getattr(former[0], name) != getattr(present, name)
-        )
+        names, before = setting_keys().items(), former[0]
+        changed = tuple(key for key, at in names if getattr(before, at) != getattr(present, at))
         if any(key.startswith("llm.") for key in changed):
             self.close_model()
         return changed
@@ -194,62 +192,57 @@ class ConfiguredModels:
     @property
     def encoder(self) -> Encoder:
         """The encoder of the settings, loaded with the first text."""
-        with self._opening_lock:
-            return self._encoder
+        from amem_cli.models.open import open_chosen_encoder
+
+        encoder: Encoder = self._once("encoder", lambda: open_chosen_encoder(*self._terms))
+        return encoder
 
     @encoder.setter
     def encoder(self, encoder: Encoder) -> None:
-        self.__dict__["_encoder"] = encoder
-
-    @cached_property
-    def _encoder(self) -> Encoder:
-        from amem_cli.models.open import open_chosen_encoder
-
-        return open_chosen_encoder(
-            self.settings, self.root, self.origin, self.environment, self.notify
-        )
+        self._opened["encoder"] = encoder
 
     @property
     def reranker(self) -> Reranker | None:
         """The reranker of the settings, loaded with the first search; None if none is named."""
-        with self._opening_lock:
-            return self._reranker
-
-    @cached_property
-    def _reranker(self) -> Reranker | None:
         from amem_cli.models.open import open_reranker
 
-        return open_reranker(self.settings, self.root, self.origin, self.environment, self.notify)
+        reranker: Reranker | None = self._once("reranker", lambda: open_reranker(*self._terms))
+        return reranker
 
     @property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None if there is to be none."""
-        with self._opening_lock:
-            if not self._is_model_open:
-                self.model = self._opened_model()
-            return self._model
+        model: LanguageModel | None = self._once("model", self._opened_model)
+        return model
 
     @model.setter
     def model(self, model: LanguageModel | None) -> None:
-        self._model, self._is_model_open = model, True
+        self._opened["model"] = model
+
+    def close_model(self) -> None:
+        """Close the language model, also in the middle of an answer; the next call opens it."""
+        model = self._opened.pop("model", None)
+        if model is not None:
+            model.close()
+
+    @property
+    def _terms(self) -> Terms:
+        return self.settings, self.root, self.origin, self.environment, self.notify
+
+    def _once(self, name: str, open_it: Callable[[], object]) -> Any:
+        with self._opening_lock:
+            if name not in self._opened:
+                self._opened[name] = open_it()
+            return self._opened[name]
 
     def _opened_model(self) -> LanguageModel | None:
-        from amem_cli.models.open import open_model
+        from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
 
         model = open_model(self.settings, self.root, self.origin, self.environment)
         limit = self.settings.llm_daily_tokens
         if model is None or not limit:
             return model
-        from amem_cli.models.open import BudgetedModel, TokenLedger
-
         return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
-
-    def close_model(self) -> None:
-        """Close the language model, also in the middle of an answer; the next call opens it."""
-        self._is_model_open = False
-        model, self._model = self._model, None
-        if model is not None:
-            model.close()
 
 
 @dataclass

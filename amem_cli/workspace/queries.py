@@ -36,11 +36,7 @@ _Superseded = TypeVar("_Superseded", "Hit", "Supersession")
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found.
-
-    Attributes:
-        mode: how it was searched: by words alone if the encoder cannot be had.
-    """
+    """What a search found; `mode` is `keyword` if the encoder cannot be had."""
 
     query: str
     mode: Mode
@@ -49,11 +45,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class ListedNote:
-    """A note of a list, with the notes that say that it no longer holds.
-
-    Attributes:
-        usage: how often amem showed or found it, and when last.
-    """
+    """A note of a list; `usage` says how often amem showed or found it, and when last."""
 
     note: NoteSummary
     supersession: Supersession
@@ -62,12 +54,7 @@ class ListedNote:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A note near another.
-
-    Attributes:
-        link: the link that leads to it, as seen from the note at `source`.
-        distance: how many links away it is.
-    """
+    """A note near another: `link`, in the note at `source`, leads to it; `distance` links away."""
 
     link: LinkView
     note: NoteSummary
@@ -79,10 +66,7 @@ class Related:
 class RecordExport:
     """Notes on their way out; `problems` and `privacy` are complete once `records` is read.
 
-    Attributes:
-        notes: how many go out.
-        left_out: how many private notes do not.
-        privacy: knows which notes that stay are named by those that go out.
+    Of private notes, `left_out` do not go out; `privacy` knows which of them others name.
     """
 
     notes: int
@@ -141,7 +125,7 @@ class Queries(SharedVault):
                 limit=limit,
                 neighbors=neighbors,
                 filters=self._visible(filters),
-                reranker=self.reranker if mode == "hybrid" else None,
+                reranker=self.models.reranker if mode == "hybrid" else None,
             )
         self.count_use([hit.note.key for hit in hits])
         return SearchResult(query, mode, tuple(map(self._without_private, hits)))
@@ -157,7 +141,7 @@ class Queries(SharedVault):
         return self.encoder
 
     def _encoder_if_any(self) -> Encoder | None:
-        """The encoder with every passage embedded; None, and a notice, if it cannot be had."""
+        """The same; None, and a notice, if the encoder cannot be had."""
         from amem_cli.search.search import encoder_if_any
 
         return encoder_if_any(self._encoder_with_all_embedded, self.notice)
@@ -205,10 +189,7 @@ class Queries(SharedVault):
         return answer
 
     def show(self, note: NoteSummary, *, counts: bool = True) -> NoteView:
-        """A note with its links in both directions.
-
-        Args:
-            counts: remember that it was read.
+        """A note with its links in both directions; unless `counts`, nobody read it.
 
         Raises:
             NotFoundError: it is gone.
@@ -271,7 +252,8 @@ class Queries(SharedVault):
         from amem_cli.editing.history import history
 
         # By id and path: events from before the note's first change know only its path.
-        hidden = {key for path in self.hidden() for key in self._keys(path)}
+        summaries = [self.index.notes.summary(path) for path in self.hidden()]
+        hidden = {key for note in summaries if note for key in (note.path, note.key)}
         looked_at = limit if not hidden else 2 * limit
         while True:
             entries = history(self.index, note, limit=looked_at)
@@ -280,10 +262,6 @@ class Queries(SharedVault):
             if len(visible) >= limit or len(entries) < looked_at:
                 return visible[-limit:]
             looked_at *= 4
-
-    def _keys(self, path: str) -> set[str]:
-        summary = self.index.notes.summary(path)
-        return {path, summary.key} if summary is not None else {path}
 
     def _without_private(self, found: _Superseded) -> _Superseded:
         if self.sees_private:
@@ -295,11 +273,7 @@ class Queries(SharedVault):
         )
 
     def related(self, note: NoteSummary, *, depth: int = 1, limit: int) -> tuple[Related, ...]:
-        """Notes linked to a note in either direction, each once, the nearest first.
-
-        Args:
-            depth: how many links away.
-        """
+        """Notes up to `depth` links away in either direction, each once, the nearest first."""
         distance = {note.path: 0}
         queue = deque([note])
         related: list[Related] = []
@@ -317,11 +291,7 @@ class Queries(SharedVault):
         return tuple(related[:limit])
 
     def network(self, *, private: bool = True) -> Graph:
-        """Notes and the links between them.
-
-        Args:
-            private: False leaves private notes out, even if the caller may see them.
-        """
+        """Notes and their links; without `private`, private notes are left out for everybody."""
         from amem_cli.graph.graph import public, vault_graph
 
         graph = vault_graph(self.index)
@@ -334,11 +304,7 @@ class Queries(SharedVault):
         return vault_overview(self.ports, private=private and self.sees_private)
 
     def stats(self, *, by: Span = "month") -> Stats:
-        """Counts of notes, links and pending work, and what the model cost.
-
-        Args:
-            by: the span of time by which growth is counted.
-        """
+        """Counts of notes, links and pending work, growth `by` time, and what the model cost."""
         from amem_cli.graph.stats import Price, stats
 
         settings = self.settings
@@ -403,11 +369,11 @@ class Queries(SharedVault):
         """
         from amem_cli.duplicates.find import THRESHOLD, find_duplicates
 
-        if not exact:
-            try:
+        try:
+            if not exact:
                 self.embed_missing()
-            except AmemError as error:
-                self.notice(f"! only words are compared: {error.message}. {error.hint}")
+        except AmemError as error:
+            self.notice(f"! only words are compared: {error.message}. {error.hint}")
         duplicates = find_duplicates(
             self.ports,
             threshold=THRESHOLD if threshold is None else threshold,
@@ -426,11 +392,7 @@ class Queries(SharedVault):
     def export_records(
         self, filters: Filters | None = None, *, private: bool = True
     ) -> RecordExport:
-        """Notes as the objects of JSON lines, read one by one.
-
-        Args:
-            private: False leaves private notes out, even if the caller may see them.
-        """
+        """Notes as the objects of JSON lines, read one by one; `private` as for `network`."""
         from amem_cli.exchange.export_notes import PrivacyFilter, export_records, notes_to_export
 
         notes, left_out = notes_to_export(
@@ -444,10 +406,7 @@ class Queries(SharedVault):
     def export_markdown(
         self, output: Path, filters: Filters | None = None, *, private: bool = False
     ) -> tuple[MarkdownExport, int]:
-        """Write notes into a folder as markdown that any program reads.
-
-        Returns:
-            What was written, and how many private notes were left out.
+        """Write notes into a folder as markdown; also gives how many private ones were left out.
 
         Raises:
             SettingsError: the folder cannot be written.

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.memory.process import MemoryProcess
     from amem_cli.memory.trust import ModelTrust
-    from amem_cli.models.ports import Encoder, LanguageModel, Reranker
+    from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.settings import Settings
     from amem_cli.vault.folder import VaultFolder
 
@@ -144,13 +145,13 @@ class SharedVault:
         # The version is read before the settings, so that the next call notices a save in between.
         former, version = self._models, self.settings_version
         if version == self._version:
-            self.refuse_if_gone()
+            self._refuse_if_gone()
             return
         # Other files may be in their place.
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-        self.refuse_if_gone()
+        self._refuse_if_gone()
         present = self._new_models()
         is_changed = (present.settings, present.origin) != (former.settings, former.origin)
         self._version = version
@@ -223,21 +224,12 @@ class SharedVault:
         return self._connection.models.settings
 
     @property
-    def origin(self) -> Mapping[str, str]:
-        """Where each setting comes from, by dotted key."""
-        return self._connection.models.origin
-
-    @property
     def settings_version(self) -> tuple[tuple[int, int, int] | None, ...]:
         """Differs if the files of the settings may have changed."""
         return tuple(map(_version, self._models.files))
 
-    def refuse_if_gone(self) -> None:
-        """Refuse to go on if the folder is not there any more: nothing is made in its place.
-
-        Raises:
-            SettingsError: it is gone.
-        """
+    def _refuse_if_gone(self) -> None:
+        # Nothing is made in its place.
         if not (self.root / STATE_FOLDER).is_dir():
             raise SettingsError(
                 f"{self.root} is no vault any more",
@@ -278,28 +270,20 @@ class SharedVault:
         """The encoder to go over to: that of the settings, if it can be had."""
         return self._connection.serving.preferred()
 
-    @property
-    def reranker(self) -> Reranker | None:
-        """The reranker of the settings; None if none is named."""
-        return self._connection.models.reranker
-
     @contextlib.contextmanager
     def loading_encoder(self) -> Iterator[None]:
         """Load the encoder beside the work inside, and have it loaded behind it."""
         from amem_cli.models.prepared import PreparedEncoder
 
-        chosen = None
+        loading = None
         with contextlib.suppress(EncoderError, SettingsError):
             chosen = self.models.encoder
-        if not isinstance(chosen, PreparedEncoder):
-            yield
-            return
-        loading = chosen.load_ahead()
+            loading = chosen.load_ahead() if isinstance(chosen, PreparedEncoder) else None
         try:
             yield
         finally:
             # A signal that comes in the instant before a wait is heard only after it.
-            while loading.is_alive():
+            while loading is not None and loading.is_alive():
                 loading.join(HEARD_SECONDS)
 
     @property
@@ -346,11 +330,9 @@ class SharedVault:
             ),
         )
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> AbstractContextManager[object]:
         """Other threads that write notes wait."""
-        with self._writing:
-            yield
+        return self._writing
 
     @contextlib.contextmanager
     def model_at_work(self) -> Iterator[None]:
@@ -429,7 +411,7 @@ class SharedVault:
             self.notice(notice)
 
     def commit_changes(self) -> list[str]:
-        """The same; gives the notices for the user, one line each."""
+        """The same; gives the notices for the user."""
         if self._commits is None:
             return []
         with self._committing:
