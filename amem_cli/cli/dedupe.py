@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,15 @@ from typer import Argument, Option
 from amem_cli.cli.files import ask_key, on_terminal
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, UsageError
+from amem_cli.notes.codec import parse_note
+from amem_cli.terminal.duplicates import (
+    duplicates_document,
+    merged_document,
+    show_difference,
+    show_duplicates,
+    show_merges,
+)
+from amem_cli.terminal.output import Styled
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.find import Duplicates, Group
@@ -63,13 +73,6 @@ def dedupe(
         amem dedupe --merge "Weekly review" "Weekly review 2"
         amem dedupe --merge --exact --yes
     """
-    from amem_cli.terminal.duplicates import (
-        duplicates_document,
-        merged_document,
-        show_duplicates,
-        show_merges,
-    )
-
     names = notes or []
     if merge and len(names) == 1:
         raise UsageError(
@@ -119,14 +122,14 @@ def dedupe(
         raise typer.Exit(1)
 
 
+@dataclass
 class _Merging:
     """Merges pairs of notes, and keeps the results; a failure stops no other merge."""
 
-    def __init__(self, workspace: Workspace, dry_run: bool) -> None:
-        self.workspace = workspace
-        self.merges: list[Merged] = []
-        self.problems: list[str] = []
-        self._dry_run = dry_run
+    workspace: Workspace
+    dry_run: bool
+    merges: list[Merged] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     @cached_property
     def _mentions(self) -> Mentions:
@@ -137,7 +140,7 @@ class _Merging:
         """Merge two notes; returns a line about the result, or raises if asked to."""
         try:
             merged = self.workspace.merge(
-                kept, other, mentions=self._mentions, dry_run=self._dry_run
+                kept, other, mentions=self._mentions, dry_run=self.dry_run
             )
         except AmemError as error:
             if or_fail:
@@ -177,10 +180,6 @@ def _pairs(groups: Sequence[Group]) -> Iterator[tuple[NoteSummary, NoteSummary, 
 def _show_pair(
     session: Session, workspace: Workspace, kept: NoteSummary, other: NoteSummary
 ) -> None:
-    from amem_cli.notes.codec import parse_note
-    from amem_cli.terminal.duplicates import show_difference
-    from amem_cli.terminal.output import Styled
-
     console = session.output.console()
     texts = [
         parse_note(each.path, workspace.vault.read(each.path).raw).body for each in (kept, other)

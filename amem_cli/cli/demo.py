@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from amem_cli.cli.session import LlmOption, Session, session_of
+from amem_cli.cli.session import LlmOption, session_of
 from amem_cli.data import table
 from amem_cli.terminal.output import Console, PlainConsole, Styled, plural
 
@@ -41,23 +41,17 @@ def demo(
     root = keep.expanduser().resolve() if keep else Path(tempfile.mkdtemp(prefix="amem-demo-"))
     try:
         create_vault(root)
-        with contextlib.closing(
-            session.open(root, {} if llm else {"llm_backend": "none"})
-        ) as vault:
-            document = _run(vault, root, console := _console(session))
-        if session.output.as_json:
+        as_json, overrides = session.output.as_json, {} if llm else {"llm_backend": "none"}
+        # The story goes nowhere if the result is a JSON document.
+        console = PlainConsole(io.StringIO(), False) if as_json else session.output.console()
+        with contextlib.closing(session.open(root, overrides)) as vault:
+            document = _run(vault, root, console)
+        if as_json:
             session.output.json_line(document, indent=2)
         _next_steps(console, root if keep else None)
     finally:
         if not keep:
             shutil.rmtree(root, ignore_errors=True)
-
-
-def _console(session: Session) -> Console:
-    """The console for the story, which goes nowhere if the result is a JSON document."""
-    return (
-        PlainConsole(io.StringIO(), False) if session.output.as_json else session.output.console()
-    )
 
 
 def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object]:

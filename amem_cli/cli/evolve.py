@@ -48,17 +48,21 @@ def evolve(
     """
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
-        paths = _chosen(workspace, notes or [], everything)[:limit]
+        queue = workspace.index.queue
+        if notes:
+            paths = [workspace.note(name).path for name in notes]
+        else:
+            paths = queue.unprocessed() if everything else [note.path for note in queue.pending()]
+        paths = paths[:limit]
         if not paths and not everything:
             # Notes of an adopted folder are not pending: amem does nothing to them unasked.
-            unprocessed = len(workspace.index.queue.unprocessed())
+            unprocessed = len(queue.unprocessed())
             if unprocessed:
                 session.output.notice(
                     f"{plural(unprocessed, 'note')} never processed: amem evolve --all"
                 )
         code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes))
-    if code:
-        raise typer.Exit(code)
+    raise typer.Exit(code)
 
 
 def _evolve(
@@ -88,14 +92,6 @@ def _evolve(
         return EXIT_FIXABLE
     # A dry run leaves all notes pending, which is not a failure.
     return EXIT_NOT_FOUND if report.pending and not dry_run else 0
-
-
-def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[str]:
-    if names:
-        return [workspace.note(name).path for name in names]
-    if everything:
-        return workspace.index.queue.unprocessed()
-    return [note.path for note in workspace.index.queue.pending()]
 
 
 def history(
@@ -175,11 +171,8 @@ def undo(
             undone = workspace.undo_since(since, keep_edits=keep_edits)
         else:
             undone = workspace.undo(event or "", cascade=cascade, keep_edits=keep_edits)
-    document = {
-        "events": [event.id for event in undone.events],
-        "paths": list(undone.paths),
-        "kept": list(undone.kept),
-    }
+    events = [event.id for event in undone.events]
+    document = {"events": events, "paths": undone.paths, "kept": undone.kept}
     lines = [undone_line(event) for event in undone.events]
     lines += [f"kept: {line}" for line in undone.kept]
     session.output.result(document, "\n".join(lines))

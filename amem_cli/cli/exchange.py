@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -116,27 +117,17 @@ def export(
     # Plain markdown is often shared; JSON Lines are for reading back.
     with session.workspace() as workspace:
         if form == "markdown":
-            _export_markdown(session, workspace, output, selection, private=bool(private))
+            _export_markdown(session, workspace, output, selection, bool(private))
         else:
-            _export_lines(session, workspace, output, selection, private=private is not False)
+            _export_lines(session, workspace, output, selection, private is not False)
 
 
 def _export_lines(
-    session: Session,
-    workspace: Workspace,
-    output: Path | None,
-    selection: Filters,
-    *,
-    private: bool,
+    session: Session, workspace: Workspace, output: Path | None, selection: Filters, private: bool
 ) -> None:
-    import json
-
+    is_note = output is not None and output.suffix.lower() == ".md"
     # amem would index the file, and the next export would contain this one.
-    if (
-        output
-        and output.suffix.lower() == ".md"
-        and output.resolve().is_relative_to(workspace.root)
-    ):
+    if output and is_note and output.resolve().is_relative_to(workspace.root):
         raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
     export = workspace.export_records(selection, private=private)
     report_left_out(session, export.left_out)
@@ -159,12 +150,7 @@ def _export_lines(
 
 
 def _export_markdown(
-    session: Session,
-    workspace: Workspace,
-    output: Path | None,
-    selection: Filters,
-    *,
-    private: bool,
+    session: Session, workspace: Workspace, output: Path | None, selection: Filters, private: bool
 ) -> None:
     if output is None:
         raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
@@ -172,11 +158,11 @@ def _export_markdown(
     report_left_out(session, left_out)
     document = {
         "output": str(output),
-        "written": list(report.written),
+        "written": report.written,
         "unchanged": report.unchanged,
-        "removed": list(report.removed),
-        "kept": list(report.kept),
-        "files": list(report.files),
+        "removed": report.removed,
+        "kept": report.kept,
+        "files": report.files,
         "broken_links": report.broken,
         "cut_links": report.cut_links,
         "names_private": [

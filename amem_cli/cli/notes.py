@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,7 @@ from amem_cli.cli.session import (
     WaitOption,
     moment,
     named_or_picked,
-    require_named,
+    refuse_if_missing,
     session_of,
 )
 from amem_cli.errors import NotFoundError, UsageError
@@ -27,9 +28,13 @@ if TYPE_CHECKING:
     from amem_cli.memory.outcome import Outcome
 
 SourceArgument = Annotated[
-    str | None, Argument(help="The note that holds the link.", show_default=False)
+    str | None,
+    Argument(help="The note that holds the link.", show_default=False, callback=refuse_if_missing),
 ]
-TargetArgument = Annotated[str | None, Argument(help="The note it links to.", show_default=False)]
+TargetArgument = Annotated[
+    str | None,
+    Argument(help="The note it links to.", show_default=False, callback=refuse_if_missing),
+]
 
 
 def add(
@@ -156,7 +161,6 @@ def show(
     from amem_cli.workspace.documents import note_document
 
     session = session_of(context)
-    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
         view = workspace.show(named_or_picked(session, workspace, note), counts=not raw)
         # A note's control characters must not reach a terminal; a pipe gets the exact bytes.
@@ -178,7 +182,6 @@ def edit(context: typer.Context, note: NoteArgument = None, wait: WaitOption = T
     from amem_cli.cli.files import open_in_editor
 
     session = session_of(context)
-    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
         before = named_or_picked(session, workspace, note)
         open_in_editor(workspace.vault.locate(before.path))
@@ -225,7 +228,6 @@ def update(
     )
     if edits == FieldEdits():
         raise UsageError("nothing to change", hint="amem update --help lists the fields.")
-    require_named(context, session, {"note": note})
     with session.workspace(llm=llm) as workspace:
         updated = workspace.update(named_or_picked(session, workspace, note), edits, wait=wait)
     _show_outcome(session, updated.outcome, updated.duplicates)
@@ -241,14 +243,9 @@ def rm(context: typer.Context, note: NoteArgument = None) -> None:
         amem rm "Draft of a draft"
     """
     session = session_of(context)
-    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
         removal = workspace.remove(named_or_picked(session, workspace, note))
-    document = {
-        "path": removal.path,
-        "unlinked": list(removal.unlinked),
-        "dangling": list(removal.dangling),
-    }
+    document = asdict(removal)
     lines = [f"moved {removal.path} to .trash/"]
     lines += [f"  removed amem's link in {path}" for path in removal.unlinked]
     lines += [f"  still linked from {path}" for path in removal.dangling]
@@ -275,7 +272,6 @@ def link(
         amem link "Weekly review" "Atomic notes" --relation part_of --reason "one of its steps"
     """
     session = session_of(context)
-    require_named(context, session, {"source": source, "target": target})
     with session.workspace() as workspace:
         one = named_or_picked(session, workspace, source, prompt="link from")
         other = named_or_picked(
@@ -305,7 +301,6 @@ def unlink(
         amem unlink "Weekly review" "Atomic notes"
     """
     session = session_of(context)
-    require_named(context, session, {"source": source, "target": target})
     with session.workspace() as workspace:
         links = workspace.index.links
         sources = {path for path, link in links.all() if link.kind == "property"}

@@ -139,11 +139,25 @@ def session_of(context: typer.Context) -> Session:
     return session
 
 
+def refuse_if_missing(
+    context: typer.Context, parameter: typer.CallbackParam, name: str | None
+) -> str | None:
+    """The note's name; refuses none before anything is opened, if nobody can pick from a list."""
+    if name is None and not context.resilient_parsing:
+        from amem_cli.terminal.picker import can_pick
+
+        if session_of(context).output.as_json or not can_pick():
+            hint = f"{context.command_path} --help"
+            raise UsageError(f"missing argument '{parameter.name}'.", hint=hint)
+    return name
+
+
 NoteArgument = Annotated[
     str | None,
     Argument(
         help="Id, path, file name, title or alias. Without it, choose from a list.",
         show_default=False,
+        callback=refuse_if_missing,
     ),
 ]
 LlmOption = Annotated[bool, Option("--llm/--no-llm", help="Use the language model.")]
@@ -221,22 +235,6 @@ def moment(text: str | None, option: str) -> datetime | None:
         raise UsageError(
             f"{option} {text!r} is not a date", hint="Write it as 2026-03-02 or 2026-03-02T15:00."
         ) from None
-
-
-def require_named(context: typer.Context, session: Session, names: dict[str, str | None]) -> None:
-    """Refuse a missing note if nobody can choose one from a list.
-
-    Args:
-        names: the arguments, by what the help calls them.
-
-    Raises:
-        UsageError: an argument is missing.
-    """
-    from amem_cli.terminal.picker import can_pick
-
-    missing = next((name for name, value in names.items() if value is None), None)
-    if missing is not None and (session.output.as_json or not can_pick()):
-        raise UsageError(f"missing argument '{missing}'.", hint=f"{context.command_path} --help")
 
 
 def named_or_picked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -40,13 +41,10 @@ def init(
     session = session_of(context)
     root = folder.expanduser().resolve()
     written = adopt_vault(root) if adopt else create_vault(root)
-    workspace = Workspace(root, notify=session.output.notice)
-    try:
+    with closing(Workspace(root, notify=session.output.notice)) as workspace:
         # The user's own notes are not pending: amem does nothing to them unasked.
         notes = workspace.take_stock()
         problems = workspace.index.files.problems()
-    finally:
-        workspace.close()
     session.output.problems(problems)
     document = {
         "vault": str(root),
@@ -81,8 +79,11 @@ def index(
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         if check:
-            _check(session, workspace)
-            return
+            differences = workspace.check_index()
+            document = {"in_step": not differences, "differences": differences}
+            lines = differences or ["the index matches the vault"]
+            session.output.result(document, "\n".join(lines))
+            raise typer.Exit(1 if differences else 0)
         if rebuild:
             from amem_cli.index.file import delete_index
 
@@ -103,32 +104,21 @@ def _update(session: Session, workspace: Workspace) -> None:
     problems = [*report.problems, *workspace.index.files.problems()]
     session.output.problems(problems)
     count = workspace.index.notes.count()
+    counts = {at: len(getattr(report, at)) for at in ("added", "changed", "removed", "moved")}
     document = {
         "notes": count,
-        "added": len(report.added),
-        "changed": len(report.changed),
-        "removed": len(report.removed),
-        "moved": len(report.moved),
+        **counts,
         "passages_embedded": embedded,
         "read_seconds": round(read_seconds, 3),
         "seconds": round(seconds, 3),
         "problems": [asdict(problem) for problem in problems],
     }
     text = (
-        f"{plural(count, 'note')}: {len(report.added)} added, {len(report.changed)} changed,"
-        f" {len(report.moved)} moved, {len(report.removed)} removed;"
+        f"{plural(count, 'note')}: {counts['added']} added, {counts['changed']} changed,"
+        f" {counts['moved']} moved, {counts['removed']} removed;"
         f" {embedded} passages embedded in {seconds:.1f} s"
     )
     session.output.result(document, text)
-
-
-def _check(session: Session, workspace: Workspace) -> None:
-    differences = workspace.check_index()
-    document = {"in_step": not differences, "differences": differences}
-    lines = differences or ["the index matches the vault"]
-    session.output.result(document, "\n".join(lines))
-    if differences:
-        raise typer.Exit(1)
 
 
 def stats(
@@ -146,18 +136,24 @@ def stats(
         amem stats
         amem stats --by week --json
     """
+    from amem_cli.models.open import TokenLedger
     from amem_cli.terminal.stats import show_stats
     from amem_cli.workspace.documents import stats_document
+    from amem_cli.workspace.watch_lock import is_watched, read_status
 
     session = session_of(context)
     with session.workspace() as workspace:
         figures = workspace.stats(by=by)
-        watcher = _watcher(workspace)
-        spent, limit = _tokens_today(workspace)
+        status = read_status(workspace.root, workspace.environment)
+        # The lock is in the vault, but the status in the state folder of whoever watches.
+        elsewhere = "elsewhere" if status is None and is_watched(workspace.root) else ""
+        watcher = elsewhere if status is None else status.state
+        limit = workspace.settings.llm_daily_tokens
+        spent = TokenLedger(workspace.root, workspace.environment).used() if limit else None
     document = {
         **stats_document(figures),
         "watcher": watcher or None,
-        "tokens_today": spent if limit else None,
+        "tokens_today": spent,
         "daily_tokens": limit,
     }
     today = f"{spent} of {limit} tokens" if limit else ""
@@ -165,27 +161,6 @@ def stats(
         document,
         lambda console: show_stats(console, figures, watcher=watcher, today=today, by=by),
     )
-
-
-def _tokens_today(workspace: Workspace) -> tuple[int, int]:
-    """Tokens spent today and the daily limit; 0 and 0 without a limit."""
-    limit = workspace.settings.llm_daily_tokens
-    if not limit:
-        return 0, 0
-    from amem_cli.models.open import TokenLedger
-
-    return TokenLedger(workspace.root, workspace.environment).used(), limit
-
-
-def _watcher(workspace: Workspace) -> str:
-    """The state of the vault's watcher, in a word; empty if there is none."""
-    from amem_cli.workspace.watch_lock import is_watched, read_status
-
-    status = read_status(workspace.root, workspace.environment)
-    if status is not None:
-        return status.state
-    # The lock is in the vault, but the status in the state folder of whoever watches.
-    return "elsewhere" if is_watched(workspace.root) else ""
 
 
 def doctor(

@@ -7,10 +7,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer import Option
@@ -115,14 +115,7 @@ def _service(session: Session, *, install: bool) -> None:
 
     change = login_service.install if install else login_service.uninstall
     result = change(session.root, dict(os.environ))
-    document = {
-        "file": str(result.file),
-        "changed": result.changed,
-        "done": result.done,
-        "to_type": list(result.to_type),
-        "reason": result.reason,
-        "log": result.log,
-    }
+    document = {**asdict(result), "file": str(result.file)}
     session.output.result(document, "\n".join(result.notes))
 
 
@@ -139,7 +132,9 @@ def _once(session: Session, workspace: Workspace) -> None:
         workspace.embed_missing()
         followed = workspace.follow_renames()
         outcomes = []
-        reason = _why_not(watcher)
+        reason = _elsewhere(watcher)
+        if not reason and (pause := watcher.resting()):
+            reason = f"paused: {pause}; pending notes wait"
         if reason:
             session.output.notice(reason)
         else:
@@ -167,16 +162,11 @@ def _once(session: Session, workspace: Workspace) -> None:
         raise typer.Exit(1)
 
 
-def _why_not(watcher: Watcher) -> str:
-    """Why the memory process must not run; empty if it may."""
+def _elsewhere(watcher: Watcher) -> str:
+    """Why the memory process is not to run here at all; empty if it is."""
     machine = watcher.elsewhere()
-    if machine:
-        return _elsewhere(machine)
-    reason = watcher.resting()
-    return f"paused: {reason}; pending notes wait" if reason else ""
-
-
-def _elsewhere(machine: str) -> str:
+    if not machine:
+        return ""
     return (
         f"the memory process runs on another machine ({machine}); to run it here:"
         " amem config set evolution.device any"
@@ -190,9 +180,9 @@ def _watch(session: Session, workspace: Workspace) -> None:
     with _reporter(session, workspace) as reporter:
         watcher = Watcher(workspace, reporter.report)
         with watcher.held():
-            elsewhere = watcher.elsewhere()
+            elsewhere = _elsewhere(watcher)
             if elsewhere:
-                output.notice(_elsewhere(elsewhere))
+                output.notice(elsewhere)
             try:
                 watcher.run(lambda watch: _stop_on_signals(watch, reporter), evolves=not elsewhere)
             except AmemError as error:
@@ -203,15 +193,8 @@ def _watch(session: Session, workspace: Workspace) -> None:
                 raise typer.Exit(error.exit_code) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reporter:
-    """How a watcher's events reach the user.
-
-    Attributes:
-        report: called with each event.
-        stopping: called in a signal handler when the user asks the watcher to end.
-        leave: called before a second signal ends the process at once, to restore the terminal.
-    """
+class _Reporter(NamedTuple):
+    """Gets a watcher's events, and in signal handlers the first and the second wish to end."""
 
     report: Report
     stopping: Callable[[], None] = lambda: None
@@ -237,21 +220,17 @@ def _reporter(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
             output.plain(f"{time}  {line}")
         sys.stdout.flush()
 
+    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
+    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
     if output.as_json:
         # An indented document, such as an error, would break the lines.
         output.in_lines = True
         yield _Reporter(json_line)
-    elif _has_screen() and not output.quiet:
+    elif sys.stdout.isatty() and not dumb and not output.quiet:
         with _screen(session, workspace) as reporter:
             yield reporter
     else:
         yield _Reporter(plain_lines)
-
-
-def _has_screen() -> bool:
-    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
-    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
-    return sys.stdout.isatty() and not dumb
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,6 @@ class _Environment(dict[str, str]):
 
 def open_workspace(
     vault: str | Path | None,
-    *,
     model_name: str | None,
     llm_backend: str | None,
     llm_model: str | None,
@@ -141,11 +140,8 @@ def _make_vault(root: Path) -> None:
         raise SettingsError(f"cannot make {root}: {error.strerror}") from None
     # Not create_vault: a program's memory begins without sample notes.
     adopt_vault(root)
-    fresh = Workspace(root)
-    try:
+    with closing(Workspace(root)) as fresh:
         fresh.take_stock()
-    finally:
-        fresh.close()
 
 
 def log_notice(text: str) -> None:

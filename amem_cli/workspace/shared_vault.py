@@ -188,7 +188,7 @@ class SharedVault:
                 return
             self._is_closed = True
         # A call that waits for the model ends with that; its note stays pending.
-        self.stop_models()
+        self._stop_models()
         end = time.monotonic() + seconds
         with self._changed:
             while self._lent and (left := end - time.monotonic()) > 0:
@@ -198,10 +198,9 @@ class SharedVault:
         for connection in connections:
             connection.close()
         # A call that had begun before may have started the model again.
-        self.stop_models()
+        self._stop_models()
 
-    def stop_models(self) -> None:
-        """Cut short what the language model is doing for any call; the next call opens it anew."""
+    def _stop_models(self) -> None:
         with self._changed:
             # Calls under way may still work with the model of settings that were replaced.
             used = [each.models for each in (*self._lent, *self._kept)]
@@ -255,10 +254,6 @@ class SharedVault:
     def ports(self) -> VaultPorts:
         """What the use cases work on."""
         return self._connection.ports
-
-    def ports_with(self, index: MemoryIndex) -> VaultPorts:
-        """The same vault over another index."""
-        return self._connection.ports_with(index)
 
     @property
     def encoder(self) -> Encoder:
