@@ -73,10 +73,8 @@ def graph(
     form = _form(session, form, output, as_map=as_map)
     if form == "canvas" and output is not None and output.exists() and not force:
         # The user may have rearranged it by hand.
-        raise UsageError(
-            f"{output} exists already",
-            hint="--force replaces it and loses what was rearranged by hand.",
-        )
+        hint = "--force replaces it and loses what was rearranged by hand."
+        raise UsageError(f"{output} exists already", hint=hint)
     if as_map and note is not None:
         raise UsageError("a map shows all notes", hint="Around one note: amem graph NOTE.")
     # The other formats are made to be shown to others (docs/graph.md).
@@ -92,11 +90,7 @@ def graph(
 
 
 def _form(session: Session, form: str | None, output: Path | None, *, as_map: bool) -> str:
-    """The format to write: as given, by the file's suffix, or the default.
-
-    Raises:
-        UsageError: there is no such format, or the output cannot have it.
-    """
+    """The format to write: as given, by the file's suffix, or the default."""
     known = MAP_FORMATS if as_map else FORMATS
     if form is None and output is not None:
         form = format_of(output)
@@ -211,15 +205,10 @@ class _GraphView:
             names = {path: cluster.name for cluster in groups for path in cluster.paths}
             self._deliver(_json(map_document(graph_document(network), positions, names)), network)
         else:
-            self._deliver(self._picture(network, positions, groups, theme, dpi), network)
+            self._deliver(self._picture(network, positions, groups, theme=theme, dpi=dpi), network)
 
     def _picture(
-        self,
-        network: Graph,
-        positions: Positions,
-        groups: Sequence[Cluster],
-        theme: str,
-        dpi: int,
+        self, network: Graph, positions: Positions, groups: Sequence[Cluster], **how: Any
     ) -> bytes:
         from amem_cli.graph.map import map_picture, unwritable
 
@@ -230,34 +219,16 @@ class _GraphView:
                 " Korean, install Noto Sans CJK"
             )
         vault_name = self.workspace.root.name
-        return map_picture(network, positions, groups, vault_name, theme=theme, dpi=dpi)
+        return map_picture(network, positions, groups, vault_name, **how)
 
-    def _page(
-        self,
-        network: Graph,
-        groups: Sequence[Cluster],
-        *,
-        positions: Positions | None = None,
-        focus: str | None = None,
-    ) -> str:
+    def _page(self, network: Graph, groups: Sequence[Cluster], **shown: Any) -> str:
         from amem_cli.graph.page import graph_page
 
-        page: str = graph_page(
-            network,
-            vault_name=self.workspace.root.name,
-            clusters=groups,
-            positions=positions,
-            passages=self.workspace.index.text.passages,
-            focus=focus,
-        )
-        return page
+        name, passages = self.workspace.root.name, self.workspace.index.text.passages
+        return graph_page(network, vault_name=name, clusters=groups, passages=passages, **shown)
 
     def _network(self, note: str | None) -> tuple[Graph, str | None]:
-        """The network and the path of the note.
-
-        Raises:
-            NotFoundError: there is no such note, or it is left out as private.
-        """
+        """The network and the path of the note."""
         root = self.workspace.note(note).path if note is not None else None
         network = self.workspace.network(private=self.private)
         if root is not None and root not in network.nodes:

@@ -239,11 +239,7 @@ def test(
 
 
 def _what_follows(chosen: Settings, limits: Settings) -> list[str]:
-    """What to know after choosing a model, one line each.
-
-    Args:
-        limits: the settings that limit the model.
-    """
+    """What to know after choosing a model that the vault's `limits` hold for, one line each."""
     if chosen.llm_backend == "none":
         return ["amem works without a language model."]
     if chosen.llm_backend != "llama.cpp":

@@ -111,11 +111,10 @@ def _show_outcome(
     *,
     known: bool | None = None,
 ) -> None:
-    """Print what happened to one note.
+    """Print what happened to one note; None is said of what the command did not look for.
 
     Args:
-        duplicates: other notes with its text; None if the command did not look for them.
-        known: the note existed before and nothing was added; None if nothing could be added.
+        known: the note existed before and nothing was added.
     """
     from amem_cli.language.safe_text import on_one_line
     from amem_cli.terminal.notes import show_outcome

@@ -36,11 +36,7 @@ class Session:
 
     @property
     def root(self) -> Path:
-        """The vault's folder.
-
-        Raises:
-            NotFoundError: there is no vault.
-        """
+        """The vault's folder."""
         from amem_cli.locations import find_vault
 
         return find_vault(self.vault)
@@ -192,11 +188,7 @@ PrivateOption = Annotated[
 
 
 def filters(tag: Sequence[str] | None, since: str | None, until: str | None, path: str) -> Filters:
-    """Which notes the four filter options select.
-
-    Raises:
-        UsageError: a date cannot be read.
-    """
+    """Which notes the four filter options select."""
     from amem_cli.search.filters import Filters
 
     days = _day(since, "--since", last=False), _day(until, "--until", last=True)
@@ -220,11 +212,7 @@ def _day(text: str | None, option: str, *, last: bool) -> datetime | None:
 
 
 def moment(text: str | None, option: str) -> datetime | None:
-    """A date, with or without a time, given as an option.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """A date, with or without a time, given as an option."""
     if text is None:
         return None
     from amem_cli.language.dates import parse_moment
@@ -250,10 +238,6 @@ def named_or_picked(
     Args:
         prompt: shown before what the user types, a word or two.
         admit: whether a note is in the list.
-
-    Raises:
-        NotFoundError: no note has this name, or the list is empty.
-        KeyboardInterrupt: the user left the list.
     """
     if name is not None:
         return workspace.note(name)

@@ -83,13 +83,10 @@ def open_workspace(
 
 
 def refuse_fork(inherited: object = None) -> None:
-    """Remember the process that opens the first vault.
+    """Remember the process that opens the first vault, and refuse its forked children.
 
     Args:
-        inherited: what a forked child must keep as it is.
-
-    Raises:
-        UsageError: the process was forked from one that had opened a vault.
+        inherited: what such a child must keep as it is.
     """
     if not _processes:
         _processes.append(os.getpid())
@@ -102,12 +99,7 @@ def refuse_fork(inherited: object = None) -> None:
 
 
 def call_of(workspace: Workspace, in_step: bool = True) -> AbstractContextManager[Workspace]:
-    """One call of a program.
-
-    Raises:
-        UsageError: the vault was closed, or this process was forked after it was opened.
-        SettingsError: the settings were changed and cannot be read, or the vault is gone.
-    """
+    """One call of a program; see `SharedVault.call`."""
     refuse_fork(workspace)
     return workspace.call(in_step=in_step)
 

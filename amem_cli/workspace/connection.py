@@ -37,7 +37,7 @@ ShowProgress: TypeAlias = "Callable[[str, bool], AbstractContextManager[Progress
 
 
 class Stopped(Exception):
-    """The caller cancelled the call, or the program ends."""
+    """Nobody waits for the result any more: a verb that shows progress, or asks a model, ends."""
 
 
 class Caller:
@@ -87,21 +87,13 @@ class Caller:
             yield report
 
     def step(self, label: str) -> None:
-        """Show what comes next.
-
-        Raises:
-            Stopped: nobody waits for the result any more.
-        """
+        """Show what comes next, if anybody still waits for the result."""
         with self.progress(label):
             pass
 
     @contextmanager
     def interruptible(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """Work inside is cut short by `interrupt`, from another thread, when the call stops.
-
-        Raises:
-            Stopped: nobody waits for the result any more.
-        """
+        """Work inside is cut short by `interrupt`, from another thread, when the call stops."""
         with self._lock:
             # Under the lock: a stop that comes in between would find nothing to interrupt.
             self._refuse_if_stopped()

@@ -299,11 +299,7 @@ class SharedVault:
 
     @property
     def process(self) -> MemoryProcess:
-        """The memory process with this vault's models and settings.
-
-        Raises:
-            SettingsError, ModelError: the language model of the settings cannot be used.
-        """
+        """The memory process with this vault's models and settings."""
         from amem_cli.memory.outcome import ProcessSettings
         from amem_cli.memory.process import MemoryProcess
 
@@ -331,11 +327,7 @@ class SharedVault:
 
     @contextlib.contextmanager
     def model_at_work(self) -> Iterator[None]:
-        """The language model works for this call alone, and is cut short when the call stops.
-
-        Raises:
-            Stopped: nobody waits for the result any more.
-        """
+        """The language model works for this call alone, and is cut short when the call stops."""
         connection = self._connection
         interrupt = connection.models.close_model
         # The lock comes first: a stop while this call waits must not close another call's model.
@@ -346,11 +338,7 @@ class SharedVault:
         """Read what changed in the folder.
 
         Args:
-            keep_missing: while a watcher asks what became of missing notes, they stay known;
-                False forgets them.
-
-        Raises:
-            Stopped: nobody waits for the result any more.
+            keep_missing: while a watcher asks what became of missing notes, they stay known.
         """
         from amem_cli.index.sync import synchronise
 
@@ -366,7 +354,6 @@ class SharedVault:
 
         Raises:
             EncoderError, SettingsError: the encoder cannot be had.
-            Stopped: nobody waits for the result any more.
         """
         from amem_cli.index.sync import embed_missing
 
