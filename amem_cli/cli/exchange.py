@@ -195,9 +195,7 @@ def _report_references(
         f"the text of {plural(len(references), 'note')} still {verb} {private}; exports do not"
         " change texts:"
     )
+    named = sorted(references.items())
     session.output.problems(
-        [
-            Problem(path, 0, f"names {', '.join(sorted(names))}")
-            for path, names in sorted(references.items())
-        ]
+        [Problem(path, 0, f"names {', '.join(sorted(names))}") for path, names in named]
     )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from typer import Argument, Option
@@ -26,6 +26,7 @@ from amem_cli.errors import NotFoundError, UsageError
 if TYPE_CHECKING:
     from amem_cli.duplicates.find import Duplicate
     from amem_cli.memory.outcome import Outcome
+    from amem_cli.notes.note import Relation
 
 SourceArgument = Annotated[
     str | None,
@@ -276,12 +277,7 @@ def link(
         other = named_or_picked(
             session, workspace, target, prompt="link to", admit=lambda note: note.path != one.path
         )
-        made = workspace.link(
-            one,
-            other,
-            relation=relation,  # type: ignore[arg-type]
-            reason=reason,
-        )
+        made = workspace.link(one, other, relation=cast("Relation", relation), reason=reason)
     document = {"source": one.path, "target": other.path, "relation": relation, "made": made}
     session.output.result(
         document, f"{one.title} → {other.title}" if made else "this link exists already"

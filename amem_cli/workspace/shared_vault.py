@@ -144,14 +144,19 @@ class SharedVault:
         """Work with the settings as they are now; calls under way keep the former ones."""
         # The version is read before the settings, so that the next call notices a save in between.
         former, version = self._models, self.settings_version
+        if version != self._version:
+            # Other files may be in their place.
+            idle, self._idle = self._idle, []
+            for connection in idle:
+                connection.close()
+        # Nothing is made in place of a folder that is gone.
+        if not (self.root / STATE_FOLDER).is_dir():
+            raise SettingsError(
+                f"{self.root} is no vault any more",
+                hint="Was it moved or deleted, or its drive taken out? It is used once it is back.",
+            )
         if version == self._version:
-            self._refuse_if_gone()
             return
-        # Other files may be in their place.
-        idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
-        self._refuse_if_gone()
         present = self._new_models()
         is_changed = (present.settings, present.origin) != (former.settings, former.origin)
         self._version = version
@@ -227,14 +232,6 @@ class SharedVault:
         """Differs if the files of the settings may have changed."""
         return tuple(map(_version, self._models.files))
 
-    def _refuse_if_gone(self) -> None:
-        # Nothing is made in its place.
-        if not (self.root / STATE_FOLDER).is_dir():
-            raise SettingsError(
-                f"{self.root} is no vault any more",
-                hint="Was it moved or deleted, or its drive taken out? It is used once it is back.",
-            )
-
     @property
     def vault(self) -> VaultFolder:
         """The folder of notes."""
@@ -290,6 +287,7 @@ class SharedVault:
     def model_trust(self) -> ModelTrust:
         """What the language model of the settings is asked for, as far as that was tested."""
         if self.settings.llm_backend == "none" and self.model is None:
+            # The test and its verdicts are not loaded where there is no model.
             from amem_cli.memory.trust import ModelTrust
 
             return ModelTrust("nothing")
