@@ -41,10 +41,10 @@ def demo(
     root = keep.expanduser().resolve() if keep else Path(tempfile.mkdtemp(prefix="amem-demo-"))
     try:
         create_vault(root)
-        as_json, overrides = session.output.as_json, {} if llm else {"llm_backend": "none"}
+        as_json = session.output.as_json
         # The story goes nowhere if the result is a JSON document.
         console = PlainConsole(io.StringIO(), False) if as_json else session.output.console()
-        with contextlib.closing(session.open(root, overrides)) as vault:
+        with contextlib.closing(session.open(root, llm=llm)) as vault:
             document = _run(vault, root, console)
         if as_json:
             session.output.json_line(document, indent=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -42,20 +42,9 @@ class Session:
         return find_vault(self.vault)
 
     @contextlib.contextmanager
-    def workspace(
-        self, *, sync: bool = True, llm: bool = True, **overrides: Any
-    ) -> Iterator[Workspace]:
-        """Open the vault and bring its index up to date.
-
-        Args:
-            sync: False leaves the index as it is.
-            llm: False works without the language model.
-            overrides: settings given as options, by field name; None overrides nothing.
-        """
-        given = {name: value for name, value in overrides.items() if value is not None}
-        if not llm:
-            given["llm_backend"] = "none"
-        workspace = self.open(self.root, given)
+    def workspace(self, *, sync: bool = True, **how: Any) -> Iterator[Workspace]:
+        """Open this vault, with `how` as for `open`, and bring its index up to date if asked."""
+        workspace = self.open(self.root, **how)
         try:
             if sync:
                 self.synchronise(workspace)
@@ -67,13 +56,21 @@ class Session:
             finally:
                 workspace.close()
 
-    def open(self, root: Path, overrides: Mapping[str, Any]) -> Workspace:
-        """Open a vault whose notices and progress this command line shows."""
+    def open(self, root: Path, *, llm: bool = True, **overrides: Any) -> Workspace:
+        """Open a vault whose notices and progress this command line shows.
+
+        Args:
+            llm: False works without the language model.
+            overrides: settings given as options, by field name; None overrides nothing.
+        """
         from amem_cli.workspace.connection import Caller
         from amem_cli.workspace.workspace import Workspace
 
+        given = {name: value for name, value in overrides.items() if value is not None}
+        if not llm:
+            given["llm_backend"] = "none"
         caller = Caller(progress=self._progress)
-        return Workspace(root, overrides=overrides, notify=self.output.notice, caller=caller)
+        return Workspace(root, overrides=given, notify=self.output.notice, caller=caller)
 
     def evolved(
         self, workspace: Workspace, paths: Sequence[str], *, asked: bool = False

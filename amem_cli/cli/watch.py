@@ -75,7 +75,7 @@ def watch(
         from amem_cli.watch.watcher import background_threads
 
         # Read the setting first: the vault is opened with fewer threads, to leave some to the user.
-        threads = background_threads(session.open(session.root, {}).settings.llm_threads)
+        threads = background_threads(session.open(session.root).settings.llm_threads)
         with session.workspace(
             sync=False, llm=llm, llm_threads=threads, evolution_settle_seconds=settle
         ) as workspace:
@@ -208,29 +208,27 @@ def _reporter(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
 
     output = session.output
 
-    def json_line(news: WatchEvent | None, status: WatchStatus) -> None:
-        if news is not None:
-            output.json_line(news_document(news, datetime.now().astimezone()))
-            # A program that reads the pipe would otherwise get events only when the buffer is full.
-            sys.stdout.flush()
-
-    def plain_lines(news: WatchEvent | None, status: WatchStatus) -> None:
-        time = datetime.now().strftime("%H:%M:%S")
-        for line, _ in news_lines(news) if news is not None else ():
-            output.plain(f"{time}  {line}")
+    def lines(news: WatchEvent | None, status: WatchStatus) -> None:
+        if news is None:
+            return
+        now = datetime.now().astimezone()
+        if output.as_json:
+            output.json_line(news_document(news, now))
+        else:
+            for line, _ in news_lines(news):
+                output.plain(f"{now:%H:%M:%S}  {line}")
+        # A program that reads the pipe would otherwise get events only when the buffer is full.
         sys.stdout.flush()
 
     # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
     dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
-    if output.as_json:
-        # An indented document, such as an error, would break the lines.
-        output.in_lines = True
-        yield _Reporter(json_line)
-    elif sys.stdout.isatty() and not dumb and not output.quiet:
+    if sys.stdout.isatty() and not (dumb or output.as_json or output.quiet):
         with _screen(session, workspace) as reporter:
             yield reporter
     else:
-        yield _Reporter(plain_lines)
+        # An indented document, such as an error, would break the lines.
+        output.in_lines = output.as_json
+        yield _Reporter(lines)
 
 
 @contextlib.contextmanager
