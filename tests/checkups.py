@@ -13,15 +13,19 @@ from amem_cli.index.sync import refresh
 from amem_cli.journal.events import LinkRecord
 
 
-def look(root: Path, check: str = "", *, fix: bool = False, **variables: str) -> list[Finding]:
+def look(root: Path, check: str = "", **variables: str) -> list[Finding]:
     """What is found, or what one check finds."""
-    environment = {**os.environ, "AMEM_LLM_BACKEND": "none", **variables}
-    return [each for each in check_up(root, environment, fix=fix) if check in ("", each.check)]
+    return _found(root, check, variables, mending=False)
 
 
 def fix(root: Path, check: str = "", **variables: str) -> list[Finding]:
     """What is found, after everything that may be was mended."""
-    return look(root, check, fix=True, **variables)
+    return _found(root, check, variables, mending=True)
+
+
+def _found(root: Path, check: str, variables: dict[str, str], *, mending: bool) -> list[Finding]:
+    environment = {**os.environ, "AMEM_LLM_BACKEND": "none", **variables}
+    return [each for each in check_up(root, environment, fix=mending) if check in ("", each.check)]
 
 
 def places(findings: list[Finding]) -> list[tuple[str, int]]:
