@@ -23,7 +23,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.graph.stats import stats
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.language.dates import parse_moment
-from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.batch import EvolveBatch
 from amem_cli.search.search import search
 from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace
@@ -71,7 +71,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> None:
     added = time.perf_counter() - started
     embed_missing(ports, workspace.encoder)
     started = time.perf_counter()
-    outcomes = evolve_many(workspace.process, list(paths), asked=True)
+    outcomes = EvolveBatch(workspace.process, list(paths), asked=True).all_outcomes()
     seconds = time.perf_counter() - started
     figures = stats(workspace.index)
     count = len(paths)

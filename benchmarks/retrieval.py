@@ -32,7 +32,7 @@ from retrieval_data import Group, data_sets, imported, pooled
 from amem_cli.editing.add import add
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.index.text import search_terms
-from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.batch import EvolveBatch
 from amem_cli.search import scoring
 from amem_cli.search.scoring import fused
 from amem_cli.search.search import search
@@ -79,7 +79,9 @@ class Searches:
             self.path_of[turn.id] = add(ports, replace(turn.new, links=linked))
         embed_missing(ports, encoder)
         if links == "made":
-            evolve_many(self.workspace.process, list(self.path_of.values()), asked=True)
+            EvolveBatch(
+                self.workspace.process, list(self.path_of.values()), asked=True
+            ).all_outcomes()
             embed_missing(ports, encoder)
         self.bare = encoder.encode([turn.bare for turn in group.turns])
         self.said = encoder.encode([turn.new.content for turn in group.turns])
@@ -153,7 +155,7 @@ class Searches:
             mode=mode,
             limit=SHOWN,
             neighbors=False,
-            reranker=self.workspace.reranker if mode == "hybrid" else None,
+            reranker=self.workspace.models.reranker if mode == "hybrid" else None,
         )
         if mode == "hybrid":
             self.seconds.append(time.perf_counter() - started)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from amem_cli.doctor.checkup import Checkup
-from amem_cli.doctor.finding import Finding, apply_fixes, examine
+from amem_cli.doctor.checkup import check_up
+from amem_cli.doctor.finding import Finding
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import refresh
@@ -15,18 +15,17 @@ from amem_cli.journal.events import LinkRecord
 
 def look(root: Path, check: str = "", **variables: str) -> list[Finding]:
     """What is found, or what one check finds."""
-    checkup = Checkup(root, {**os.environ, "AMEM_LLM_BACKEND": "none", **variables})
-    return [each for each in examine(checkup.checks()) if check in ("", each.check)]
+    return _found(root, check, variables, mending=False)
 
 
 def fix(root: Path, check: str = "", **variables: str) -> list[Finding]:
     """What is found, after everything that may be was mended."""
-    checkup = Checkup(root, {**os.environ, "AMEM_LLM_BACKEND": "none", **variables})
-    try:
-        findings = apply_fixes(examine(checkup.checks()))
-    finally:
-        checkup.close()
-    return [each for each in findings if check in ("", each.check)]
+    return _found(root, check, variables, mending=True)
+
+
+def _found(root: Path, check: str, variables: dict[str, str], *, mending: bool) -> list[Finding]:
+    environment = {**os.environ, "AMEM_LLM_BACKEND": "none", **variables}
+    return [each for each in check_up(root, environment, fix=mending) if check in ("", each.check)]
 
 
 def places(findings: list[Finding]) -> list[tuple[str, int]]:

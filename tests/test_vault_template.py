@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from amem_cli.cli.demo import DEMO_NOTES
+from amem_cli.data import table
 from amem_cli.markdown.links import find_links
 from amem_cli.settings import Settings, load_settings
 
@@ -212,8 +212,9 @@ def rules(name: str) -> list[str]:
 
 
 def test_the_demo_adds_three_new_notes() -> None:
-    assert len(DEMO_NOTES) == 3
-    assert not {note.title for note in DEMO_NOTES} & linkable_names()
-    for note in DEMO_NOTES:
-        assert 50 <= len(note.content.split()) <= 110
-        assert not UNSAFE_IN_A_NAME & set(note.title)
+    notes = table("demo.toml")["notes"]
+    assert len(notes) == 3
+    assert not {note["title"] for note in notes} & linkable_names()
+    for note in notes:
+        assert 50 <= len(note["content"].split()) <= 110
+        assert not UNSAFE_IN_A_NAME & set(note["title"])

@@ -14,7 +14,7 @@ import pytest
 from amem_cli.editing.add import NewNote
 from amem_cli.errors import NotFoundError
 from amem_cli.vault.template import adopt_vault
-from amem_cli.workspace.caller import Caller, Stopped
+from amem_cli.workspace.connection import Caller, Stopped
 from amem_cli.workspace.workspace import Workspace
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.encoder import FakeEncoder

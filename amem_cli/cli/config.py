@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.session import session_of
 
@@ -34,7 +34,7 @@ def list_settings(context: typer.Context) -> None:
 
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
-        settings, origin = workspace.settings, workspace.origin
+        settings, origin = workspace.settings, workspace.models.origin
     document = {
         key: {"value": _as_json(getattr(settings, name)), "from": origin[key]}
         for key, name in setting_keys().items()
@@ -45,7 +45,7 @@ def list_settings(context: typer.Context) -> None:
 
 @config.command()
 def get(
-    context: typer.Context, key: Annotated[str, typer.Argument(help="For example llm.model.")]
+    context: typer.Context, key: Annotated[str, Argument(help="For example llm.model.")]
 ) -> None:
     """Show one setting.
 
@@ -66,10 +66,10 @@ def get(
 @config.command("set")
 def set_value(
     context: typer.Context,
-    key: Annotated[str, typer.Argument(help="For example llm.model.")],
-    value: Annotated[str, typer.Argument(help="The new value. Separate list items with commas.")],
+    key: Annotated[str, Argument(help="For example llm.model.")],
+    value: Annotated[str, Argument(help="The new value. Separate list items with commas.")],
     user: Annotated[
-        bool, typer.Option("--user", help="Change the user's settings, not the vault's.")
+        bool, Option("--user", help="Change the user's settings, not the vault's.")
     ] = False,
 ) -> None:
     """Change a setting in the vault's config.toml, keeping its comments.
@@ -77,14 +77,13 @@ def set_value(
     Examples:
 
         amem config set evolution.mode off
-
         amem config set default_vault ~/notes --user
     """
     from amem_cli.errors import SettingsError
     from amem_cli.locations import user_config_folder
-    from amem_cli.models.open import encoder_subject, give_consent
     from amem_cli.settings import CONFIG_NAME, parse_setting
-    from amem_cli.vault.settings_file import write_value
+    from amem_cli.vault.settings_file import write_values
+    from amem_cli.workspace.model_choice import choose
 
     session = session_of(context)
     new = parse_setting(key, value)
@@ -93,13 +92,11 @@ def set_value(
         raise SettingsError("keys do not belong in settings", hint="Put it in AMEM_API_KEY.")
     if user:
         path = user_config_folder() / CONFIG_NAME
+        write_values(path, {key: new})
     else:
         with session.workspace(sync=False) as workspace:
             path = workspace.config_file
-        if key in ("encoder.model", "search.reranker"):
-            # Setting it here allows its download; cloning a vault that sets it must not.
-            give_consent(path.parent.parent, encoder_subject(str(new)), os.environ)
-    write_value(path, key, new)
+            choose(workspace, {key: new})
     if key == "encoder.model":
         session.output.notice(AFTER_ENCODER)
     if key.startswith("properties."):

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.files import ask_key, on_terminal
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, UsageError
+from amem_cli.notes.codec import parse_note
+from amem_cli.terminal.duplicates import (
+    duplicates_document,
+    merged_document,
+    show_difference,
+    show_duplicates,
+    show_merges,
+)
+from amem_cli.terminal.output import Styled
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.find import Duplicates, Group
@@ -26,14 +37,14 @@ def dedupe(
     context: typer.Context,
     notes: Annotated[
         list[str] | None,
-        typer.Argument(help="Only duplicates of these notes. With --merge: the notes to merge."),
+        Argument(help="Only duplicates of these notes. With --merge: the notes to merge."),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Only notes with the same text. Needs no encoder.")
+        bool, Option("--exact", help="Only notes with the same text. Needs no encoder.")
     ] = False,
     threshold: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="Similarity from which notes count as near duplicates. By default 0.75.",
             min=0.5,
             max=1.0,
@@ -41,13 +52,13 @@ def dedupe(
         ),
     ] = None,
     merge: Annotated[
-        bool, typer.Option("--merge", help="Merge the other notes into the first one.")
+        bool, Option("--merge", help="Merge the other notes into the first one.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --merge --exact: merge all without asking.")
+        bool, Option("--yes", help="With --merge --exact: merge all without asking.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --merge: show what would change; write nothing.")
+        bool, Option("--dry-run", help="With --merge: show what would change; write nothing.")
     ] = False,
 ) -> None:
     """Find notes with the same or nearly the same text, and merge them.
@@ -58,20 +69,10 @@ def dedupe(
     Examples:
 
         amem dedupe
-
         amem dedupe "Weekly review" --threshold 0.65
-
         amem dedupe --merge "Weekly review" "Weekly review 2"
-
         amem dedupe --merge --exact --yes
     """
-    from amem_cli.terminal.duplicates import (
-        duplicates_document,
-        merged_document,
-        show_duplicates,
-        show_merges,
-    )
-
     names = notes or []
     if merge and len(names) == 1:
         raise UsageError(
@@ -121,14 +122,14 @@ def dedupe(
         raise typer.Exit(1)
 
 
+@dataclass
 class _Merging:
     """Merges pairs of notes, and keeps the results; a failure stops no other merge."""
 
-    def __init__(self, workspace: Workspace, dry_run: bool) -> None:
-        self.workspace = workspace
-        self.merges: list[Merged] = []
-        self.problems: list[str] = []
-        self._dry_run = dry_run
+    workspace: Workspace
+    dry_run: bool
+    merges: list[Merged] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     @cached_property
     def _mentions(self) -> Mentions:
@@ -139,7 +140,7 @@ class _Merging:
         """Merge two notes; returns a line about the result, or raises if asked to."""
         try:
             merged = self.workspace.merge(
-                kept, other, mentions=self._mentions, dry_run=self._dry_run
+                kept, other, mentions=self._mentions, dry_run=self.dry_run
             )
         except AmemError as error:
             if or_fail:
@@ -179,10 +180,6 @@ def _pairs(groups: Sequence[Group]) -> Iterator[tuple[NoteSummary, NoteSummary, 
 def _show_pair(
     session: Session, workspace: Workspace, kept: NoteSummary, other: NoteSummary
 ) -> None:
-    from amem_cli.notes.codec import parse_note
-    from amem_cli.terminal.duplicates import show_difference
-    from amem_cli.terminal.output import Styled
-
     console = session.output.console()
     texts = [
         parse_note(each.path, workspace.vault.read(each.path).raw).body for each in (kept, other)

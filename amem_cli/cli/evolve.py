@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from amem_cli.cli.options import LlmOption
-from amem_cli.cli.session import Session, session_of
+from amem_cli.cli.session import LlmOption, Session, session_of
 from amem_cli.errors import (
     EXIT_FIXABLE,
     EXIT_INTERRUPTED,
@@ -27,15 +27,15 @@ NOTES_IN_A_COMMIT = 100
 def evolve(
     context: typer.Context,
     notes: Annotated[
-        list[str] | None, typer.Argument(help="Only these notes. By default, all pending notes.")
+        list[str] | None, Argument(help="Only these notes. By default, all pending notes.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All notes that amem has never processed, pending or not.")
+        bool, Option("--all", help="All notes that amem has never processed, pending or not.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change; write nothing.")
+        bool, Option("--dry-run", help="Show what would change; write nothing.")
     ] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of notes.")] = None,
+    limit: Annotated[int | None, Option(min=1, help="Maximum number of notes.")] = None,
     llm: LlmOption = True,
 ) -> None:
     """Write metadata and links for pending notes, and evolve older notes.
@@ -43,24 +43,26 @@ def evolve(
     Examples:
 
         amem evolve
-
         amem evolve "Weekly review" --dry-run
-
         amem evolve --all --limit 100
     """
     session = session_of(context)
     with session.workspace(llm=llm) as workspace:
-        paths = _chosen(workspace, notes or [], everything)[:limit]
+        queue = workspace.index.queue
+        if notes:
+            paths = [workspace.note(name).path for name in notes]
+        else:
+            paths = queue.unprocessed() if everything else [note.path for note in queue.pending()]
+        paths = paths[:limit]
         if not paths and not everything:
             # Notes of an adopted folder are not pending: amem does nothing to them unasked.
-            unprocessed = len(workspace.index.queue.unprocessed())
+            unprocessed = len(queue.unprocessed())
             if unprocessed:
                 session.output.notice(
                     f"{plural(unprocessed, 'note')} never processed: amem evolve --all"
                 )
         code = _evolve(session, workspace, paths, dry_run=dry_run, asked=bool(notes))
-    if code:
-        raise typer.Exit(code)
+    raise typer.Exit(code)
 
 
 def _evolve(
@@ -92,27 +94,16 @@ def _evolve(
     return EXIT_NOT_FOUND if report.pending and not dry_run else 0
 
 
-def _chosen(workspace: Workspace, names: list[str], everything: bool) -> list[str]:
-    if names:
-        return [workspace.note(name).path for name in names]
-    if everything:
-        return workspace.index.queue.unprocessed()
-    return [note.path for note in workspace.index.queue.pending()]
-
-
 def history(
     context: typer.Context,
-    note: Annotated[str | None, typer.Argument(help="Only this note.")] = None,
-    limit: Annotated[
-        int, typer.Option("-n", "--limit", min=1, help="Number of newest events.")
-    ] = 50,
+    note: Annotated[str | None, Argument(help="Only this note.")] = None,
+    limit: Annotated[int, Option("-n", "--limit", min=1, help="Number of newest events.")] = 50,
 ) -> None:
     """Show what amem changed, when, why, and because of which note.
 
     Examples:
 
         amem history
-
         amem history "Weekly review" --json
     """
     from amem_cli.terminal.history import entry_document, show_history
@@ -145,20 +136,18 @@ def undo(
     context: typer.Context,
     event: Annotated[
         str | None,
-        typer.Argument(help="The event's id, or the beginning of it.", show_default=False),
+        Argument(help="The event's id, or the beginning of it.", show_default=False),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(
-            help="Undo everything amem did since this date, time or event.", show_default=False
-        ),
+        Option(help="Undo everything amem did since this date, time or event.", show_default=False),
     ] = None,
     cascade: Annotated[
-        bool, typer.Option("--cascade", help="Also undo later changes that depend on it.")
+        bool, Option("--cascade", help="Also undo later changes that depend on it.")
     ] = False,
     keep_edits: Annotated[
         bool,
-        typer.Option("--keep-edits", help="Keep fields that were edited since, and undo the rest."),
+        Option("--keep-edits", help="Keep fields that were edited since, and undo the rest."),
     ] = False,
 ) -> None:
     """Undo a change exactly, or a whole run, removal or merge.
@@ -168,11 +157,8 @@ def undo(
     Examples:
 
         amem undo 000641a2c3f
-
         amem undo 000641a2c3f --cascade
-
         amem undo --since 2026-03-02T15:00
-
         amem undo --since yesterday
     """
     from amem_cli.terminal.history import undone_line
@@ -185,11 +171,8 @@ def undo(
             undone = workspace.undo_since(since, keep_edits=keep_edits)
         else:
             undone = workspace.undo(event or "", cascade=cascade, keep_edits=keep_edits)
-    document = {
-        "events": [event.id for event in undone.events],
-        "paths": list(undone.paths),
-        "kept": list(undone.kept),
-    }
+    events = [event.id for event in undone.events]
+    document = {"events": events, "paths": undone.paths, "kept": undone.kept}
     lines = [undone_line(event) for event in undone.events]
     lines += [f"kept: {line}" for line in undone.kept]
     session.output.result(document, "\n".join(lines))

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.files import write_export
-from amem_cli.cli.options import (
+from amem_cli.cli.session import (
     LlmOption,
     PathOption,
     PrivateOption,
+    Session,
     SinceOption,
     TagOption,
     UntilOption,
     WaitOption,
     filters,
     report_left_out,
+    session_of,
 )
-from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import Problem, UsageError
 from amem_cli.terminal.output import plural
 
@@ -32,12 +35,10 @@ if TYPE_CHECKING:
 
 def import_(
     context: typer.Context,
-    source: Annotated[
-        Path, typer.Argument(help="A file or a folder; - reads JSON Lines from stdin.")
-    ],
+    source: Annotated[Path, Argument(help="A file or a folder; - reads JSON Lines from stdin.")],
     kind: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--from",
             help="jsonl, markdown, obsidian, logseq, zk, basic-memory, amem, chroma or mem0."
             " By default, amem finds out.",
@@ -45,15 +46,13 @@ def import_(
     ] = None,
     into: Annotated[
         str | None,
-        typer.Option(
-            help="Folder of the vault for the notes; . is its top. By default, notes_dir."
-        ),
+        Option(help="Folder of the vault for the notes; . is its top. By default, notes_dir."),
     ] = None,
     unless_known: Annotated[
-        bool, typer.Option("--unless-known", help="Skip notes whose text the vault has already.")
+        bool, Option("--unless-known", help="Skip notes whose text the vault has already.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the notes to create; write nothing.")
+        bool, Option("--dry-run", help="List the notes to create; write nothing.")
     ] = False,
     llm: LlmOption = True,
     wait: WaitOption = True,
@@ -66,12 +65,9 @@ def import_(
     Examples:
 
         amem import memories.jsonl --no-llm
-
         amem import ~/old-vault --dry-run
-
         amem import ~/logseq --into logseq --no-wait
     """
-    from amem_cli.memory.batch import evolve_many
     from amem_cli.terminal.exchange import import_document, import_lines
     from amem_cli.workspace.documents import outcome_document
 
@@ -82,11 +78,7 @@ def import_(
         )
         outcomes: list[Outcome] = []
         if wait and llm and not dry_run:
-            workspace.embed_missing()
-            with session.output.progress("processing") as progress:
-                outcomes = evolve_many(
-                    workspace.process, list(report.paths), asked=True, progress=progress
-                )
+            outcomes = session.evolved(workspace, report.paths, asked=True)
     document = import_document(report, dry_run=dry_run)
     document["notes"] = [outcome_document(outcome) for outcome in outcomes]
     lines = import_lines(report, dry_run=dry_run, verbose=session.output.verbose)
@@ -99,10 +91,10 @@ def export(
     context: typer.Context,
     output: Annotated[
         Path | None,
-        typer.Option(help="Write to this file, or, for markdown, this folder."),
+        Option(help="Write to this file, or, for markdown, this folder."),
     ] = None,
     form: Annotated[
-        Literal["jsonl", "markdown"], typer.Option("--format", help="Format of the export.")
+        Literal["jsonl", "markdown"], Option("--format", help="Format of the export.")
     ] = "jsonl",
     tag: TagOption = None,
     since: SinceOption = None,
@@ -118,7 +110,6 @@ def export(
     Examples:
 
         amem export --output memories.jsonl
-
         amem export --format markdown --output ~/site --tag public
     """
     selection = filters(tag, since, until, path)
@@ -126,27 +117,17 @@ def export(
     # Plain markdown is often shared; JSON Lines are for reading back.
     with session.workspace() as workspace:
         if form == "markdown":
-            _export_markdown(session, workspace, output, selection, private=bool(private))
+            _export_markdown(session, workspace, output, selection, bool(private))
         else:
-            _export_lines(session, workspace, output, selection, private=private is not False)
+            _export_lines(session, workspace, output, selection, private is not False)
 
 
 def _export_lines(
-    session: Session,
-    workspace: Workspace,
-    output: Path | None,
-    selection: Filters,
-    *,
-    private: bool,
+    session: Session, workspace: Workspace, output: Path | None, selection: Filters, private: bool
 ) -> None:
-    import json
-
+    is_note = output is not None and output.suffix.lower() == ".md"
     # amem would index the file, and the next export would contain this one.
-    if (
-        output
-        and output.suffix.lower() == ".md"
-        and output.resolve().is_relative_to(workspace.root)
-    ):
+    if output and is_note and output.resolve().is_relative_to(workspace.root):
         raise UsageError(f"{output} would be a note", hint="Name a file that ends in .jsonl.")
     export = workspace.export_records(selection, private=private)
     report_left_out(session, export.left_out)
@@ -169,12 +150,7 @@ def _export_lines(
 
 
 def _export_markdown(
-    session: Session,
-    workspace: Workspace,
-    output: Path | None,
-    selection: Filters,
-    *,
-    private: bool,
+    session: Session, workspace: Workspace, output: Path | None, selection: Filters, private: bool
 ) -> None:
     if output is None:
         raise UsageError("--format markdown needs a folder", hint="Name it: --output FOLDER.")
@@ -182,11 +158,11 @@ def _export_markdown(
     report_left_out(session, left_out)
     document = {
         "output": str(output),
-        "written": list(report.written),
+        "written": report.written,
         "unchanged": report.unchanged,
-        "removed": list(report.removed),
-        "kept": list(report.kept),
-        "files": list(report.files),
+        "removed": report.removed,
+        "kept": report.kept,
+        "files": report.files,
         "broken_links": report.broken,
         "cut_links": report.cut_links,
         "names_private": [
@@ -219,9 +195,7 @@ def _report_references(
         f"the text of {plural(len(references), 'note')} still {verb} {private}; exports do not"
         " change texts:"
     )
+    named = sorted(references.items())
     session.output.problems(
-        [
-            Problem(path, 0, f"names {', '.join(sorted(names))}")
-            for path, names in sorted(references.items())
-        ]
+        [Problem(path, 0, f"names {', '.join(sorted(names))}") for path, names in named]
     )

@@ -46,11 +46,7 @@ def ask_key(output: Output, prompt: str, keys: str) -> str:
 
 
 def read_input(path: Path) -> bytes:
-    """The content of a file, or of stdin if the path is `-`.
-
-    Raises:
-        SettingsError: it cannot be read.
-    """
+    """The content of a file, or of stdin if the path is `-`."""
     try:
         # As bytes: stdin must be UTF-8 even if the terminal's encoding is another one.
         return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
@@ -61,11 +57,7 @@ def read_input(path: Path) -> bytes:
 
 
 def open_in_editor(path: Path) -> None:
-    """Open a file in `$VISUAL` or `$EDITOR` and wait until it is closed.
-
-    Raises:
-        SettingsError: no editor is set, or it fails.
-    """
+    """Open a file in `$VISUAL` or `$EDITOR` and wait until it is closed."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not command:
         raise SettingsError("no editor is set", hint="Set EDITOR, for example: export EDITOR=vim")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.files import write_export
-from amem_cli.cli.options import PrivateOption, report_left_out
-from amem_cli.cli.session import Session, session_of
+from amem_cli.cli.session import PrivateOption, Session, report_left_out, session_of
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.graph.formats import FORMATS, MAP_FORMATS, SUFFIXES, format_of
 
@@ -32,55 +32,49 @@ _LARGE_MAP = 1000
 def graph(
     context: typer.Context,
     note: Annotated[
-        str | None, typer.Argument(help="Show what surrounds this note.", show_default=False)
+        str | None, Argument(help="Show what surrounds this note.", show_default=False)
     ] = None,
-    depth: Annotated[int, typer.Option(help="How many links away.", min=1, max=10)] = 2,
+    depth: Annotated[int, Option(help="How many links away.", min=1, max=10)] = 2,
     limit: Annotated[
-        int, typer.Option(help="Links shown of each note in the tree; 0 for all.", min=0)
+        int, Option(help="Links shown of each note in the tree; 0 for all.", min=0)
     ] = 12,
     form: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--format",
             help="text, json, dot, mermaid, graphml, canvas or html; with --map png, html or json."
             " By default, the suffix of --output decides.",
         ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    output: Annotated[Path | None, Option(help="Write to this file.")] = None,
     as_map: Annotated[
-        bool, typer.Option("--map", help="Place notes with similar meaning near each other.")
+        bool, Option("--map", help="Place notes with similar meaning near each other.")
     ] = False,
     colour: Annotated[
         Literal["cluster", "tag"],
-        typer.Option("--colour", "--color", help="What the colours of a map mean."),
+        Option("--colour", "--color", help="What the colours of a map mean."),
     ] = "cluster",
-    theme: Annotated[Literal["light", "dark"], typer.Option(help="Theme of a png map.")] = "light",
-    dpi: Annotated[int, typer.Option(help="Resolution of a png map.", min=40, max=600)] = 150,
+    theme: Annotated[Literal["light", "dark"], Option(help="Theme of a png map.")] = "light",
+    dpi: Annotated[int, Option(help="Resolution of a png map.", min=40, max=600)] = 150,
     private: PrivateOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing canvas.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace an existing canvas.")] = False,
 ) -> None:
     """Show hubs, clusters, orphans and broken links, or what surrounds a note.
 
     Examples:
 
         amem graph
-
         amem graph "Weekly review" --depth 3
-
         amem graph --output vault.canvas
-
         amem graph "Weekly review" --format dot | dot -Tsvg > review.svg
-
         amem graph --map --output map.png --theme dark
     """
     session = session_of(context)
     form = _form(session, form, output, as_map=as_map)
     if form == "canvas" and output is not None and output.exists() and not force:
         # The user may have rearranged it by hand.
-        raise UsageError(
-            f"{output} exists already",
-            hint="--force replaces it and loses what was rearranged by hand.",
-        )
+        hint = "--force replaces it and loses what was rearranged by hand."
+        raise UsageError(f"{output} exists already", hint=hint)
     if as_map and note is not None:
         raise UsageError("a map shows all notes", hint="Around one note: amem graph NOTE.")
     # The other formats are made to be shown to others (docs/graph.md).
@@ -96,11 +90,7 @@ def graph(
 
 
 def _form(session: Session, form: str | None, output: Path | None, *, as_map: bool) -> str:
-    """The format to write: as given, by the file's suffix, or the default.
-
-    Raises:
-        UsageError: there is no such format, or the output cannot have it.
-    """
+    """The format to write: as given, by the file's suffix, or the default."""
     known = MAP_FORMATS if as_map else FORMATS
     if form is None and output is not None:
         form = format_of(output)
@@ -215,15 +205,10 @@ class _GraphView:
             names = {path: cluster.name for cluster in groups for path in cluster.paths}
             self._deliver(_json(map_document(graph_document(network), positions, names)), network)
         else:
-            self._deliver(self._picture(network, positions, groups, theme, dpi), network)
+            self._deliver(self._picture(network, positions, groups, theme=theme, dpi=dpi), network)
 
     def _picture(
-        self,
-        network: Graph,
-        positions: Positions,
-        groups: Sequence[Cluster],
-        theme: str,
-        dpi: int,
+        self, network: Graph, positions: Positions, groups: Sequence[Cluster], **how: Any
     ) -> bytes:
         from amem_cli.graph.map import map_picture, unwritable
 
@@ -234,34 +219,16 @@ class _GraphView:
                 " Korean, install Noto Sans CJK"
             )
         vault_name = self.workspace.root.name
-        return map_picture(network, positions, groups, vault_name, theme=theme, dpi=dpi)
+        return map_picture(network, positions, groups, vault_name, **how)
 
-    def _page(
-        self,
-        network: Graph,
-        groups: Sequence[Cluster],
-        *,
-        positions: Positions | None = None,
-        focus: str | None = None,
-    ) -> str:
+    def _page(self, network: Graph, groups: Sequence[Cluster], **shown: Any) -> str:
         from amem_cli.graph.page import graph_page
 
-        page: str = graph_page(
-            network,
-            vault_name=self.workspace.root.name,
-            clusters=groups,
-            positions=positions,
-            passages=self.workspace.index.text.passages,
-            focus=focus,
-        )
-        return page
+        name, passages = self.workspace.root.name, self.workspace.index.text.passages
+        return graph_page(network, vault_name=name, clusters=groups, passages=passages, **shown)
 
     def _network(self, note: str | None) -> tuple[Graph, str | None]:
-        """The network and the path of the note.
-
-        Raises:
-            NotFoundError: there is no such note, or it is left out as private.
-        """
+        """The network and the path of the note."""
         root = self.workspace.note(note).path if note is not None else None
         network = self.workspace.network(private=self.private)
         if root is not None and root not in network.nodes:

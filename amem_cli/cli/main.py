@@ -1,4 +1,7 @@
-"""The `amem` program: global options, exit codes, signals, and reports of bugs."""
+"""The `amem` program: its commands, global options, exit codes, signals, and reports of bugs.
+
+A command is loaded when it is called; listing them loads none.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,17 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Option
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
-from amem_cli.cli.commands import CommandsOnDemand, new_app
 from amem_cli.cli.session import Session
 from amem_cli.errors import (
     EXIT_BUG,
@@ -106,6 +113,97 @@ def _numbers() -> list[Any]:
     return [getattr(signal, name) for name in names if hasattr(signal, name)]
 
 
+# In the order of `amem --help`: the module with a function (or group) of this name, with an
+# underscore behind it if Python has the word, and the first sentence of its help.
+COMMANDS = {
+    "init": ("vault", "Create a vault from the template, or adopt a folder of notes unchanged."),
+    "index": ("vault", "Bring the index up to date with the folder."),
+    "stats": ("vault", "Count notes, links, orphans and pending work, and what the model cost."),
+    "demo": ("demo", "Show add, link, evolve, search and graph on a sample vault."),
+    "add": ("notes", "Add a note; amem writes its metadata and links it to what you know."),
+    "show": ("notes", "Read a note with its links in both directions."),
+    "list": ("search", "List notes, newest first."),
+    "edit": ("notes", "Open a note in $EDITOR, then update its links."),
+    "update": ("notes", "Change fields of a note; amem never rewrites what you set."),
+    "rm": ("notes", "Move a note to the vault's .trash folder."),
+    "search": ("search", "Find notes by meaning and by words, with the notes linked to them."),
+    "ask": ("search", "Answer a question from your notes, with citations."),
+    "link": ("notes", "Link two notes; the link is yours, and amem never removes it."),
+    "unlink": ("notes", "Remove a link from a note's properties; amem will not add it again."),
+    "evolve": ("evolve", "Write metadata and links for pending notes, and evolve older notes."),
+    "history": ("evolve", "Show what amem changed, when, why, and because of which note."),
+    "undo": ("evolve", "Undo a change exactly, or a whole run, removal or merge."),
+    "watch": ("watch", "Keep index and memory up to date while you edit."),
+    "review": ("review", "Accept or reject proposed changes to older notes."),
+    "graph": ("graph", "Show hubs, clusters, orphans and broken links, or what surrounds a note."),
+    "dedupe": ("dedupe", "Find notes with the same or nearly the same text, and merge them."),
+    "import": (
+        "exchange",
+        "Import notes from JSON Lines, a folder of markdown, Obsidian, Logseq, zk, basic-memory,"
+        " A-MEM or mem0.",
+    ),
+    "export": ("exchange", "Export notes as JSON Lines or as plain markdown with ordinary links."),
+    "doctor": ("vault", "Check vault, index, models, links, ids and git, and say what to do."),
+    "mcp": ("mcp", "Serve the vault to an agent over the Model Context Protocol (stdio)."),
+    "model": ("model", "Manage the language model and the encoder of a vault."),
+    "config": ("config", "Read and change settings of the vault or the user."),
+}
+
+
+def new_app(**options: Any) -> typer.Typer:
+    """A command line in the style that all commands share."""
+    # Without rich, which takes long to load; `main.run` reports errors itself.
+    return typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, **options)
+
+
+class CommandsOnDemand(TyperGroup):
+    """The commands of `COMMANDS`, of which only the one that is called is loaded."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands from the table."""
+        listed: dict[str, Any] = {
+            name: TyperCommand(name, short_help=summary) for name, (_, summary) in COMMANDS.items()
+        }
+        TyperGroup(commands=listed).format_commands(ctx, formatter)
+
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name, each loaded on first use."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _load(name, COMMANDS[name][0])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+@cache
+def _load(name: str, module: str) -> Any:
+    members = vars(import_module(f"amem_cli.cli.{module}"))
+    command = members.get(name) or members[f"{name}_"]
+    app = new_app()
+    if isinstance(command, typer.Typer):
+        app.add_typer(command)
+    else:
+        app.command(name)(command)
+    built = get_group(app).commands[name]
+    inner: Iterable[Any] = getattr(built, "commands", {}).values()
+    for each in inner:
+        # Click cuts a help text in a list of commands, but not a short help.
+        each.short_help = each.help.split("\n\n")[0]
+    for each in (built, *inner):
+        # Click would fill the examples, which stand one a line, like a paragraph.
+        each.help = each.help.replace("\n    ", "\n\n    ").replace("\n\n\n", "\n\n")
+    return built
+
+
 app = new_app(
     cls=CommandsOnDemand,
     name="amem",
@@ -134,18 +232,18 @@ def main(
     context: typer.Context,
     vault: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="The vault's folder. By default AMEM_VAULT, the vault around this folder, or"
             " the setting default_vault.",
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No notices.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="More notices; tracebacks.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON document.")] = False,
+    quiet: Annotated[bool, Option("--quiet", help="No notices.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="More notices; tracebacks.")] = False,
+    no_color: Annotated[bool, Option("--no-color", help="No colours.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Store the global options for the command."""

@@ -8,6 +8,7 @@ import sys
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from amem_cli.cli.session import session_of
 from amem_cli.errors import UsageError
@@ -16,13 +17,13 @@ from amem_cli.errors import UsageError
 def mcp(
     context: typer.Context,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Only allow finding and reading notes.")
+        bool, Option("--read-only", help="Only allow finding and reading notes.")
     ] = False,
     allow_delete: Annotated[
-        bool, typer.Option("--allow-delete", help="Also allow moving notes to the trash.")
+        bool, Option("--allow-delete", help="Also allow moving notes to the trash.")
     ] = False,
     include_private: Annotated[
-        bool, typer.Option("--include-private", help="Include notes with `private: true`.")
+        bool, Option("--include-private", help="Include notes with `private: true`.")
     ] = False,
 ) -> None:
     """Serve the vault to an agent over the Model Context Protocol (stdio).
@@ -32,7 +33,6 @@ def mcp(
     Examples:
 
         amem mcp --vault ~/notes
-
         amem mcp --vault ~/notes --read-only
     """
     from amem_cli.mcp.stdio import take_wire

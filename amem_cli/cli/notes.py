@@ -4,54 +4,58 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from typer import Argument, Option
 
-from amem_cli.cli.options import (
+from amem_cli.cli.session import (
     LlmOption,
     NoteArgument,
+    Session,
     WaitOption,
     moment,
     named_or_picked,
-    require_named,
+    refuse_if_missing,
+    session_of,
 )
-from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
     from amem_cli.memory.outcome import Outcome
+    from amem_cli.notes.note import Relation
 
 SourceArgument = Annotated[
-    str | None, typer.Argument(help="The note that holds the link.", show_default=False)
+    str | None,
+    Argument(help="The note that holds the link.", show_default=False, callback=refuse_if_missing),
 ]
 TargetArgument = Annotated[
-    str | None, typer.Argument(help="The note it links to.", show_default=False)
+    str | None,
+    Argument(help="The note it links to.", show_default=False, callback=refuse_if_missing),
 ]
 
 
 def add(
     context: typer.Context,
     text: Annotated[
-        str | None, typer.Argument(help="The note's text. - reads stdin; none opens $EDITOR.")
+        str | None, Argument(help="The note's text. - reads stdin; none opens $EDITOR.")
     ] = None,
-    file: Annotated[Path | None, typer.Option(help="Read the text from a file.")] = None,
-    title: Annotated[str, typer.Option(help="Title. By default, taken from the text.")] = "",
-    keyword: Annotated[list[str] | None, typer.Option(help="A keyword. Repeatable.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag. Repeatable.")] = None,
+    file: Annotated[Path | None, Option(help="Read the text from a file.")] = None,
+    title: Annotated[str, Option(help="Title. By default, taken from the text.")] = "",
+    keyword: Annotated[list[str] | None, Option(help="A keyword. Repeatable.")] = None,
+    tag: Annotated[list[str] | None, Option(help="A tag. Repeatable.")] = None,
     context_sentence: Annotated[
-        str, typer.Option("--context", help="One sentence that says what the note is about.")
+        str, Option("--context", help="One sentence that says what the note is about.")
     ] = "",
-    created: Annotated[str | None, typer.Option(help="When it was written (ISO 8601).")] = None,
+    created: Annotated[str | None, Option(help="When it was written (ISO 8601).")] = None,
     llm: LlmOption = True,
     wait: WaitOption = True,
     unless_known: Annotated[
         bool,
-        typer.Option(
-            "--unless-known", help="If a note already has this text, show it and add nothing."
-        ),
+        Option("--unless-known", help="If a note already has this text, show it and add nothing."),
     ] = False,
 ) -> None:
     """Add a note; amem writes its metadata and links it to what you know.
@@ -61,9 +65,7 @@ def add(
     Examples:
 
         amem add "VACUUM cannot remove dead tuples while a replica holds a snapshot."
-
         pbpaste | amem add - --tag databases/postgres
-
         amem add --file draft.md --no-wait
     """
     from amem_cli.editing.add import NewNote
@@ -110,22 +112,23 @@ def _show_outcome(
     *,
     known: bool | None = None,
 ) -> None:
-    """Print what happened to one note.
+    """Print what happened to one note; None is said of what the command did not look for.
 
     Args:
-        duplicates: other notes with its text; None if the command did not look for them.
-        known: the note existed before and nothing was added; None if nothing could be added.
+        known: the note existed before and nothing was added.
     """
     from amem_cli.language.safe_text import on_one_line
-    from amem_cli.terminal.duplicates import duplicate_document
     from amem_cli.terminal.notes import show_outcome
-    from amem_cli.workspace.documents import outcome_document
 
-    document = outcome_document(outcome)
-    if duplicates is not None:
-        document["duplicates"] = [duplicate_document(each) for each in duplicates]
-    if known is not None:
-        document["known"] = known
+    def document() -> dict[str, object]:
+        from amem_cli.terminal.duplicates import duplicate_document
+        from amem_cli.workspace.documents import outcome_document
+
+        of_duplicates = None if duplicates is None else list(map(duplicate_document, duplicates))
+        rest = {"duplicates": of_duplicates, "known": known}
+        given = {name: value for name, value in rest.items() if value is not None}
+        return {**outcome_document(outcome), **given}
+
     if known:
         line = f"nothing added: the same text is in {on_one_line(outcome.path)}"
         session.output.result(document, line)
@@ -145,21 +148,19 @@ def _show_outcome(
 def show(
     context: typer.Context,
     note: NoteArgument = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Print the file byte for byte.")] = False,
+    raw: Annotated[bool, Option("--raw", help="Print the file byte for byte.")] = False,
 ) -> None:
     """Read a note with its links in both directions.
 
     Examples:
 
         amem show "Atomic notes"
-
         amem show 20260302150004 --json
     """
     from amem_cli.terminal.notes import show_note
     from amem_cli.workspace.documents import note_document
 
     session = session_of(context)
-    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
         view = workspace.show(named_or_picked(session, workspace, note), counts=not raw)
         # A note's control characters must not reach a terminal; a pipe gets the exact bytes.
@@ -181,7 +182,6 @@ def edit(context: typer.Context, note: NoteArgument = None, wait: WaitOption = T
     from amem_cli.cli.files import open_in_editor
 
     session = session_of(context)
-    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
         before = named_or_picked(session, workspace, note)
         open_in_editor(workspace.vault.locate(before.path))
@@ -191,22 +191,18 @@ def edit(context: typer.Context, note: NoteArgument = None, wait: WaitOption = T
 def update(
     context: typer.Context,
     note: NoteArgument = None,
-    content: Annotated[str | None, typer.Option(help="New text. - reads stdin.")] = None,
+    content: Annotated[str | None, Option(help="New text. - reads stdin.")] = None,
     context_sentence: Annotated[
-        str | None, typer.Option("--context", help="New context sentence.")
+        str | None, Option("--context", help="New context sentence.")
     ] = None,
-    keyword: Annotated[
-        list[str] | None, typer.Option(help="Replace all keywords. Repeatable.")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Replace all tags. Repeatable.")] = None,
-    add_keyword: Annotated[
-        list[str] | None, typer.Option(help="Add a keyword. Repeatable.")
-    ] = None,
+    keyword: Annotated[list[str] | None, Option(help="Replace all keywords. Repeatable.")] = None,
+    tag: Annotated[list[str] | None, Option(help="Replace all tags. Repeatable.")] = None,
+    add_keyword: Annotated[list[str] | None, Option(help="Add a keyword. Repeatable.")] = None,
     remove_keyword: Annotated[
-        list[str] | None, typer.Option(help="Remove a keyword. Repeatable.")
+        list[str] | None, Option(help="Remove a keyword. Repeatable.")
     ] = None,
-    add_tag: Annotated[list[str] | None, typer.Option(help="Add a tag. Repeatable.")] = None,
-    remove_tag: Annotated[list[str] | None, typer.Option(help="Remove a tag. Repeatable.")] = None,
+    add_tag: Annotated[list[str] | None, Option(help="Add a tag. Repeatable.")] = None,
+    remove_tag: Annotated[list[str] | None, Option(help="Remove a tag. Repeatable.")] = None,
     llm: LlmOption = True,
     wait: WaitOption = True,
 ) -> None:
@@ -215,7 +211,6 @@ def update(
     Examples:
 
         amem update "Weekly review" --add-tag practice --remove-tag inbox
-
         amem update 20260302150004 --context "Why cleanup stalls."
     """
     from amem_cli.editing.edit import FieldEdits
@@ -233,7 +228,6 @@ def update(
     )
     if edits == FieldEdits():
         raise UsageError("nothing to change", hint="amem update --help lists the fields.")
-    require_named(context, session, {"note": note})
     with session.workspace(llm=llm) as workspace:
         updated = workspace.update(named_or_picked(session, workspace, note), edits, wait=wait)
     _show_outcome(session, updated.outcome, updated.duplicates)
@@ -249,14 +243,9 @@ def rm(context: typer.Context, note: NoteArgument = None) -> None:
         amem rm "Draft of a draft"
     """
     session = session_of(context)
-    require_named(context, session, {"note": note})
     with session.workspace() as workspace:
         removal = workspace.remove(named_or_picked(session, workspace, note))
-    document = {
-        "path": removal.path,
-        "unlinked": list(removal.unlinked),
-        "dangling": list(removal.dangling),
-    }
+    document = asdict(removal)
     lines = [f"moved {removal.path} to .trash/"]
     lines += [f"  removed amem's link in {path}" for path in removal.unlinked]
     lines += [f"  still linked from {path}" for path in removal.dangling]
@@ -269,11 +258,9 @@ def link(
     target: TargetArgument = None,
     relation: Annotated[
         str,
-        typer.Option(
-            help="related, supports, contradicts, supersedes, example_of, part_of or causes."
-        ),
+        Option(help="related, supports, contradicts, supersedes, example_of, part_of or causes."),
     ] = "related",
-    reason: Annotated[str, typer.Option(help="Why, for you to read later.")] = "",
+    reason: Annotated[str, Option(help="Why, for you to read later.")] = "",
 ) -> None:
     """Link two notes; the link is yours, and amem never removes it.
 
@@ -285,18 +272,12 @@ def link(
         amem link "Weekly review" "Atomic notes" --relation part_of --reason "one of its steps"
     """
     session = session_of(context)
-    require_named(context, session, {"source": source, "target": target})
     with session.workspace() as workspace:
         one = named_or_picked(session, workspace, source, prompt="link from")
         other = named_or_picked(
             session, workspace, target, prompt="link to", admit=lambda note: note.path != one.path
         )
-        made = workspace.link(
-            one,
-            other,
-            relation=relation,  # type: ignore[arg-type]
-            reason=reason,
-        )
+        made = workspace.link(one, other, relation=cast("Relation", relation), reason=reason)
     document = {"source": one.path, "target": other.path, "relation": relation, "made": made}
     session.output.result(
         document, f"{one.title} → {other.title}" if made else "this link exists already"
@@ -315,7 +296,6 @@ def unlink(
         amem unlink "Weekly review" "Atomic notes"
     """
     session = session_of(context)
-    require_named(context, session, {"source": source, "target": target})
     with session.workspace() as workspace:
         links = workspace.index.links
         sources = {path for path, link in links.all() if link.kind == "property"}

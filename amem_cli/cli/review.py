@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.files import ask_key, on_terminal, write_in_editor
 from amem_cli.cli.session import Session, session_of
-from amem_cli.errors import AmemError, SettingsError, UsageError
+from amem_cli.editing.review import Decisions, ReviewItem
+from amem_cli.errors import AmemError, Problem, SettingsError, UsageError
+from amem_cli.terminal.history import (
+    review_document,
+    show_all_waiting,
+    show_decisions,
+    show_waiting,
+)
 
 if TYPE_CHECKING:
-    from amem_cli.editing.review import Decisions, ReviewItem
-    from amem_cli.errors import Problem
     from amem_cli.index.draft import FieldValue
     from amem_cli.index.records import NoteSummary
     from amem_cli.workspace.workspace import Workspace
@@ -24,17 +29,17 @@ KEYS = "[a]ccept  [r]eject  [e]dit  [s]kip  [A]ccept all of this note  [q]uit"
 def review(
     context: typer.Context,
     note: Annotated[
-        str | None, typer.Argument(help="Only changes to this note, or caused by it.")
+        str | None, Argument(help="Only changes to this note, or caused by it.")
     ] = None,
     accept: Annotated[
-        list[str] | None, typer.Option(help="Accept the proposal with this id. Repeatable.")
+        list[str] | None, Option(help="Accept the proposal with this id. Repeatable.")
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option(help="Reject the proposal with this id. Repeatable.")
+        list[str] | None, Option(help="Reject the proposal with this id. Repeatable.")
     ] = None,
-    accept_all: Annotated[bool, typer.Option("--accept-all", help="Accept all.")] = False,
-    reject_all: Annotated[bool, typer.Option("--reject-all", help="Reject all.")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="Only list them.")] = False,
+    accept_all: Annotated[bool, Option("--accept-all", help="Accept all.")] = False,
+    reject_all: Annotated[bool, Option("--reject-all", help="Reject all.")] = False,
+    listing: Annotated[bool, Option("--list", help="Only list them.")] = False,
 ) -> None:
     """Accept or reject proposed changes to older notes.
 
@@ -44,14 +49,9 @@ def review(
     Examples:
 
         amem review
-
         amem review "Weekly review" --accept-all
-
         amem review --accept 000641a2c3f --json
     """
-    from amem_cli.editing.review import Decisions
-    from amem_cli.terminal.history import review_document, show_all_waiting, show_decisions
-
     session = session_of(context)
     by_options = bool(accept or reject or accept_all or reject_all)
     if (accept_all and (reject_all or accept)) or (reject_all and reject):
@@ -87,8 +87,6 @@ def _by_options(
     accept_all: bool,
     reject_all: bool,
 ) -> Decisions:
-    from amem_cli.editing.review import Decisions
-
     # Look up all ids before deciding anything: a wrong one must change nothing.
     down = workspace.proposals_named(reject or [])
     down_ids = {each.proposal.id for each in down}
@@ -108,9 +106,6 @@ def _by_options(
 
 def _by_keys(session: Session, workspace: Workspace, about: NoteSummary | None) -> Decisions:
     """Step through the proposals; each decision takes effect at once."""
-    from amem_cli.editing.review import Decisions
-    from amem_cli.terminal.history import show_waiting
-
     console = session.output.console()
     total = Decisions()
     steps = workspace.proposals(about)
@@ -141,8 +136,6 @@ def _by_keys(session: Session, workspace: Workspace, about: NoteSummary | None) 
 
 def _edited(session: Session, workspace: Workspace, step: ReviewItem) -> Decisions:
     """Let the user edit the value; if it cannot be used, the proposal stays."""
-    from amem_cli.editing.review import Decisions
-
     assert step.change is not None
     if step.proposal.link_change is not None:
         session.output.notice(
@@ -150,19 +143,14 @@ def _edited(session: Session, workspace: Workspace, step: ReviewItem) -> Decisio
         )
         return Decisions()
     value = step.change.after
-    text = value if isinstance(value, str) else "\n".join(value)
+    is_list = not isinstance(value, str)
     try:
-        written = write_in_editor(text + "\n")
-        edited = _value(step, written.splitlines())
+        written = write_in_editor(("\n".join(value) if is_list else value) + "\n")
+        lines = [line.strip() for line in written.splitlines() if line.strip()]
+        edited: FieldValue = lines if is_list else " ".join(lines)
         if not edited:
             raise SettingsError("the value is empty; it is still proposed")
         return workspace.accept([step], edited={step.proposal.id: edited})
     except AmemError as error:
         session.output.notice(error.message)
         return Decisions()
-
-
-def _value(step: ReviewItem, lines: Sequence[str]) -> FieldValue:
-    filled = [line.strip() for line in lines if line.strip()]
-    is_list = isinstance(step.proposal.change.after, list)
-    return filled if is_list else " ".join(filled)

@@ -7,41 +7,45 @@ import os
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.main import ending_at_once
-from amem_cli.cli.options import (
+from amem_cli.cli.session import (
     LlmOption,
     PathOption,
     SinceOption,
     TagOption,
     UntilOption,
     filters,
+    session_of,
 )
-from amem_cli.cli.session import session_of
 from amem_cli.errors import EXIT_NOT_FOUND, SettingsError, UsageError
+
+if TYPE_CHECKING:
+    from amem_cli.workspace.queries import SearchResult
 
 
 def search(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)] = "",
+    query: Annotated[str, Argument(help="What to look for.", show_default=False)] = "",
     limit: Annotated[
-        int, typer.Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
+        int, Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
     ] = 5,
     mode: Annotated[
         Literal["hybrid", "semantic", "keyword"],
-        typer.Option(help="By meaning, by words, or both (hybrid)."),
+        Option(help="By meaning, by words, or both (hybrid)."),
     ] = "hybrid",
-    neighbors: Annotated[bool, typer.Option(help="Also show notes linked to the hits.")] = True,
+    neighbors: Annotated[bool, Option(help="Also show notes linked to the hits.")] = True,
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     path: PathOption = "",
     queries: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="Run many queries: a file with one a line, as text or JSON. Prints one JSON"
             " result a line."
         ),
@@ -54,15 +58,11 @@ def search(
     Examples:
 
         amem search "why is the table growing"
-
         amem search vacuum --mode keyword --tag databases -k 10
-
         amem search harbour --since "last month" --until yesterday
-
         amem search --queries questions.txt > answers.jsonl
     """
     from amem_cli.terminal.notes import show_hits
-    from amem_cli.workspace.documents import search_document
 
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
@@ -72,6 +72,17 @@ def search(
     batch = [] if queries is None else list(_queries(queries))
     selection = filters(tag, since, until, path)
     session = session_of(context)
+
+    def answer(text: str) -> SearchResult:
+        return workspace.search(
+            text, mode=mode, limit=limit, neighbors=neighbors, filters=selection
+        )
+
+    def document(result: SearchResult) -> dict[str, Any]:
+        from amem_cli.workspace.documents import search_document
+
+        return search_document(result.query, result.mode, result.hits)
+
     # Synchronised below, while the encoder is loading.
     with session.workspace(sync=False) as workspace:
         if mode == "keyword":
@@ -82,21 +93,16 @@ def search(
             with ending_at_once(session.output.notice), workspace.loading_encoder():
                 session.synchronise(workspace)
         if queries is None:
-            result = workspace.search(
-                query, mode=mode, limit=limit, neighbors=neighbors, filters=selection
-            )
+            result = answer(query)
             session.output.result(
-                search_document(result.query, result.mode, result.hits),
-                lambda console: show_hits(console, result.hits, query),
+                lambda: document(result), lambda console: show_hits(console, result.hits, query)
             )
             return
         for text, extra in batch:
-            answer = workspace.search(
-                text, mode=mode, limit=limit, neighbors=neighbors, filters=selection
-            )
+            result = answer(text)
             # After the first failure of the encoder, stay with words: it is reported once.
-            mode = answer.mode
-            session.output.json_line({**extra, **search_document(text, mode, answer.hits)})
+            mode = result.mode
+            session.output.json_line({**extra, **document(result)})
 
 
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, object]]]:
@@ -136,35 +142,35 @@ def list_(
     since: SinceOption = None,
     until: UntilOption = None,
     path: PathOption = "",
-    orphans: Annotated[bool, typer.Option("--orphans", help="Only notes without links.")] = False,
+    orphans: Annotated[bool, Option("--orphans", help="Only notes without links.")] = False,
     pending: Annotated[
-        bool, typer.Option("--pending", help="Only notes that amem has yet to process.")
+        bool, Option("--pending", help="Only notes that amem has yet to process.")
     ] = False,
     stale: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--stale",
             help="Only notes that nobody edited or read for a year (setting list.stale_days)."
             " Edits by amem do not count.",
         ),
     ] = False,
     stale_days: Annotated[
-        int | None, typer.Option(min=1, max=36_500, help="Like --stale, for this many days.")
+        int | None, Option(min=1, max=36_500, help="Like --stale, for this many days.")
     ] = None,
     never_read: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--never-read",
             help="Only notes that no search and no `show` ever returned. amem does not see what"
             " you open in an editor.",
         ),
     ] = False,
     sort: Annotated[
-        Literal["created", "modified", "read", "title", "path"], typer.Option(help="Sort by.")
+        Literal["created", "modified", "read", "title", "path"], Option(help="Sort by.")
     ] = "created",
-    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
+    reverse: Annotated[bool, Option("--reverse", help="Reverse the order.")] = False,
     limit: Annotated[
-        int | None, typer.Option("-n", "--limit", min=1, help="Maximum number of notes.")
+        int | None, Option("-n", "--limit", min=1, help="Maximum number of notes.")
     ] = None,
 ) -> None:
     """List notes, newest first.
@@ -174,11 +180,8 @@ def list_(
     Examples:
 
         amem list --tag zettelkasten -n 20
-
         amem list --orphans --never-read --sort title
-
         amem list --stale-days 90 --sort modified --reverse
-
         amem list --since "last week" --path 'daily/2026-*'
     """
     from amem_cli.search.read import Wanted
@@ -213,11 +216,11 @@ def list_(
 
 def ask(
     context: typer.Context,
-    question: Annotated[str, typer.Argument(help="What to answer.", show_default=False)],
-    limit: Annotated[int, typer.Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
+    question: Annotated[str, Argument(help="What to answer.", show_default=False)],
+    limit: Annotated[int, Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
     budget: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=100,
             help="Tokens of notes to answer from. By default, half the model's window.",
             show_default=False,
@@ -238,9 +241,7 @@ def ask(
     Examples:
 
         amem ask "Why did the webhooks come late on Mondays?"
-
         amem ask "What did we agree on the rent?" --since 2026-01 --tag cafe
-
         amem ask "Who has the spare key?" --no-llm --json
     """
     from amem_cli.terminal.notes import answer_document, show_answer

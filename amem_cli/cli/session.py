@@ -1,20 +1,27 @@
-"""What every command starts with: the global options, the output, and the vault to open."""
+"""What commands share: the global options, the output, the vault to open, and their own options."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+from typer import Argument, Option
+
+from amem_cli.errors import NotFoundError, UsageError
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Output, plural
 
 if TYPE_CHECKING:
-    import typer
-
-    from amem_cli.index.records import Progress
+    from amem_cli.index.records import NoteSummary, Progress
+    from amem_cli.memory.outcome import Outcome
+    from amem_cli.search.search import Filters
+    from amem_cli.terminal.picker import PickerItem
     from amem_cli.workspace.workspace import Workspace
 
 SECONDS_BEFORE_ESTIMATE = 10.0
@@ -29,30 +36,15 @@ class Session:
 
     @property
     def root(self) -> Path:
-        """The vault's folder.
-
-        Raises:
-            NotFoundError: there is no vault.
-        """
+        """The vault's folder."""
         from amem_cli.locations import find_vault
 
         return find_vault(self.vault)
 
     @contextlib.contextmanager
-    def workspace(
-        self, *, sync: bool = True, llm: bool = True, **overrides: Any
-    ) -> Iterator[Workspace]:
-        """Open the vault and bring its index up to date.
-
-        Args:
-            sync: False leaves the index as it is.
-            llm: False works without the language model.
-            overrides: settings given as options, by field name; None overrides nothing.
-        """
-        given = {name: value for name, value in overrides.items() if value is not None}
-        if not llm:
-            given["llm_backend"] = "none"
-        workspace = self.open(self.root, given)
+    def workspace(self, *, sync: bool = True, **how: Any) -> Iterator[Workspace]:
+        """Open this vault, with `how` as for `open`, and bring its index up to date if asked."""
+        workspace = self.open(self.root, **how)
         try:
             if sync:
                 self.synchronise(workspace)
@@ -64,13 +56,32 @@ class Session:
             finally:
                 workspace.close()
 
-    def open(self, root: Path, overrides: Mapping[str, Any]) -> Workspace:
-        """Open a vault whose notices and progress this command line shows."""
-        from amem_cli.workspace.caller import Caller
+    def open(self, root: Path, *, llm: bool = True, **overrides: Any) -> Workspace:
+        """Open a vault whose notices and progress this command line shows.
+
+        Args:
+            llm: False works without the language model.
+            overrides: settings given as options, by field name; None overrides nothing.
+        """
+        from amem_cli.workspace.connection import Caller
         from amem_cli.workspace.workspace import Workspace
 
+        given = {name: value for name, value in overrides.items() if value is not None}
+        if not llm:
+            given["llm_backend"] = "none"
         caller = Caller(progress=self._progress)
-        return Workspace(root, overrides=overrides, notify=self.output.notice, caller=caller)
+        return Workspace(root, overrides=given, notify=self.output.notice, caller=caller)
+
+    def evolved(
+        self, workspace: Workspace, paths: Sequence[str], *, asked: bool = False
+    ) -> list[Outcome]:
+        """Run the memory process for notes; an outcome for each, also if the run was stopped."""
+        with (
+            workspace.evolving(paths, asked=asked) as batch,
+            self.output.progress("processing") as progress,
+        ):
+            batch.progress = progress or batch.progress
+            return batch.all_outcomes()
 
     def synchronise(self, workspace: Workspace) -> None:
         """Read what changed in the folder, and report what cannot be read."""
@@ -119,3 +130,140 @@ def session_of(context: typer.Context) -> Session:
     session = context.find_object(Session)
     assert session is not None
     return session
+
+
+def refuse_if_missing(
+    context: typer.Context, parameter: typer.CallbackParam, name: str | None
+) -> str | None:
+    """The note's name; refuses none before anything is opened, if nobody can pick from a list."""
+    if name is None and not context.resilient_parsing:
+        from amem_cli.terminal.picker import can_pick
+
+        if session_of(context).output.as_json or not can_pick():
+            hint = f"{context.command_path} --help"
+            raise UsageError(f"missing argument '{parameter.name}'.", hint=hint)
+    return name
+
+
+NoteArgument = Annotated[
+    str | None,
+    Argument(
+        help="Id, path, file name, title or alias. Without it, choose from a list.",
+        show_default=False,
+        callback=refuse_if_missing,
+    ),
+]
+LlmOption = Annotated[bool, Option("--llm/--no-llm", help="Use the language model.")]
+WaitOption = Annotated[
+    bool,
+    Option(
+        "--wait/--no-wait", help="Write metadata and links now, or leave them to `amem evolve`."
+    ),
+]
+TagOption = Annotated[list[str] | None, Option(help="Only notes with this tag. Repeatable.")]
+SinceOption = Annotated[
+    str | None,
+    Option(
+        help="Only notes created on or after this day: 2026-03-02, 2026-03, 7d, yesterday,"
+        " 'last week'."
+    ),
+]
+UntilOption = Annotated[
+    str | None, Option(help="Only notes created on or before this day, in the same forms.")
+]
+PathOption = Annotated[
+    str, Option(help="Only notes in this folder or with a path like 'daily/2026-*'.")
+]
+PrivateOption = Annotated[
+    bool | None,
+    Option(
+        "--private/--no-private",
+        help="Include or leave out notes with `private: true`. By default, only formats that other"
+        " people see leave them out.",
+    ),
+]
+
+
+def filters(tag: Sequence[str] | None, since: str | None, until: str | None, path: str) -> Filters:
+    """Which notes the four filter options select."""
+    from amem_cli.search.search import Filters
+
+    days = _day(since, "--since", last=False), _day(until, "--until", last=True)
+    return Filters(tuple(tag or ()), *days, path)
+
+
+def _day(text: str | None, option: str, *, last: bool) -> datetime | None:
+    """The first or last day of the period that an option names."""
+    if text is None:
+        return None
+    from amem_cli.language.dates import day_range
+
+    try:
+        day = day_range(text, datetime.now().date())[last]
+    except ValueError:
+        raise UsageError(
+            f"{option} {text!r} is not a date",
+            hint="Write it as 2026-03-02, 2026-03, 7d, yesterday or 'last week'.",
+        ) from None
+    return datetime.combine(day, datetime.min.time())
+
+
+def moment(text: str | None, option: str) -> datetime | None:
+    """A date, with or without a time, given as an option."""
+    if text is None:
+        return None
+    from amem_cli.language.dates import parse_moment
+
+    try:
+        return parse_moment(text)
+    except ValueError:
+        raise UsageError(
+            f"{option} {text!r} is not a date", hint="Write it as 2026-03-02 or 2026-03-02T15:00."
+        ) from None
+
+
+def named_or_picked(
+    session: Session,
+    workspace: Workspace,
+    name: str | None,
+    *,
+    prompt: str = "note",
+    admit: Callable[[NoteSummary], bool] = lambda note: True,
+) -> NoteSummary:
+    """The note with this name, or the one that the user picks from a list.
+
+    Args:
+        prompt: shown before what the user types, a word or two.
+        admit: whether a note is in the list.
+    """
+    if name is not None:
+        return workspace.note(name)
+    from amem_cli.terminal.picker import pick
+
+    notes = list(filter(admit, workspace.index.notes.summaries()))
+    if not notes:
+        raise NotFoundError("there is no note to choose", hint="`amem list` shows all.")
+    notes.sort(key=lambda note: note.created or note.modified, reverse=True)
+    picked = pick([_item(note) for note in notes], prompt, color=session.output.color is not False)
+    if picked is None:
+        # Leaving the list ends the command like Ctrl-C.
+        raise KeyboardInterrupt
+    return notes[picked]
+
+
+def report_left_out(session: Session, count: int) -> None:
+    """Say how many private notes are not in the result, if any."""
+    if count:
+        session.output.notice(f"left out {plural(count, 'private note')}; --private includes them")
+
+
+def _item(note: NoteSummary) -> PickerItem:
+    from amem_cli.terminal.picker import PickerItem
+
+    def clean(text: str) -> str:
+        return on_one_line(text).replace("\t", " ")
+
+    day = (note.created or note.modified)[:10]
+    tags = " ".join(f"#{tag}" for tag in note.tags)
+    hidden_terms = " ".join((note.path, note.id or "", *note.aliases))
+    return PickerItem(clean(note.title), clean(f"{day}  {tags}".rstrip()), hidden_terms)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import time
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import UsageError
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
 
 def init(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="The vault's folder.")] = Path(),
+    folder: Annotated[Path, Argument(help="The vault's folder.")] = Path(),
     adopt: Annotated[
-        bool, typer.Option("--adopt", help="Make a folder of existing notes a vault.")
+        bool, Option("--adopt", help="Make a folder of existing notes a vault.")
     ] = False,
 ) -> None:
     """Create a vault from the template, or adopt a folder of notes unchanged.
@@ -31,7 +33,6 @@ def init(
     Examples:
 
         amem init ~/notes
-
         amem init ~/Documents/Obsidian --adopt
     """
     from amem_cli.vault.template import adopt_vault, create_vault
@@ -40,13 +41,10 @@ def init(
     session = session_of(context)
     root = folder.expanduser().resolve()
     written = adopt_vault(root) if adopt else create_vault(root)
-    workspace = Workspace(root, notify=session.output.notice)
-    try:
+    with closing(Workspace(root, notify=session.output.notice)) as workspace:
         # The user's own notes are not pending: amem does nothing to them unasked.
         notes = workspace.take_stock()
         problems = workspace.index.files.problems()
-    finally:
-        workspace.close()
     session.output.problems(problems)
     document = {
         "vault": str(root),
@@ -63,11 +61,9 @@ def init(
 
 def index(
     context: typer.Context,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Build it again from scratch.")
-    ] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="Build it again from scratch.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Compare it with the vault; write nothing.")
+        bool, Option("--check", help="Compare it with the vault; write nothing.")
     ] = False,
 ) -> None:
     """Bring the index up to date with the folder.
@@ -75,9 +71,7 @@ def index(
     Examples:
 
         amem index
-
         amem index --rebuild
-
         amem index --check
     """
     if check and rebuild:
@@ -85,8 +79,11 @@ def index(
     session = session_of(context)
     with session.workspace(sync=False) as workspace:
         if check:
-            _check(session, workspace)
-            return
+            differences = workspace.check_index()
+            document = {"in_step": not differences, "differences": differences}
+            lines = differences or ["the index matches the vault"]
+            session.output.result(document, "\n".join(lines))
+            raise typer.Exit(1 if differences else 0)
         if rebuild:
             from amem_cli.index.file import delete_index
 
@@ -107,37 +104,26 @@ def _update(session: Session, workspace: Workspace) -> None:
     problems = [*report.problems, *workspace.index.files.problems()]
     session.output.problems(problems)
     count = workspace.index.notes.count()
+    counts = {at: len(getattr(report, at)) for at in ("added", "changed", "removed", "moved")}
     document = {
         "notes": count,
-        "added": len(report.added),
-        "changed": len(report.changed),
-        "removed": len(report.removed),
-        "moved": len(report.moved),
+        **counts,
         "passages_embedded": embedded,
         "read_seconds": round(read_seconds, 3),
         "seconds": round(seconds, 3),
         "problems": [asdict(problem) for problem in problems],
     }
     text = (
-        f"{plural(count, 'note')}: {len(report.added)} added, {len(report.changed)} changed,"
-        f" {len(report.moved)} moved, {len(report.removed)} removed;"
+        f"{plural(count, 'note')}: {counts['added']} added, {counts['changed']} changed,"
+        f" {counts['moved']} moved, {counts['removed']} removed;"
         f" {embedded} passages embedded in {seconds:.1f} s"
     )
     session.output.result(document, text)
 
 
-def _check(session: Session, workspace: Workspace) -> None:
-    differences = workspace.check_index()
-    document = {"in_step": not differences, "differences": differences}
-    lines = differences or ["the index matches the vault"]
-    session.output.result(document, "\n".join(lines))
-    if differences:
-        raise typer.Exit(1)
-
-
 def stats(
     context: typer.Context,
-    by: Annotated[Literal["month", "week"], typer.Option(help="Period of growth.")] = "month",
+    by: Annotated[Literal["month", "week"], Option(help="Period of growth.")] = "month",
 ) -> None:
     """Count notes, links, orphans and pending work, and what the model cost.
 
@@ -148,21 +134,26 @@ def stats(
     Examples:
 
         amem stats
-
         amem stats --by week --json
     """
+    from amem_cli.models.open import TokenLedger
     from amem_cli.terminal.stats import show_stats
     from amem_cli.workspace.documents import stats_document
+    from amem_cli.workspace.watch_lock import is_watched, read_status
 
     session = session_of(context)
     with session.workspace() as workspace:
         figures = workspace.stats(by=by)
-        watcher = _watcher(workspace)
-        spent, limit = _tokens_today(workspace)
+        status = read_status(workspace.root, workspace.environment)
+        # The lock is in the vault, but the status in the state folder of whoever watches.
+        elsewhere = "elsewhere" if status is None and is_watched(workspace.root) else ""
+        watcher = elsewhere if status is None else status.state
+        limit = workspace.settings.llm_daily_tokens
+        spent = TokenLedger(workspace.root, workspace.environment).used() if limit else None
     document = {
         **stats_document(figures),
         "watcher": watcher or None,
-        "tokens_today": spent if limit else None,
+        "tokens_today": spent,
         "daily_tokens": limit,
     }
     today = f"{spent} of {limit} tokens" if limit else ""
@@ -172,30 +163,9 @@ def stats(
     )
 
 
-def _tokens_today(workspace: Workspace) -> tuple[int, int]:
-    """Tokens spent today and the daily limit; 0 and 0 without a limit."""
-    limit = workspace.settings.llm_daily_tokens
-    if not limit:
-        return 0, 0
-    from amem_cli.models.open import TokenLedger
-
-    return TokenLedger(workspace.root, workspace.environment).used(), limit
-
-
-def _watcher(workspace: Workspace) -> str:
-    """The state of the vault's watcher, in a word; empty if there is none."""
-    from amem_cli.workspace.watch_lock import is_watched, read_status
-
-    status = read_status(workspace.root, workspace.environment)
-    if status is not None:
-        return status.state
-    # The lock is in the vault, but the status in the state folder of whoever watches.
-    return "elsewhere" if is_watched(workspace.root) else ""
-
-
 def doctor(
     context: typer.Context,
-    fix: Annotated[bool, typer.Option("--fix", help="Fix what is safe to fix.")] = False,
+    fix: Annotated[bool, Option("--fix", help="Fix what is safe to fix.")] = False,
 ) -> None:
     """Check vault, index, models, links, ids and git, and say what to do.
 
@@ -207,29 +177,20 @@ def doctor(
     Examples:
 
         amem doctor
-
         amem doctor --fix
-
         amem doctor --json
     """
-    from amem_cli.doctor.checkup import Checkup
-    from amem_cli.doctor.finding import apply_fixes, examine, is_healthy
+    from amem_cli.doctor.checkup import check_up
     from amem_cli.terminal.stats import findings_document, show_findings
 
     session = session_of(context)
     # Not session.workspace(), which updates the index: without --fix, nothing is written.
-    checkup = Checkup(session.root, os.environ)
-    try:
-        with session.output.progress("checking") as progress:
-            findings = examine(checkup.checks(), progress=progress)
-        if fix:
-            findings = apply_fixes(findings)
-    finally:
-        checkup.close()
-    verbose = session.output.verbose
+    with session.output.progress("checking") as progress:
+        findings = check_up(session.root, os.environ, fix=fix, progress=progress)
+    document = findings_document(findings)
     session.output.result(
-        findings_document(findings),
-        lambda console: show_findings(console, findings, fixing=fix, whole=verbose),
+        document,
+        lambda console: show_findings(console, findings, fixing=fix, whole=session.output.verbose),
     )
-    if not is_healthy(findings):
+    if not document["healthy"]:
         raise typer.Exit(1)

@@ -7,15 +7,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from typer import Option
 
-from amem_cli.cli.options import LlmOption
-from amem_cli.cli.session import Session, session_of
+from amem_cli.cli.session import LlmOption, Session, session_of
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.terminal.output import plural
 
@@ -34,19 +34,15 @@ QUEUE_SHOWN = 4
 def watch(
     context: typer.Context,
     once: Annotated[
-        bool, typer.Option("--once", help="Process what is pending and exit, for cron.")
+        bool, Option("--once", help="Process what is pending and exit, for cron.")
     ] = False,
-    status: Annotated[
-        bool, typer.Option("--status", help="Show what the running watcher does.")
-    ] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="Stop the running watcher.")] = False,
-    install: Annotated[
-        bool, typer.Option("--install", help="Start the watcher at every login.")
-    ] = False,
-    uninstall: Annotated[bool, typer.Option("--uninstall", help="Undo --install.")] = False,
+    status: Annotated[bool, Option("--status", help="Show what the running watcher does.")] = False,
+    stop: Annotated[bool, Option("--stop", help="Stop the running watcher.")] = False,
+    install: Annotated[bool, Option("--install", help="Start the watcher at every login.")] = False,
+    uninstall: Annotated[bool, Option("--uninstall", help="Undo --install.")] = False,
     settle: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0,
             help="Seconds without an edit before amem processes a note. By default, the setting"
             " evolution.settle_seconds.",
@@ -59,9 +55,7 @@ def watch(
     Examples:
 
         amem watch
-
         amem watch --once
-
         amem watch --install
     """
     chosen = [once, status, stop, install, uninstall]
@@ -81,7 +75,7 @@ def watch(
         from amem_cli.watch.watcher import background_threads
 
         # Read the setting first: the vault is opened with fewer threads, to leave some to the user.
-        threads = background_threads(session.open(session.root, {}).settings.llm_threads)
+        threads = background_threads(session.open(session.root).settings.llm_threads)
         with session.workspace(
             sync=False, llm=llm, llm_threads=threads, evolution_settle_seconds=settle
         ) as workspace:
@@ -121,20 +115,12 @@ def _service(session: Session, *, install: bool) -> None:
 
     change = login_service.install if install else login_service.uninstall
     result = change(session.root, dict(os.environ))
-    document = {
-        "file": str(result.file),
-        "changed": result.changed,
-        "done": result.done,
-        "to_type": list(result.to_type),
-        "reason": result.reason,
-        "log": result.log,
-    }
+    document = {**asdict(result), "file": str(result.file)}
     session.output.result(document, "\n".join(result.notes))
 
 
 def _once(session: Session, workspace: Workspace) -> None:
     """Process what is pending, like one round of a watcher."""
-    from amem_cli.memory.batch import evolve_many
     from amem_cli.terminal.notes import show_outcome
     from amem_cli.watch.idle import lower_priority
     from amem_cli.watch.watcher import Watcher
@@ -146,14 +132,15 @@ def _once(session: Session, workspace: Workspace) -> None:
         workspace.embed_missing()
         followed = workspace.follow_renames()
         outcomes = []
-        reason = _why_not(watcher)
+        reason = _elsewhere(watcher)
+        if not reason and (pause := watcher.resting()):
+            reason = f"paused: {pause}; pending notes wait"
         if reason:
             session.output.notice(reason)
         else:
             lower_priority()
             paths = [note.path for note in workspace.index.queue.pending()]
-            with session.output.progress("processing") as progress:
-                outcomes = evolve_many(workspace.process, paths, progress=progress)
+            outcomes = session.evolved(workspace, paths)
         pending = len(workspace.index.queue.pending())
     document = {
         "notes": [outcome_document(outcome) for outcome in outcomes],
@@ -175,16 +162,11 @@ def _once(session: Session, workspace: Workspace) -> None:
         raise typer.Exit(1)
 
 
-def _why_not(watcher: Watcher) -> str:
-    """Why the memory process must not run; empty if it may."""
+def _elsewhere(watcher: Watcher) -> str:
+    """Why the memory process is not to run here at all; empty if it is."""
     machine = watcher.elsewhere()
-    if machine:
-        return _elsewhere(machine)
-    reason = watcher.resting()
-    return f"paused: {reason}; pending notes wait" if reason else ""
-
-
-def _elsewhere(machine: str) -> str:
+    if not machine:
+        return ""
     return (
         f"the memory process runs on another machine ({machine}); to run it here:"
         " amem config set evolution.device any"
@@ -198,9 +180,9 @@ def _watch(session: Session, workspace: Workspace) -> None:
     with _reporter(session, workspace) as reporter:
         watcher = Watcher(workspace, reporter.report)
         with watcher.held():
-            elsewhere = watcher.elsewhere()
+            elsewhere = _elsewhere(watcher)
             if elsewhere:
-                output.notice(_elsewhere(elsewhere))
+                output.notice(elsewhere)
             try:
                 watcher.run(lambda watch: _stop_on_signals(watch, reporter), evolves=not elsewhere)
             except AmemError as error:
@@ -211,15 +193,8 @@ def _watch(session: Session, workspace: Workspace) -> None:
                 raise typer.Exit(error.exit_code) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reporter:
-    """How a watcher's events reach the user.
-
-    Attributes:
-        report: called with each event.
-        stopping: called in a signal handler when the user asks the watcher to end.
-        leave: called before a second signal ends the process at once, to restore the terminal.
-    """
+class _Reporter(NamedTuple):
+    """Gets a watcher's events, and in signal handlers the first and the second wish to end."""
 
     report: Report
     stopping: Callable[[], None] = lambda: None
@@ -233,33 +208,27 @@ def _reporter(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
 
     output = session.output
 
-    def json_line(news: WatchEvent | None, status: WatchStatus) -> None:
-        if news is not None:
-            output.json_line(news_document(news, datetime.now().astimezone()))
-            # A program that reads the pipe would otherwise get events only when the buffer is full.
-            sys.stdout.flush()
-
-    def plain_lines(news: WatchEvent | None, status: WatchStatus) -> None:
-        time = datetime.now().strftime("%H:%M:%S")
-        for line, _ in news_lines(news) if news is not None else ():
-            output.plain(f"{time}  {line}")
+    def lines(news: WatchEvent | None, status: WatchStatus) -> None:
+        if news is None:
+            return
+        now = datetime.now().astimezone()
+        if output.as_json:
+            output.json_line(news_document(news, now))
+        else:
+            for line, _ in news_lines(news):
+                output.plain(f"{now:%H:%M:%S}  {line}")
+        # A program that reads the pipe would otherwise get events only when the buffer is full.
         sys.stdout.flush()
 
-    if output.as_json:
-        # An indented document, such as an error, would break the lines.
-        output.in_lines = True
-        yield _Reporter(json_line)
-    elif _has_screen() and not output.quiet:
+    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
+    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
+    if sys.stdout.isatty() and not (dumb or output.as_json or output.quiet):
         with _screen(session, workspace) as reporter:
             yield reporter
     else:
-        yield _Reporter(plain_lines)
-
-
-def _has_screen() -> bool:
-    # Windows does not set TERM; elsewhere, a terminal without it cannot place the cursor.
-    dumb = os.environ.get("TERM", "dumb" if os.name != "nt" else "").lower() in ("dumb", "unknown")
-    return sys.stdout.isatty() and not dumb
+        # An indented document, such as an error, would break the lines.
+        output.in_lines = output.as_json
+        yield _Reporter(lines)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from amem_cli.doctor.finding import Check, Finding, from_problem
+from amem_cli.doctor.finding import Check, Finding, apply_fixes, examine, from_problem
 from amem_cli.doctor.folders import (
     leftover_findings,
     secret_findings,
@@ -50,6 +50,7 @@ from amem_cli.doctor.surroundings import (
 from amem_cli.errors import Problem
 from amem_cli.index.file import delete_index
 from amem_cli.index.memory_index import VaultPorts
+from amem_cli.index.records import Progress
 from amem_cli.index.sync import synchronise
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder, ReviewFolder
@@ -58,6 +59,22 @@ from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME
 from amem_cli.vault.clock import SystemClock
 from amem_cli.workspace.workspace import Workspace
+
+
+def check_up(
+    root: Path,
+    environment: Mapping[str, str],
+    *,
+    fix: bool = False,
+    progress: Progress | None = None,
+) -> list[Finding]:
+    """Check a vault, however broken, and repair what is safe to repair if asked."""
+    checkup = Checkup(root, environment)
+    try:
+        findings = examine(checkup.checks(), progress=progress)
+        return apply_fixes(findings) if fix else findings
+    finally:
+        checkup.close()
 
 
 class Checkup:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.records import NoteSummary
-    from amem_cli.notes.note import Note
     from amem_cli.workspace.workspace import Workspace
 
 UNCATEGORIZED = "Uncategorized"
@@ -73,11 +72,6 @@ def found_note(index: MemoryIndex, memory_id: object) -> NoteSummary | None:
     return found[0] if found else None
 
 
-def note_text(note: Note) -> str:
-    """A note's text without the line ends around it."""
-    return note.body.strip("\r\n")
-
-
 def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
     """Read a note's file and what the index knows of it.
 
@@ -91,7 +85,7 @@ def read_memory(workspace: Workspace, summary: NoteSummary) -> MemoryNote:
     count, last = index.usage.of(summary.key)
     return MemoryNote(
         id=summary.key,
-        content=note_text(note),
+        content=note.body.strip("\r\n"),
         keywords=list(note.keywords),
         tags=list(note.tags),
         context=note.context,

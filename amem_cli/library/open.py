@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,6 @@ class _Environment(dict[str, str]):
 
 def open_workspace(
     vault: str | Path | None,
-    *,
     model_name: str | None,
     llm_backend: str | None,
     llm_model: str | None,
@@ -84,13 +83,10 @@ def open_workspace(
 
 
 def refuse_fork(inherited: object = None) -> None:
-    """Remember the process that opens the first vault.
+    """Remember the process that opens the first vault, and refuse its forked children.
 
     Args:
-        inherited: what a forked child must keep as it is.
-
-    Raises:
-        UsageError: the process was forked from one that had opened a vault.
+        inherited: what such a child must keep as it is.
     """
     if not _processes:
         _processes.append(os.getpid())
@@ -103,12 +99,7 @@ def refuse_fork(inherited: object = None) -> None:
 
 
 def call_of(workspace: Workspace, in_step: bool = True) -> AbstractContextManager[Workspace]:
-    """One call of a program.
-
-    Raises:
-        UsageError: the vault was closed, or this process was forked after it was opened.
-        SettingsError: the settings were changed and cannot be read, or the vault is gone.
-    """
+    """One call of a program; see `SharedVault.call`."""
     refuse_fork(workspace)
     return workspace.call(in_step=in_step)
 
@@ -141,11 +132,8 @@ def _make_vault(root: Path) -> None:
         raise SettingsError(f"cannot make {root}: {error.strerror}") from None
     # Not create_vault: a program's memory begins without sample notes.
     adopt_vault(root)
-    fresh = Workspace(root)
-    try:
+    with closing(Workspace(root)) as fresh:
         fresh.take_stock()
-    finally:
-        fresh.close()
 
 
 def log_notice(text: str) -> None:

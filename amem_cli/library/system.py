@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.editing.add import NewNote
@@ -39,14 +38,9 @@ if TYPE_CHECKING:
 
 def prompt_line(memory: MemoryNote) -> str:
     """One memory on one line, its parts set apart by tabs."""
-    parts = (
-        f"talk start time:{memory.timestamp}",
-        f"memory content: {memory.content}",
-        f"memory context: {memory.context}",
-        f"memory keywords: {memory.keywords}",
-        f"memory tags: {memory.tags}",
-    )
-    return "\t".join(parts) + "\n"
+    names = ("content", "context", "keywords", "tags")
+    parts = [f"memory {name}: {getattr(memory, name)}" for name in names]
+    return "\t".join([f"talk start time:{memory.timestamp}", *parts]) + "\n"
 
 
 _LISTS = ("keywords", "tags", "links")
@@ -59,6 +53,7 @@ class AgenticMemorySystem:
     """A memory for agents that lives in a vault and survives the process.
 
     Calls of several threads run side by side; other processes may work on the vault meanwhile.
+    A call that takes an id raises NotFoundError if several notes have it.
 
     Args:
         model_name: the encoder, any sentence-transformers name or folder; None takes the vault's
@@ -93,12 +88,7 @@ class AgenticMemorySystem:
         base_url: str | None = None,
     ) -> None:
         self._workspace = open_workspace(
-            vault,
-            model_name=model_name,
-            llm_backend=llm_backend,
-            llm_model=llm_model,
-            api_key=api_key,
-            base_url=base_url,
+            vault, model_name, llm_backend, llm_model, api_key, base_url
         )
         self.model_name = model_name
         self.evo_threshold = evo_threshold
@@ -116,12 +106,7 @@ class AgenticMemorySystem:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -194,7 +179,6 @@ class AgenticMemorySystem:
         """A memory by its id, or None.
 
         Raises:
-            NotFoundError: several notes have this id.
             AmemError: its file cannot be read.
         """
         with self._call() as workspace:
@@ -242,20 +226,14 @@ class AgenticMemorySystem:
         return True
 
     def delete(self, memory_id: str) -> bool:
-        """Move a memory to the vault's trash; False if there is none.
-
-        Raises:
-            NotFoundError: several notes have this id.
-        """
+        """Move a memory to the vault's trash; False if there is none."""
         with self._call() as workspace:
             summary = found_note(workspace.index, memory_id)
-            if summary is None:
-                return False
-            try:
-                workspace.remove(summary)
-            except NotFoundError:
-                return False
-        return True
+            with suppress(NotFoundError):
+                if summary is not None:
+                    workspace.remove(summary)
+                    return True
+        return False
 
     def search(self, query: str, k: int = 5) -> list[dict[str, Any]]:
         """The k best memories, without their neighbours; a higher score is better.
@@ -263,7 +241,7 @@ class AgenticMemorySystem:
         If the encoder is not available, words alone decide, and the log says why.
         """
         with self._call() as workspace:
-            return [_document(hit, memory) for hit, memory in _nearest(workspace, query, k)]
+            return [_document(hit, memory) for hit, memory in _search(workspace, query, k)]
 
     def search_agentic(self, query: str, k: int = 5) -> list[dict[str, Any]]:
         """The k best memories and, beyond them, the notes linked to them (`is_neighbor`)."""
@@ -276,7 +254,7 @@ class AgenticMemorySystem:
     def find_related_memories(self, query: str, k: int = 5) -> tuple[str, list[int]]:
         """The k nearest memories as text for a prompt, a line each, and their numbers from 0."""
         with self._call() as workspace:
-            memories = [memory for _, memory in _nearest(workspace, query, k)]
+            memories = [memory for _, memory in _search(workspace, query, k)]
         lines = [f"memory index:{at}\t{prompt_line(memory)}" for at, memory in enumerate(memories)]
         return "".join(lines), list(range(len(lines)))
 
@@ -284,8 +262,12 @@ class AgenticMemorySystem:
         """The same without numbers, each memory followed by those that it links to."""
         with self._call() as workspace:
             lines = []
-            for _, memory in _nearest(workspace, query, k):
-                linked = [note for key in memory.links if (note := _note_if_one(workspace, key))]
+            for _, memory in _search(workspace, query, k):
+                linked: list[NoteSummary] = []
+                for key in memory.links:
+                    # Several notes may have one id.
+                    with suppress(NotFoundError):
+                        linked += filter(None, [found_note(workspace.index, key)])
                 near = [_readable(workspace, note) for note in linked[:k]]
                 lines += [prompt_line(each) for each in (memory, *near) if each is not None]
         return "".join(lines)
@@ -298,11 +280,8 @@ class AgenticMemorySystem:
         """
         with self._call() as workspace:
             metadata = workspace.analyse(content)
-        return {
-            "keywords": list(metadata.keywords),
-            "context": metadata.context,
-            "tags": list(metadata.tags),
-        }
+        keywords, tags = list(metadata.keywords), list(metadata.tags)
+        return {"keywords": keywords, "context": metadata.context, "tags": tags}
 
     def process_memory(self, note: MemoryNote) -> tuple[bool, MemoryNote]:
         """Send a memory through the memory process again.
@@ -330,19 +309,16 @@ class AgenticMemorySystem:
 
 
 def _search(
-    workspace: Workspace, query: str, k: int, *, neighbors: bool
+    workspace: Workspace, query: str, k: int, *, neighbors: bool = False
 ) -> list[tuple[Hit, MemoryNote]]:
     """Hits with their memories, without those that cannot be read any more."""
     if k < 1 or not workspace.index.notes.count():
         return []
     hits = workspace.search(query, limit=k, neighbors=neighbors).hits
     read = ((hit, _readable(workspace, hit.note)) for hit in hits)
-    return [(hit, memory) for hit, memory in read if memory is not None]
-
-
-def _nearest(workspace: Workspace, query: str, k: int) -> list[tuple[Hit, MemoryNote]]:
+    found = [(hit, memory) for hit, memory in read if memory is not None]
     # A search gives more than k if a note that supersedes a hit comes in beside it.
-    return _search(workspace, query, k, neighbors=False)[: max(k, 0)]
+    return found if neighbors else found[:k]
 
 
 def _warn_if_pending(workspace: Workspace, outcome: Outcome) -> None:
@@ -369,20 +345,11 @@ def _leave_out(values: Mapping[str, object], call: str) -> None:
         warnings.warn(f"{name} is kept by amem itself and cannot be given", stacklevel=3)
 
 
-def _readable(workspace: Workspace, summary: NoteSummary) -> MemoryNote | None:
+def _readable(workspace: Workspace, summary: NoteSummary | None) -> MemoryNote | None:
     """A memory as it is now; None for one that is gone or cannot be read any more."""
-    try:
-        return read_memory(workspace, summary)
-    except AmemError:
-        return None
-
-
-def _note_if_one(workspace: Workspace, memory_id: str) -> NoteSummary | None:
-    """The note with this id; None also if several have it."""
-    try:
-        return found_note(workspace.index, memory_id)
-    except NotFoundError:
-        return None
+    with suppress(AmemError):
+        return None if summary is None else read_memory(workspace, summary)
+    return None
 
 
 def _document(hit: Hit, memory: MemoryNote) -> dict[str, Any]:

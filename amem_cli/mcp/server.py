@@ -27,7 +27,7 @@ from amem_cli.mcp.stdio import Wire, open_streams
 from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, prepared
 from amem_cli.mcp.tools_read import READING_TOOLS
 from amem_cli.mcp.tools_write import WRITING_TOOLS
-from amem_cli.workspace.caller import Caller, ShowProgress, Stopped
+from amem_cli.workspace.connection import Caller, ShowProgress, Stopped
 from amem_cli.workspace.workspace import Workspace
 
 # A model may be silent for a long time; this often a client hears that its call goes on.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from amem_cli.ask.ask import Answer
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.index.records import NoteSummary
-    from amem_cli.workspace.results import SearchResult
+    from amem_cli.workspace.queries import SearchResult
     from amem_cli.workspace.workspace import Workspace
 
 NOTE = takes.text(

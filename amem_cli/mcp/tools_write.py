@@ -15,8 +15,7 @@ from amem_cli.workspace.documents import COUNT, FLAG, NAME, NAME_OR_NULL, NAMES,
 if TYPE_CHECKING:
     from amem_cli.editing.edit import Removal
     from amem_cli.editing.undo import Undone
-    from amem_cli.workspace.results import Added, Updated
-    from amem_cli.workspace.workspace import Workspace
+    from amem_cli.workspace.workspace import Added, Updated, Workspace
 
 _MOST_EVOLVED = 20
 _WAIT = takes.flag(

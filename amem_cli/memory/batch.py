@@ -74,6 +74,15 @@ class EvolveBatch:
                 time.sleep(TURN_SECONDS)
                 self._held_since = time.monotonic()
 
+    def all_outcomes(self) -> list[Outcome]:
+        """The same at once; if a dead model stops the run, the rest have an outcome as well."""
+        outcomes = list(self.outcomes())
+        rest = self.paths[self.reached :]
+        return [
+            *outcomes,
+            *(waiting_outcome(self.process.ports, path, self.stopped) for path in rest),
+        ]
+
     def _outcome(self, path: str) -> Outcome | None:
         """The outcome for a note; None if another process has finished it."""
         process = self.process
@@ -104,23 +113,6 @@ class EvolveBatch:
         self._last_error = message
         if self._failures >= BREAKER_AFTER:
             self.stopped = (f"{BREAKER_AFTER} notes in a row failed: {message}", hint)
-
-
-def evolve_many(
-    process: MemoryProcess,
-    paths: Sequence[str],
-    *,
-    dry_run: bool = False,
-    asked: bool = False,
-    progress: Progress | None = None,
-) -> list[Outcome]:
-    """Process notes one by one; if a dead model stops the run, the rest have an outcome as well."""
-    batch = EvolveBatch(process, paths, asked=asked, dry_run=dry_run)
-    if progress is not None:
-        batch.progress = progress
-    outcomes = list(batch.outcomes())
-    rest = paths[batch.reached :]
-    return [*outcomes, *(waiting_outcome(process.ports, path, batch.stopped) for path in rest)]
 
 
 # Notes differ in length, and a model's first answer takes as long as loading it.

@@ -54,9 +54,13 @@ class Output:
         return console_on(sys.stdout, self.color)
 
     def result(self, document: Any, show: Callable[[Console], None] | str) -> None:
-        """Print a result: the document as JSON, or else the text, or what `show` draws."""
+        """Print a result: the document as JSON, or else the text, or what `show` draws.
+
+        Args:
+            document: or what makes it, called with `--json` alone.
+        """
         if self.as_json:
-            self.json_line(document, indent=2)
+            self.json_line(document() if callable(document) else document, indent=2)
         elif isinstance(show, str):
             self.plain(show)
         else:

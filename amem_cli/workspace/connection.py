@@ -1,31 +1,124 @@
-"""Opens the parts of a vault from its settings, each when it is first needed."""
+"""Opens the parts of a vault from its settings, each when it is first needed, for a caller."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amem_cli.errors import SettingsError
-from amem_cli.index.memory_index import VaultPorts
 from amem_cli.locations import STATE_FOLDER, user_settings_file
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME, Settings, key_of, load_settings, setting_keys
-from amem_cli.workspace.caller import Caller
 
 # The rest is imported where it is used, so that a command loads only what it needs.
 if TYPE_CHECKING:
-    from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.index.memory_index import MemoryIndex, VaultPorts
+    from amem_cli.index.records import Progress
     from amem_cli.index.vectors import EncoderChoice
     from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.vault.folder import VaultFolder
 
     Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
+    Notify = Callable[[str], None] | None
+    # What a model is opened by: settings, vault, where each setting is from, variables, notices.
+    Terms = tuple[Settings, Path, Mapping[str, str], Mapping[str, str], Notify]
+
+
+# Given a label, and whether to show it before there is anything to count.
+ShowProgress: TypeAlias = "Callable[[str, bool], AbstractContextManager[Progress | None]]"
+
+
+class Stopped(Exception):
+    """Nobody waits for the result any more: a verb that shows progress, or asks a model, ends."""
+
+
+class Caller:
+    """Who calls the verbs of a workspace.
+
+    Args:
+        progress: shows what takes time; called in the thread that does the work.
+
+    Attributes:
+        sees_private: notes with `private: true` are found, read and named.
+        client: the program that the journal names with each change; empty for the user's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        progress: ShowProgress = lambda label, at_once: nullcontext(),
+        sees_private: bool = True,
+        client: str = "",
+    ) -> None:
+        self.sees_private = sees_private
+        self.client = client
+        self._progress = progress
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._interrupt: Callable[[], None] | None = None
+        self._interrupting: threading.Thread | None = None
+
+    @contextmanager
+    def progress(self, label: str, *, at_once: bool = False) -> Iterator[Progress]:
+        """Show what is done inside; yields a function to call with (done, total).
+
+        Args:
+            at_once: show it although nothing will be counted.
+
+        Raises:
+            Stopped: nobody waits for the result any more.
+        """
+        self._refuse_if_stopped()
+        with self._progress(label, at_once) as show:
+
+            def report(done: int, total: int) -> None:
+                self._refuse_if_stopped()
+                if show is not None:
+                    show(done, total)
+
+            yield report
+
+    def step(self, label: str) -> None:
+        """Show what comes next, if anybody still waits for the result."""
+        with self.progress(label):
+            pass
+
+    @contextmanager
+    def interruptible(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """Work inside is cut short by `interrupt`, from another thread, when the call stops."""
+        with self._lock:
+            # Under the lock: a stop that comes in between would find nothing to interrupt.
+            self._refuse_if_stopped()
+            self._interrupt = interrupt
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._interrupt = None
+                interrupting = self._interrupting
+            if interrupting is not None:
+                # What it cuts short must not be the work of the next call.
+                interrupting.join()
+
+    def stop(self) -> None:
+        """Nobody waits for the result any more; does not wait for the work to end."""
+        with self._lock:
+            self._stopped.set()
+            if self._interrupt is not None and self._interrupting is None:
+                # In another thread: closing a model takes a while, for which nobody waits here.
+                self._interrupting = threading.Thread(target=self._interrupt, daemon=True)
+                self._interrupting.start()
+
+    def _refuse_if_stopped(self) -> None:
+        if self._stopped.is_set():
+            raise Stopped
 
 
 @dataclass
@@ -41,8 +134,8 @@ class ConfiguredModels:
     environment: Mapping[str, str] = field(repr=False)
     notify: Callable[[str], None] | None
     _opening_lock: threading.RLock = field(default_factory=threading.RLock, init=False, repr=False)
-    _model: LanguageModel | None = field(default=None, init=False, repr=False)
-    _is_model_open: bool = field(default=False, init=False, repr=False)
+    # By name, so that a model that is None counts as opened.
+    _opened: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def files(self) -> tuple[Path, Path]:
@@ -68,10 +161,7 @@ class ConfiguredModels:
         return self._layers[1]
 
     def renew(self) -> tuple[str, ...]:
-        """Read the settings again; of what was opened with the former ones, the model is closed.
-
-        Returns:
-            Dotted keys of the settings that have other values.
+        """Read the settings again, and close the model if they name another; the changed keys.
 
         Raises:
             SettingsError: they cannot be read; the former ones stay in force.
@@ -84,10 +174,8 @@ class ConfiguredModels:
             # A watcher goes on with the former settings until the file can be read again.
             self.__dict__["_layers"] = former
             raise
-        names = setting_keys().items()
-        changed = tuple(
-            key for key, name in names if getattr(former[0], name) != getattr(present, name)
-        )
+        names, before = setting_keys().items(), former[0]
+        changed = tuple(key for key, at in names if getattr(before, at) != getattr(present, at))
         if any(key.startswith("llm.") for key in changed):
             self.close_model()
         return changed
@@ -95,62 +183,57 @@ class ConfiguredModels:
     @property
     def encoder(self) -> Encoder:
         """The encoder of the settings, loaded with the first text."""
-        with self._opening_lock:
-            return self._encoder
+        from amem_cli.models.open import open_chosen_encoder
+
+        encoder: Encoder = self._once("encoder", lambda: open_chosen_encoder(*self._terms))
+        return encoder
 
     @encoder.setter
     def encoder(self, encoder: Encoder) -> None:
-        self.__dict__["_encoder"] = encoder
-
-    @cached_property
-    def _encoder(self) -> Encoder:
-        from amem_cli.models.open import open_chosen_encoder
-
-        return open_chosen_encoder(
-            self.settings, self.root, self.origin, self.environment, self.notify
-        )
+        self._opened["encoder"] = encoder
 
     @property
     def reranker(self) -> Reranker | None:
         """The reranker of the settings, loaded with the first search; None if none is named."""
-        with self._opening_lock:
-            return self._reranker
-
-    @cached_property
-    def _reranker(self) -> Reranker | None:
         from amem_cli.models.open import open_reranker
 
-        return open_reranker(self.settings, self.root, self.origin, self.environment, self.notify)
+        reranker: Reranker | None = self._once("reranker", lambda: open_reranker(*self._terms))
+        return reranker
 
     @property
     def model(self) -> LanguageModel | None:
         """The language model of the settings; None if there is to be none."""
-        with self._opening_lock:
-            if not self._is_model_open:
-                self.model = self._opened_model()
-            return self._model
+        model: LanguageModel | None = self._once("model", self._opened_model)
+        return model
 
     @model.setter
     def model(self, model: LanguageModel | None) -> None:
-        self._model, self._is_model_open = model, True
+        self._opened["model"] = model
+
+    def close_model(self) -> None:
+        """Close the language model, also in the middle of an answer; the next call opens it."""
+        model = self._opened.pop("model", None)
+        if model is not None:
+            model.close()
+
+    @property
+    def _terms(self) -> Terms:
+        return self.settings, self.root, self.origin, self.environment, self.notify
+
+    def _once(self, name: str, open_it: Callable[[], object]) -> Any:
+        with self._opening_lock:
+            if name not in self._opened:
+                self._opened[name] = open_it()
+            return self._opened[name]
 
     def _opened_model(self) -> LanguageModel | None:
-        from amem_cli.models.open import open_model
+        from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
 
         model = open_model(self.settings, self.root, self.origin, self.environment)
         limit = self.settings.llm_daily_tokens
         if model is None or not limit:
             return model
-        from amem_cli.models.open import BudgetedModel, TokenLedger
-
         return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
-
-    def close_model(self) -> None:
-        """Close the language model, also in the middle of an answer; the next call opens it."""
-        self._is_model_open = False
-        model, self._model = self._model, None
-        if model is not None:
-            model.close()
 
 
 @dataclass
@@ -209,6 +292,7 @@ class Connection:
 
     def ports_with(self, index: MemoryIndex) -> VaultPorts:
         """The same vault over another index."""
+        from amem_cli.index.memory_index import VaultPorts
         from amem_cli.journal.change_store import ChangeStore
         from amem_cli.journal.files import JournalFolder
         from amem_cli.locations import machine_name

@@ -290,11 +290,8 @@ def stats_document(stats: Stats) -> dict[str, Any]:
         "orphan_rate": 4,
         "orphan_rate_without_amem": 4,
     }
-    averages = {name: getattr(stats, name) for name in digits}
-    return {
-        **asdict(stats),
-        **{
-            name: None if value is None else round(value, digits[name])
-            for name, value in averages.items()
-        },
-    }
+    document = asdict(stats)
+    for name, places in digits.items():
+        average = getattr(stats, name)
+        document[name] = None if average is None else round(average, places)
+    return document

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from amem_cli.errors import AmemError, NotFoundError
-from amem_cli.workspace.results import ListedNote, RecordExport, Related, SearchResult
 from amem_cli.workspace.shared_vault import SharedVault
 
 if TYPE_CHECKING:
@@ -20,17 +19,59 @@ if TYPE_CHECKING:
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.editing.review import ReviewItem
     from amem_cli.errors import Problem
-    from amem_cli.exchange.export_notes import MarkdownExport
+    from amem_cli.exchange.export_notes import MarkdownExport, PrivacyFilter
     from amem_cli.graph.graph import Graph
     from amem_cli.graph.overview import Overview
     from amem_cli.graph.stats import Span, Stats
     from amem_cli.index.records import NoteSummary
     from amem_cli.models.ports import Encoder
     from amem_cli.notes.note import Metadata
-    from amem_cli.search.read import NoteView, Wanted
+    from amem_cli.search.read import LinkView, NoteView, Wanted
     from amem_cli.search.search import Filters, Hit, Mode, Supersession
 
 _Superseded = TypeVar("_Superseded", "Hit", "Supersession")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found; `mode` is `keyword` if the encoder cannot be had."""
+
+    query: str
+    mode: Mode
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedNote:
+    """A note of a list; `usage` says how often amem showed or found it, and when last."""
+
+    note: NoteSummary
+    supersession: Supersession
+    usage: tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A note near another: `link`, in the note at `source`, leads to it; `distance` links away."""
+
+    link: LinkView
+    note: NoteSummary
+    distance: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordExport:
+    """Notes on their way out; `problems` and `privacy` are complete once `records` is read.
+
+    Of private notes, `left_out` do not go out; `privacy` knows which of them others name.
+    """
+
+    notes: int
+    left_out: int
+    records: Iterator[dict[str, Any]]
+    problems: list[Problem]
+    privacy: PrivacyFilter
 
 
 class Queries(SharedVault):
@@ -82,17 +123,23 @@ class Queries(SharedVault):
                 limit=limit,
                 neighbors=neighbors,
                 filters=self._visible(filters),
-                reranker=self.reranker if mode == "hybrid" else None,
+                reranker=self.models.reranker if mode == "hybrid" else None,
             )
         self.count_use([hit.note.key for hit in hits])
         return SearchResult(query, mode, tuple(map(self._without_private, hits)))
+
+    def _visible(self, filters: Filters | None) -> Filters:
+        """The same filters for what the caller may see."""
+        from amem_cli.search.search import EVERY_NOTE
+
+        return replace(filters or EVERY_NOTE, hidden=self.hidden())
 
     def _encoder_with_all_embedded(self) -> Encoder:
         self.embed_missing()
         return self.encoder
 
     def _encoder_if_any(self) -> Encoder | None:
-        """The encoder with every passage embedded; None, and a notice, if it cannot be had."""
+        """The same; None, and a notice, if the encoder cannot be had."""
         from amem_cli.search.search import encoder_if_any
 
         return encoder_if_any(self._encoder_with_all_embedded, self.notice)
@@ -140,10 +187,7 @@ class Queries(SharedVault):
         return answer
 
     def show(self, note: NoteSummary, *, counts: bool = True) -> NoteView:
-        """A note with its links in both directions.
-
-        Args:
-            counts: remember that it was read.
+        """A note with its links in both directions; unless `counts`, nobody read it.
 
         Raises:
             NotFoundError: it is gone.
@@ -206,7 +250,8 @@ class Queries(SharedVault):
         from amem_cli.editing.history import history
 
         # By id and path: events from before the note's first change know only its path.
-        hidden = {key for path in self.hidden() for key in self._keys(path)}
+        summaries = [self.index.notes.summary(path) for path in self.hidden()]
+        hidden = {key for note in summaries if note for key in (note.path, note.key)}
         looked_at = limit if not hidden else 2 * limit
         while True:
             entries = history(self.index, note, limit=looked_at)
@@ -215,15 +260,6 @@ class Queries(SharedVault):
             if len(visible) >= limit or len(entries) < looked_at:
                 return visible[-limit:]
             looked_at *= 4
-
-    def _keys(self, path: str) -> set[str]:
-        summary = self.index.notes.summary(path)
-        return {path, summary.key} if summary is not None else {path}
-
-    def _visible(self, filters: Filters | None) -> Filters:
-        from amem_cli.search.search import Filters
-
-        return replace(filters or Filters(), hidden=self.hidden())
 
     def _without_private(self, found: _Superseded) -> _Superseded:
         if self.sees_private:
@@ -235,11 +271,7 @@ class Queries(SharedVault):
         )
 
     def related(self, note: NoteSummary, *, depth: int = 1, limit: int) -> tuple[Related, ...]:
-        """Notes linked to a note in either direction, each once, the nearest first.
-
-        Args:
-            depth: how many links away.
-        """
+        """Notes up to `depth` links away in either direction, each once, the nearest first."""
         distance = {note.path: 0}
         queue = deque([note])
         related: list[Related] = []
@@ -257,11 +289,7 @@ class Queries(SharedVault):
         return tuple(related[:limit])
 
     def network(self, *, private: bool = True) -> Graph:
-        """Notes and the links between them.
-
-        Args:
-            private: False leaves private notes out, even if the caller may see them.
-        """
+        """Notes and their links; without `private`, private notes are left out for everybody."""
         from amem_cli.graph.graph import public, vault_graph
 
         graph = vault_graph(self.index)
@@ -274,11 +302,7 @@ class Queries(SharedVault):
         return vault_overview(self.ports, private=private and self.sees_private)
 
     def stats(self, *, by: Span = "month") -> Stats:
-        """Counts of notes, links and pending work, and what the model cost.
-
-        Args:
-            by: the span of time by which growth is counted.
-        """
+        """Counts of notes, links and pending work, growth `by` time, and what the model cost."""
         from amem_cli.graph.stats import Price, stats
 
         settings = self.settings
@@ -344,11 +368,11 @@ class Queries(SharedVault):
         from amem_cli.duplicates.compare import THRESHOLD
         from amem_cli.duplicates.find import find_duplicates
 
-        if not exact:
-            try:
+        try:
+            if not exact:
                 self.embed_missing()
-            except AmemError as error:
-                self.notice(f"! only words are compared: {error.message}. {error.hint}")
+        except AmemError as error:
+            self.notice(f"! only words are compared: {error.message}. {error.hint}")
         duplicates = find_duplicates(
             self.ports,
             threshold=THRESHOLD if threshold is None else threshold,
@@ -367,15 +391,11 @@ class Queries(SharedVault):
     def export_records(
         self, filters: Filters | None = None, *, private: bool = True
     ) -> RecordExport:
-        """Notes as the objects of JSON lines, read one by one.
-
-        Args:
-            private: False leaves private notes out, even if the caller may see them.
-        """
+        """Notes as the objects of JSON lines, read one by one; `private` as for `network`."""
         from amem_cli.exchange.export_notes import PrivacyFilter, export_records, notes_to_export
 
         notes, left_out = notes_to_export(
-            self.ports, filters, private=private and self.sees_private
+            self.ports, self._visible(filters), private=private and self.sees_private
         )
         privacy = PrivacyFilter(self.ports, notes)
         problems: list[Problem] = []
@@ -385,10 +405,7 @@ class Queries(SharedVault):
     def export_markdown(
         self, output: Path, filters: Filters | None = None, *, private: bool = False
     ) -> tuple[MarkdownExport, int]:
-        """Write notes into a folder as markdown that any program reads.
-
-        Returns:
-            What was written, and how many private notes were left out.
+        """Write notes into a folder as markdown; also gives how many private ones were left out.
 
         Raises:
             SettingsError: the folder cannot be written.
@@ -397,7 +414,7 @@ class Queries(SharedVault):
         from amem_cli.exchange.export_notes import export_markdown, notes_to_export
 
         notes, left_out = notes_to_export(
-            self.ports, filters, private=private and self.sees_private
+            self.ports, self._visible(filters), private=private and self.sees_private
         )
         folder = ExportFolder(output, vault=self.root)
         with self._connection.caller.progress("exporting") as progress:

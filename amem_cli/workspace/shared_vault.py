@@ -7,14 +7,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import AmemError, EncoderError, SettingsError, UsageError
 from amem_cli.locations import STATE_FOLDER
-from amem_cli.workspace.caller import Caller
-from amem_cli.workspace.connection import ConfiguredModels, Connection
+from amem_cli.workspace.connection import Caller, ConfiguredModels, Connection
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.memory.process import MemoryProcess
     from amem_cli.memory.trust import ModelTrust
-    from amem_cli.models.ports import Encoder, LanguageModel, Reranker
+    from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.settings import Settings
     from amem_cli.vault.folder import VaultFolder
 
@@ -143,14 +143,19 @@ class SharedVault:
         """Work with the settings as they are now; calls under way keep the former ones."""
         # The version is read before the settings, so that the next call notices a save in between.
         former, version = self._models, self.settings_version
+        if version != self._version:
+            # Other files may be in their place.
+            idle, self._idle = self._idle, []
+            for connection in idle:
+                connection.close()
+        # Nothing is made in place of a folder that is gone.
+        if not (self.root / STATE_FOLDER).is_dir():
+            raise SettingsError(
+                f"{self.root} is no vault any more",
+                hint="Was it moved or deleted, or its drive taken out? It is used once it is back.",
+            )
         if version == self._version:
-            self.refuse_if_gone()
             return
-        # Other files may be in their place.
-        idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
-        self.refuse_if_gone()
         present = self._new_models()
         is_changed = (present.settings, present.origin) != (former.settings, former.origin)
         self._version = version
@@ -187,7 +192,7 @@ class SharedVault:
                 return
             self._is_closed = True
         # A call that waits for the model ends with that; its note stays pending.
-        self.stop_models()
+        self._stop_models()
         end = time.monotonic() + seconds
         with self._changed:
             while self._lent and (left := end - time.monotonic()) > 0:
@@ -197,10 +202,9 @@ class SharedVault:
         for connection in connections:
             connection.close()
         # A call that had begun before may have started the model again.
-        self.stop_models()
+        self._stop_models()
 
-    def stop_models(self) -> None:
-        """Cut short what the language model is doing for any call; the next call opens it anew."""
+    def _stop_models(self) -> None:
         with self._changed:
             # Calls under way may still work with the model of settings that were replaced.
             used = [each.models for each in (*self._lent, *self._kept)]
@@ -223,26 +227,9 @@ class SharedVault:
         return self._connection.models.settings
 
     @property
-    def origin(self) -> Mapping[str, str]:
-        """Where each setting comes from, by dotted key."""
-        return self._connection.models.origin
-
-    @property
     def settings_version(self) -> tuple[tuple[int, int, int] | None, ...]:
         """Differs if the files of the settings may have changed."""
         return tuple(map(_version, self._models.files))
-
-    def refuse_if_gone(self) -> None:
-        """Refuse to go on if the folder is not there any more: nothing is made in its place.
-
-        Raises:
-            SettingsError: it is gone.
-        """
-        if not (self.root / STATE_FOLDER).is_dir():
-            raise SettingsError(
-                f"{self.root} is no vault any more",
-                hint="Was it moved or deleted, or its drive taken out? It is used once it is back.",
-            )
 
     @property
     def vault(self) -> VaultFolder:
@@ -264,10 +251,6 @@ class SharedVault:
         """What the use cases work on."""
         return self._connection.ports
 
-    def ports_with(self, index: MemoryIndex) -> VaultPorts:
-        """The same vault over another index."""
-        return self._connection.ports_with(index)
-
     @property
     def encoder(self) -> Encoder:
         """The encoder to search and to add with: that of the settings, once all is embedded."""
@@ -278,28 +261,20 @@ class SharedVault:
         """The encoder to go over to: that of the settings, if it can be had."""
         return self._connection.serving.preferred()
 
-    @property
-    def reranker(self) -> Reranker | None:
-        """The reranker of the settings; None if none is named."""
-        return self._connection.models.reranker
-
     @contextlib.contextmanager
     def loading_encoder(self) -> Iterator[None]:
         """Load the encoder beside the work inside, and have it loaded behind it."""
         from amem_cli.models.prepared import PreparedEncoder
 
-        chosen = None
+        loading = None
         with contextlib.suppress(EncoderError, SettingsError):
             chosen = self.models.encoder
-        if not isinstance(chosen, PreparedEncoder):
-            yield
-            return
-        loading = chosen.load_ahead()
+            loading = chosen.load_ahead() if isinstance(chosen, PreparedEncoder) else None
         try:
             yield
         finally:
             # A signal that comes in the instant before a wait is heard only after it.
-            while loading.is_alive():
+            while loading is not None and loading.is_alive():
                 loading.join(HEARD_SECONDS)
 
     @property
@@ -310,18 +285,18 @@ class SharedVault:
     @property
     def model_trust(self) -> ModelTrust:
         """What the language model of the settings is asked for, as far as that was tested."""
-        from amem_cli.models.open import server_url
-        from amem_cli.workspace.verdicts import trust_in
+        if self.settings.llm_backend == "none" and self.model is None:
+            # The test and its verdicts are not loaded where there is no model.
+            from amem_cli.memory.trust import ModelTrust
 
-        return trust_in(self.settings, server_url(self.settings), self.environment)
+            return ModelTrust("nothing")
+        from amem_cli.workspace.model_choice import trust_in
+
+        return trust_in(self.settings, self.environment)
 
     @property
     def process(self) -> MemoryProcess:
-        """The memory process with this vault's models and settings.
-
-        Raises:
-            SettingsError, ModelError: the language model of the settings cannot be used.
-        """
+        """The memory process with this vault's models and settings."""
         from amem_cli.memory.outcome import ProcessSettings
         from amem_cli.memory.process import MemoryProcess
 
@@ -343,19 +318,13 @@ class SharedVault:
             ),
         )
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self) -> AbstractContextManager[object]:
         """Other threads that write notes wait."""
-        with self._writing:
-            yield
+        return self._writing
 
     @contextlib.contextmanager
     def model_at_work(self) -> Iterator[None]:
-        """The language model works for this call alone, and is cut short when the call stops.
-
-        Raises:
-            Stopped: nobody waits for the result any more.
-        """
+        """The language model works for this call alone, and is cut short when the call stops."""
         connection = self._connection
         interrupt = connection.models.close_model
         # The lock comes first: a stop while this call waits must not close another call's model.
@@ -366,11 +335,7 @@ class SharedVault:
         """Read what changed in the folder.
 
         Args:
-            keep_missing: while a watcher asks what became of missing notes, they stay known;
-                False forgets them.
-
-        Raises:
-            Stopped: nobody waits for the result any more.
+            keep_missing: while a watcher asks what became of missing notes, they stay known.
         """
         from amem_cli.index.sync import synchronise
 
@@ -386,7 +351,6 @@ class SharedVault:
 
         Raises:
             EncoderError, SettingsError: the encoder cannot be had.
-            Stopped: nobody waits for the result any more.
         """
         from amem_cli.index.sync import embed_missing
 
@@ -426,7 +390,7 @@ class SharedVault:
             self.notice(notice)
 
     def commit_changes(self) -> list[str]:
-        """The same; gives the notices for the user, one line each."""
+        """The same; gives the notices for the user."""
         if self._commits is None:
             return []
         with self._committing:

@@ -40,17 +40,12 @@ class WatchStatus:
     """What a watcher is doing.
 
     Attributes:
-        machine: name of the computer.
         started: when the watcher began, ISO 8601 in UTC.
         doing: path of the note that is thought about, or empty.
-        pending: notes that wait for the memory process.
-        notes: notes in the vault.
+        pending, notes: how many wait for the memory process, and are in the vault.
         reason: why it rests, what it asks, how far it is, or what failed just now; or empty.
         trouble: why changes may go unseen for as long as it says so; or empty.
-        learned: notes processed since it began.
-        links: links written since it began.
-        evolved: older notes changed since it began.
-        tokens: tokens of the model since it began.
+        learned, links, evolved, tokens: what was done since it began.
     """
 
     pid: int
@@ -114,10 +109,7 @@ class WatchLock:
         self._locked: os.stat_result | None = None
 
     def acquire(self) -> WatchStatus:
-        """Become the vault's watcher.
-
-        Returns:
-            The first status, which others see from now on.
+        """Become the vault's watcher; gives the first status, which others see from now on.
 
         Raises:
             SettingsError: another process watches the vault, or it cannot be locked.
@@ -125,8 +117,8 @@ class WatchLock:
         from filelock import FileLock, Timeout
 
         path = self._root / LOCK_NAME
+        # The lock would make it.
         if not path.parent.is_dir():
-            # The lock would make it.
             raise SettingsError(f"{self._root} is not a vault any more", hint="Was it moved?")
         lock = FileLock(str(path), thread_local=False)
         try:
@@ -141,8 +133,8 @@ class WatchLock:
         self._lock = lock
         with suppress(OSError):
             self._locked = path.lstat()
-        # A request to stop that the last watcher did not hear is not meant for this one.
         with suppress(OSError):
+            # A request to stop that the last watcher did not hear is not meant for this one.
             self._stop_file.unlink()
         started = datetime.now(timezone.utc).isoformat(timespec="seconds")
         status = WatchStatus(os.getpid(), platform.node(), started)
@@ -159,13 +151,11 @@ class WatchLock:
         return SettingsError(f"this vault is watched already, {who}", hint=hint)
 
     def write_status(self, status: WatchStatus) -> str:
-        """Let others know; a disk that is full keeps nobody from watching.
+        """Let others know, or say why they cannot; a full disk keeps nobody from watching."""
+        import psutil
 
-        Returns:
-            Why others cannot know; empty if they can.
-        """
         # With its start: the number of a watcher that was killed may become another process's.
-        record = {**asdict(status), "process_started": _started(_process(os.getpid()))}
+        record = {**asdict(status), "process_started": _started(psutil.Process())}
         try:
             _write_privately(self._status_file, json.dumps(record).encode())
         except OSError as error:
@@ -235,11 +225,7 @@ def is_watched(root: Path) -> bool:
 
 
 def read_status(root: Path, environment: Mapping[str, str]) -> WatchStatus | None:
-    """What the vault's watcher is doing.
-
-    Returns:
-        None if there is none, or it is another user's or machine's (see `is_watched`).
-    """
+    """What the vault's watcher is doing; None also for another user's or machine's."""
     holder = _holder(root, environment) if is_watched(root) else None
     return None if holder is None else holder[0]
 
@@ -247,14 +233,10 @@ def read_status(root: Path, environment: Mapping[str, str]) -> WatchStatus | Non
 def stop_watcher(
     root: Path, environment: Mapping[str, str], seconds: float, *, signals: bool = os.name != "nt"
 ) -> bool:
-    """End the vault's watcher, and wait until it has.
+    """End the vault's watcher, by a signal or else a file, and wait; False if there is none.
 
     Args:
         seconds: how long to wait at most.
-        signals: whether a process can be asked to end by a signal; else by a file.
-
-    Returns:
-        False if there is none.
 
     Raises:
         SettingsError: it is another user's or machine's, or does not end in time.
@@ -315,19 +297,13 @@ def _holder(
     try:
         record = json.loads(read_own_file(_files(root, environment)[0], _LARGEST_STATUS))
         status = status_of(record)
-        process = _process(status.pid)
+        process = psutil.Process(status.pid)
         since = float(record["process_started"])
         if not abs(_started(process) - since) < _SAME_START_SECONDS or not _has_open(process, root):
             return None
     except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError, psutil.Error):
         return None
     return status, process
-
-
-def _process(pid: int) -> psutil.Process:
-    import psutil
-
-    return psutil.Process(pid)
 
 
 def _started(process: psutil.Process) -> float:
@@ -356,15 +332,13 @@ def _is_locked_on_windows(path: Path) -> bool:
     # The lock would make the file, but to ask must leave nothing behind.
     if not path.exists():
         return False
-    lock = FileLock(str(path), thread_local=False)
     try:
-        lock.acquire(timeout=0)
+        with FileLock(str(path), thread_local=False).acquire(timeout=0):
+            return False
     except Timeout:
         return True
     except OSError:
         return False
-    lock.release()
-    return False
 
 
 def _files(root: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
@@ -376,11 +350,7 @@ def _files(root: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
 
 
 def _write_privately(path: Path, content: bytes) -> None:
-    """Put a file that only the user may read in place of the one before.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Put a file that only the user may read in place of the one before."""
     path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     path.parent.mkdir(exist_ok=True, mode=0o700)
     path.parent.chmod(0o700)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, NotFoundError, WriteConflict
 from amem_cli.workspace.queries import Queries
-from amem_cli.workspace.results import Added, Updated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +29,33 @@ if TYPE_CHECKING:
 
 # If others edit the text at the same time, a paragraph can be appended to what they saved.
 _ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a new note; `known`: a note held the very text, and nothing was added.
+
+    `duplicates` are other notes with the same text, or nearly.
+    """
+
+    outcome: Outcome
+    known: bool = False
+    duplicates: tuple[Duplicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """What became of a changed note.
+
+    Attributes:
+        changed: names of the fields that changed, `content` among them.
+        revision: hash of the text as it is now.
+    """
+
+    outcome: Outcome
+    changed: tuple[str, ...] = ()
+    revision: str = ""
+    duplicates: tuple[Duplicate, ...] = ()
 
 
 class Workspace(Queries):
@@ -83,10 +109,9 @@ class Workspace(Queries):
             self._model_lock.release()
 
     def process_note(self, path: str, *, wait: bool = True, new_text: bool) -> Outcome:
-        """Describe, link and evolve for a note that is safe on disk.
+        """Describe, link and evolve for a note that is safe on disk; without `wait` it is pending.
 
         Args:
-            wait: False leaves the note pending.
             new_text: the text is new, so that a watcher may have been through it already.
         """
         if not wait:
@@ -155,7 +180,6 @@ class Workspace(Queries):
             category: the new `category` property.
             links: what the note's properties link to from now on; links in its text stay.
             revision: hash of the text that the edits were made for; empty for any.
-            wait: False leaves the note pending.
 
         Raises:
             UsageError: a tag is impossible, or the text is empty.
@@ -203,11 +227,7 @@ class Workspace(Queries):
                 self.link(note, target)
 
     def note_edited(self, note: NoteSummary, *, wait: bool = True) -> Outcome:
-        """Link a note anew that a person has had open in an editor, if they changed it.
-
-        Args:
-            note: as it was before.
-        """
+        """Link a note anew, given as it was before a person had it open, if they changed it."""
         self.synchronise()
         now = self.index.notes.summary(note.path)
         if now is not None and now.sha == note.sha:
@@ -337,10 +357,7 @@ class Workspace(Queries):
     def accept(
         self, proposals: Sequence[ReviewItem], *, edited: Mapping[str, FieldValue] | None = None
     ) -> Decisions:
-        """Make the proposed changes, note by note; one that fails stops no other.
-
-        Args:
-            edited: the person's own values in place of the proposed ones, by proposal id.
+        """Make the proposed changes, or those `edited` by a person, by id; see `editing.review`.
 
         Raises:
             UsageError: an edited value is impossible in its field.
@@ -400,7 +417,6 @@ class Workspace(Queries):
         Args:
             kind: what the source is; None to find out.
             folder: of the vault, for the notes; None is the usual one.
-            unless_known: leave out notes whose very text the vault has.
 
         Raises:
             UsageError: the folder is not in the vault, or the kind is unknown.

@@ -14,8 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from amem_cli.cli import commands
-from amem_cli.cli.main import app
+from amem_cli.cli.main import COMMANDS, app
 from tests.conftest import Program
 
 pytestmark = pytest.mark.slow
@@ -45,7 +44,7 @@ COSTLY = {
     "watchdog",
     "yaml",
 }
-COMMAND_MODULES = {f"amem_cli.cli.{module}" for module, _ in commands.COMMANDS.values()}
+COMMAND_MODULES = {f"amem_cli.cli.{module}" for module, _ in COMMANDS.values()}
 # What one synchronisation of an unchanged vault has no use for.
 OF_CHANGES = {
     "amem_cli.journal.events",
@@ -150,9 +149,9 @@ def test_the_table_of_commands_says_what_the_commands_say() -> None:
     group = get_command(app)
     summaries = {
         name: group.commands[name].get_short_help_str(10_000)  # type: ignore[attr-defined]
-        for name in commands.COMMANDS
+        for name in COMMANDS
     }
-    assert summaries == {name: summary for name, (_, summary) in commands.COMMANDS.items()}
+    assert summaries == {name: summary for name, (_, summary) in COMMANDS.items()}
 
 
 def test_help_lists_the_commands_as_it_would_if_all_were_loaded() -> None:

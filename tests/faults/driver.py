@@ -24,7 +24,7 @@ from amem_cli.editing.edit import FieldEdits, remove, update
 from amem_cli.errors import AmemError
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.search.read import note_named
@@ -73,7 +73,7 @@ def evolve(root: Path) -> None:
     embed_missing(ports, encoder)
     process = MemoryProcess(ports, encoder, None, ProcessSettings(settle_seconds=0))
     paths = ports.index.queue.unprocessed()
-    for outcome in evolve_many(process, paths):
+    for outcome in EvolveBatch(process, paths).all_outcomes():
         for problem in outcome.problems:
             sys.stderr.write(f"{outcome.path}: {problem}\n")
 

@@ -26,7 +26,7 @@ def rebuilt_dump(root: Path, encoder: Encoder | None = None) -> object:
     with tempfile.TemporaryDirectory() as folder:
         index = MemoryIndex(Path(folder) / "rebuilt.db")
         try:
-            ports = Workspace(root).ports_with(index)
+            ports = Workspace(root)._connection.ports_with(index)
             synchronise(ports)
             if encoder is not None:
                 embed_missing(ports, encoder)

@@ -9,7 +9,7 @@ import pytest
 from amem_cli.editing.edit import FieldEdits, update
 from amem_cli.errors import HeaderRefused
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.notes.codec import body_bytes, edit_header, parse_note
 from tests.fakes.encoder import FakeEncoder
@@ -70,7 +70,7 @@ def test_evolving_a_vault_of_odd_headers_changes_no_text_of_a_person(tmp_path: P
     encoder = FakeEncoder()
     embed_missing(ports, encoder)
     process = MemoryProcess(ports, encoder, None)
-    outcomes = evolve_many(process, [*files, "good.md"], asked=True)
+    outcomes = EvolveBatch(process, [*files, "good.md"], asked=True).all_outcomes()
     assert {outcome.path for outcome in outcomes} == {*files, "good.md"}
     first = {path: (tmp_path / path).read_bytes() for path in files}
     refused = {problem.path for problem in ports.index.files.problems()}
@@ -90,7 +90,7 @@ def test_evolving_a_vault_of_odd_headers_changes_no_text_of_a_person(tmp_path: P
     for _ in range(2):
         synchronise(ports)
         embed_missing(ports, encoder)
-        evolve_many(process, ports.index.queue.unprocessed(), asked=True)
+        EvolveBatch(process, ports.index.queue.unprocessed(), asked=True).all_outcomes()
     assert {path: (tmp_path / path).read_bytes() for path in files} == first
     assert not (tmp_path / "executed").exists() and not Path("executed").exists()
 

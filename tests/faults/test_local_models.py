@@ -23,7 +23,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.errors import ModelError, SettingsError
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.llama_cpp import LlamaCppModel
@@ -309,11 +309,13 @@ def test_a_crash_leaves_the_note_as_it_was_and_the_batch_goes_on(
     ports, paths = vault_with_notes(tmp_path)
     before = tree_hashes(tmp_path)
     faulty = KilledOnCue(model, {1: FAULTS[fault]})
-    outcomes = evolve_many(process_of(ports, faulty, deadline=10.0), paths, asked=True)
+    outcomes = EvolveBatch(
+        process_of(ports, faulty, deadline=10.0), paths, asked=True
+    ).all_outcomes()
     assert [outcome.pending for outcome in outcomes] == [True] + [False] * 5
     assert tree_hashes(tmp_path)[paths[0]] == before[paths[0]]
     assert [note.path for note in ports.index.queue.pending()] == [paths[0]]
-    again = evolve_many(process_of(ports, model), [paths[0]], asked=True)
+    again = EvolveBatch(process_of(ports, model), [paths[0]], asked=True).all_outcomes()
     assert not again[0].pending
     assert ports.index.queue.pending() == []
 
@@ -324,7 +326,7 @@ def test_a_model_that_crashes_every_time_stops_the_batch_and_changes_nothing(
     ports, paths = vault_with_notes(tmp_path)
     before = tree_hashes(tmp_path)
     faulty = KilledOnCue(model, dict.fromkeys(range(1, 100), FAULTS["SIGKILL"]))
-    outcomes = evolve_many(process_of(ports, faulty), paths, asked=True)
+    outcomes = EvolveBatch(process_of(ports, faulty), paths, asked=True).all_outcomes()
     assert all(outcome.pending for outcome in outcomes)
     assert faulty.requests == 3
     assert tree_hashes(tmp_path) == before
@@ -335,7 +337,7 @@ def test_a_random_model_speaks_nonsense_and_the_notes_keep_their_text(
     tmp_path: Path, model: LlamaCppModel
 ) -> None:
     ports, paths = vault_with_notes(tmp_path)
-    outcomes = evolve_many(process_of(ports, model), paths, asked=True)
+    outcomes = EvolveBatch(process_of(ports, model), paths, asked=True).all_outcomes()
     assert not any(outcome.pending for outcome in outcomes)
     for path, text in zip(paths, NOTES, strict=True):
         assert (tmp_path / path).read_text().endswith(f"---\n{text}\n")

@@ -19,7 +19,7 @@ from amem_cli.errors import ModelError, SettingsError
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.language.safe_text import holds_secret, redacted
-from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.open import api_key_for, consent_subject, give_consent, open_model
@@ -77,7 +77,7 @@ def test_a_fault_leaves_its_note_as_it_was_and_the_batch_goes_on(
     before = tree_hashes(tmp_path)
     server.faults = [fault] * (3 if fault in BUSY else 1) + [""]
     server.redirect_to = f"http://localhost:{server.port}/elsewhere"
-    outcomes = evolve_many(process_of(ports, model, 0.6), paths, asked=True)
+    outcomes = EvolveBatch(process_of(ports, model, 0.6), paths, asked=True).all_outcomes()
     assert [outcome.pending for outcome in outcomes] == [True, False, False]
     assert tree_hashes(tmp_path)[paths[0]] == before[paths[0]]
     assert outcomes[0].problems
@@ -92,14 +92,14 @@ def test_a_server_that_always_fails_stops_the_batch_and_is_tried_again_later(
     before = tree_hashes(tmp_path)
     server.faults = [fault]
     dead = OpenAIServerModel(server.url, "m", retry_delay=0.0)
-    outcomes = evolve_many(process_of(ports, dead, 0.3), paths, asked=True)
+    outcomes = EvolveBatch(process_of(ports, dead, 0.3), paths, asked=True).all_outcomes()
     assert all(outcome.pending for outcome in outcomes)
     assert len(server.requests) <= 9
     assert tree_hashes(tmp_path) == before
     dead.close()
     server.faults = [""]
     back = OpenAIServerModel(server.url, "m", retry_delay=0.0)
-    outcomes = evolve_many(process_of(ports, back, 20.0), paths, asked=True)
+    outcomes = EvolveBatch(process_of(ports, back, 20.0), paths, asked=True).all_outcomes()
     assert not any(outcome.pending for outcome in outcomes)
     back.close()
 
@@ -109,7 +109,7 @@ def test_a_server_that_comes_and_goes_is_bridged_by_retries(
 ) -> None:
     ports, paths = batch(tmp_path)
     server.faults = ["503", "", "hang_up", "503", "", "", "429", "", ""]
-    outcomes = evolve_many(process_of(ports, model, 20.0), paths, asked=True)
+    outcomes = EvolveBatch(process_of(ports, model, 20.0), paths, asked=True).all_outcomes()
     assert not any(outcome.pending for outcome in outcomes)
 
 
@@ -118,7 +118,7 @@ def test_a_pause_of_an_hour_is_not_waited_for(
 ) -> None:
     ports, paths = batch(tmp_path)
     server.faults, server.retry_after = ["429"], "3600"
-    outcomes = evolve_many(process_of(ports, model, 90.0), paths, asked=True)
+    outcomes = EvolveBatch(process_of(ports, model, 90.0), paths, asked=True).all_outcomes()
     assert all(outcome.pending for outcome in outcomes)
     assert len(server.requests) == 3
 
@@ -128,7 +128,7 @@ def test_notes_that_the_model_declines_are_done_by_the_analyzer_and_block_nothin
 ) -> None:
     ports, paths = batch(tmp_path)
     server.message = {"content": None, "refusal": "I cannot help with that."}
-    outcomes = evolve_many(process_of(ports, model, 20.0), paths, asked=True)
+    outcomes = EvolveBatch(process_of(ports, model, 20.0), paths, asked=True).all_outcomes()
     assert not any(outcome.pending for outcome in outcomes)
     assert all("declined" in " ".join(outcome.problems) for outcome in outcomes)
     assert all(outcome.metadata.keywords for outcome in outcomes)

@@ -19,7 +19,7 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.tags import is_valid_tag
-from amem_cli.memory.batch import evolve_many
+from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
@@ -241,7 +241,7 @@ def test_a_dead_model_stops_a_batch_early(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     paths = [add(ports, NewNote(f"Text number {n} about tea.", title=f"T{n}")) for n in range(8)]
     model = ScriptedModel([])
-    outcomes = evolve_many(process_of(ports, model), paths, asked=True)
+    outcomes = EvolveBatch(process_of(ports, model), paths, asked=True).all_outcomes()
     assert len(model.requests) == 3
     assert [outcome.pending for outcome in outcomes] == [True] * 8
 
@@ -432,7 +432,9 @@ def test_notes_that_break_the_model_keep_no_other_note_waiting(tmp_path: Path) -
 
     for _ in range(2):
         process = process_of(ports, Breaks())
-        evolve_many(process, [note.path for note in ports.index.queue.pending()], asked=True)
+        EvolveBatch(
+            process, [note.path for note in ports.index.queue.pending()], asked=True
+        ).all_outcomes()
     assert [note.path for note in ports.index.queue.pending()] == [
         f"notes/N{n}.md" for n in range(3)
     ]

@@ -11,7 +11,7 @@ from amem_cli.journal.link_decisions import USUAL_MINIMUM
 from amem_cli.locations import user_state_folder
 from amem_cli.memory.trust import PLAUSIBLE, ModelTrust
 from amem_cli.settings import Settings
-from amem_cli.workspace.verdicts import (
+from amem_cli.workspace.model_choice import (
     VERDICTS_FILE,
     StoredVerdict,
     model_subject,
@@ -31,14 +31,14 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def told(settings: Settings, kind: str, environment: dict[str, str], sure: float = 0.9) -> None:
     verdict = StoredVerdict(kind, f"{kind} for it", "2026-03-02", sure)
-    store_verdict(model_subject(settings, URL), verdict, environment)
+    store_verdict(model_subject(settings), verdict, environment)
 
 
 def test_a_model_never_tested_is_trusted_where_a_person_named_it(
     environment: dict[str, str],
 ) -> None:
-    assert trust_in(NAMED, URL, environment) == ModelTrust("all", PLAUSIBLE)
-    assert trust_in(BUNDLED, URL, environment) == ModelTrust("context", PLAUSIBLE)
+    assert trust_in(NAMED, environment) == ModelTrust("all", PLAUSIBLE)
+    assert trust_in(BUNDLED, environment) == ModelTrust("context", PLAUSIBLE)
 
 
 @pytest.mark.parametrize(
@@ -48,19 +48,19 @@ def test_the_verdict_decides_once_there_is_one(
     environment: dict[str, str], kind: str, asked_for: str
 ) -> None:
     told(NAMED, kind, environment)
-    assert trust_in(NAMED, URL, environment).asked_for == asked_for
+    assert trust_in(NAMED, environment).asked_for == asked_for
     # Another model is another matter.
     other = Settings(llm_backend="openai", llm_model="other", llm_base_url=URL)
-    assert trust_in(other, URL, environment).asked_for == "all"
+    assert trust_in(other, environment).asked_for == "all"
 
 
 def test_the_bundled_model_is_never_asked_for_more_than_contexts(
     environment: dict[str, str],
 ) -> None:
     told(BUNDLED, "fit", environment)
-    assert trust_in(BUNDLED, URL, environment).asked_for == "context"
+    assert trust_in(BUNDLED, environment).asked_for == "context"
     told(BUNDLED, "unfit", environment)
-    assert trust_in(BUNDLED, URL, environment).asked_for == "nothing"
+    assert trust_in(BUNDLED, environment).asked_for == "nothing"
 
 
 def test_how_often_its_yes_is_right_sets_the_evidence_that_it_needs(
@@ -69,7 +69,7 @@ def test_how_often_its_yes_is_right_sets_the_evidence_that_it_needs(
     found = []
     for sure in (1.0, 0.9, 0.8, 0.2):
         told(NAMED, "fit", environment, sure)
-        found.append(round(trust_in(NAMED, URL, environment).plausible, 3))
+        found.append(round(trust_in(NAMED, environment).plausible, 3))
     assert found == [PLAUSIBLE, 0.1, 0.2, USUAL_MINIMUM]
 
 
@@ -93,7 +93,7 @@ def test_an_entry_that_is_damaged_or_of_other_questions_says_nothing(
     for entry in kept.values():
         entry.update(damage)
     path.write_text(json.dumps(kept), encoding="utf-8")
-    assert trust_in(NAMED, URL, environment) == ModelTrust("all", PLAUSIBLE)
+    assert trust_in(NAMED, environment) == ModelTrust("all", PLAUSIBLE)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": 3}', "[" * 100_000, "\x00"])
@@ -103,6 +103,6 @@ def test_a_file_that_is_no_list_of_verdicts_is_as_none(
     told(NAMED, "unfit", environment)
     path = user_state_folder(environment) / VERDICTS_FILE
     path.write_text(text, encoding="utf-8")
-    assert trust_in(NAMED, URL, environment).asked_for == "all"
+    assert trust_in(NAMED, environment).asked_for == "all"
     told(NAMED, "usable", environment)
-    assert trust_in(NAMED, URL, environment).asked_for == "context"
+    assert trust_in(NAMED, environment).asked_for == "context"

@@ -1,20 +1,95 @@
-"""Verdicts of `amem model test` on language models, kept in the user's state folder."""
+"""Which models a vault uses: chosen by a person, and trusted as far as a test found them fit.
+
+The verdicts of `amem model test` are kept in the user's state folder.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from amem_cli.locations import user_state_folder, write_state
 from amem_cli.memory.trust import ModelTrust, asked_for, least_plausible
-from amem_cli.settings import Settings
+from amem_cli.models.open import server_url
+from amem_cli.settings import Settings, checked_value
+
+if TYPE_CHECKING:
+    from amem_cli.index.records import Progress
+    from amem_cli.memory.trial import ModelReport
+    from amem_cli.vault.settings_file import Value
+    from amem_cli.workspace.workspace import Workspace
 
 VERDICTS_FILE = "model-verdicts.json"
 # A model file that changes is a new subject; without a bound the old ones would pile up.
 MOST_KEPT = 200
 KINDS = ("fit", "usable", "unfit")
+
+
+def choose(workspace: Workspace, changes: Mapping[str, Value]) -> None:
+    """Change settings of the vault as its user: all of them, or none.
+
+    Choosing a model here allows its download, or its server to get notes; the settings of a vault
+    that was cloned must not.
+
+    Args:
+        changes: new values by dotted key; a language model's backend, name and address together.
+    """
+    from amem_cli.models.open import consent_subject, default_url, encoder_subject, give_consent
+    from amem_cli.vault.settings_file import write_values
+
+    # Before consent is given or anything is written.
+    for key, value in changes.items():
+        checked_value(key, value)
+    subjects = [
+        encoder_subject(str(changes[key]))
+        for key in ("encoder.model", "search.reranker")
+        if key in changes
+    ]
+    backend = changes.get("llm.backend")
+    if backend in ("openai", "ollama") and "llm.model" in changes:
+        url = str(changes["llm.base_url"]) or default_url(str(backend))
+        subjects.append(consent_subject(url, str(changes["llm.model"])))
+    for subject in subjects:
+        give_consent(workspace.root, subject, workspace.environment)
+    write_values(workspace.config_file, changes)
+
+
+def report_on_models(
+    workspace: Workspace, seconds: float, progress: Progress | None
+) -> ModelReport:
+    """Test the models of a vault, and keep the verdict.
+
+    It is not kept if the model was not reached, or the time was too short for one.
+
+    Args:
+        seconds: for the language model in all.
+    """
+    from amem_cli.errors import SettingsError
+    from amem_cli.memory.trial import test_models
+
+    settings = workspace.settings
+    report = test_models(
+        workspace.encoder,
+        workspace.model,
+        seconds=seconds,
+        answer_seconds=settings.llm_deadline_seconds,
+        progress=progress,
+    )
+    new, figures = report.verdict, report.figures
+    answered = any(result.was_answered for result in report.results)
+    if new is not None and figures is not None and new.decided and answered:
+        today = date.today().isoformat()
+        verdict = StoredVerdict(new.kind, new.line, today, figures.reliability)
+        # Testing took up to a minute: the result is given even if it cannot be stored.
+        try:
+            store_verdict(model_subject(settings), verdict, workspace.environment)
+        except SettingsError as error:
+            workspace.notice(f"! the verdict was not stored: {error.message}")
+    return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +108,12 @@ class StoredVerdict:
     reliability: float
 
 
-def model_subject(settings: Settings, url: str) -> str:
-    """What a verdict is about: a file by its digest (or size and time), or a server's model.
-
-    Args:
-        url: address of the server, if the model is a server's.
-    """
+def model_subject(settings: Settings) -> str:
+    """What a verdict is about: a file by its digest (or size and time), or a server's model."""
     if settings.llm_backend == "none":
         return ""
     if settings.llm_backend != "llama.cpp":
-        return f"server {url} {settings.llm_model}"
+        return f"server {server_url(settings)} {settings.llm_model}"
     if not settings.llm_model:
         return "bundled"
     if settings.llm_sha256:
@@ -87,13 +158,13 @@ def store_verdict(subject: str, verdict: StoredVerdict, environment: Mapping[str
     write_state(user_state_folder(environment) / VERDICTS_FILE, newest)
 
 
-def trust_in(settings: Settings, url: str, environment: Mapping[str, str]) -> ModelTrust:
+def trust_in(settings: Settings, environment: Mapping[str, str]) -> ModelTrust:
     """What the language model of the settings is asked for.
 
     If it was tested, the test decides; otherwise a model that a person named is asked for all,
     and the bundled one for the context alone. The bundled one is never asked for more.
     """
-    verdict = stored_verdict(model_subject(settings, url), environment)
+    verdict = stored_verdict(model_subject(settings), environment)
     named = bool(settings.llm_model)
     if verdict is None:
         return ModelTrust("all" if named else "context")
