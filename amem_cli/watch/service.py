@@ -17,7 +17,7 @@ from pathlib import Path
 
 from amem_cli.errors import SettingsError
 from amem_cli.vault.dir_handle import read_own_file
-from amem_cli.watch.idle import NICENESS
+from amem_cli.watch.worker import NICENESS
 
 # Without two dashes, as it is in a comment of XML too.
 MARK = "amem watch wrote this file, and removes it when it is uninstalled."

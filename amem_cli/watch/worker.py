@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Any, Literal
 
 from amem_cli.errors import AmemError
 from amem_cli.index.records import PendingNote
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
-from amem_cli.watch.events import WatchEvent, WatchEventKind, reason_of
 
 FIRST_RETRY_SECONDS = 60.0
 LONGEST_RETRY_SECONDS = 3600.0
@@ -20,6 +23,67 @@ PAUSE_SECONDS = 5.0
 OTHERS_SECONDS = 1.0
 # A command that waits for its turn looks for it about twenty times a second.
 TURN_SECONDS = 0.06
+
+# As `nice` does without a number.
+NICENESS = 10
+
+WatchEventKind = Literal[
+    "watching", "noticed", "embedding", "searchable", "thinking", "learned", "waiting", "followed",
+    "committed", "settings", "trouble", "well", "asking", "stopped",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """Something that happened while watching.
+
+    Attributes:
+        text: one line for a person.
+        detail: the same for a program, ready for JSON.
+        result: the `SyncReport` or `Outcome` behind it, if there is one.
+    """
+
+    kind: WatchEventKind
+    text: str
+    detail: dict[str, Any]
+    result: Any = None
+
+
+def reason_of(error: Exception) -> str:
+    """Why something failed, in one line."""
+    return error.message if isinstance(error, AmemError) else f"{type(error).__name__}: {error}"
+
+
+def on_battery(read: Callable[[], Any] | None = None) -> bool:
+    """True if the machine draws on its battery; False if that is not known.
+
+    Args:
+        read: what to ask, as `psutil.sensors_battery`.
+    """
+    try:
+        if read is None:
+            import psutil
+
+            read = getattr(psutil, "sensors_battery", None)
+        battery = read() if read is not None else None
+    except Exception:  # Drivers of batteries answer in unforeseen ways.
+        return False
+    return battery is not None and battery.power_plugged is False
+
+
+def lower_priority() -> None:
+    """Lower the priority of the calling thread, and of threads and processes that it starts.
+
+    On systems other than Linux it is that of the whole process. It is never raised.
+    """
+    if sys.platform == "win32":
+        import psutil
+
+        with suppress(psutil.Error):
+            psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+        return
+    with suppress(OSError):
+        os.nice(max(0, NICENESS - os.nice(0)))
 
 
 @dataclass
