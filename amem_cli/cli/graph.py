@@ -166,7 +166,7 @@ class _GraphView:
     def write_network(self, note: str | None, depth: int) -> None:
         """The whole network, or what surrounds a note, for another program."""
         from amem_cli.graph.clusters import clusters
-        from amem_cli.graph.formats import export, neighbourhood_document
+        from amem_cli.graph.formats import export
         from amem_cli.graph.graph import distances, part
         from amem_cli.workspace.documents import graph_document
 
@@ -178,20 +178,20 @@ class _GraphView:
         network = network if away is None else part(network, away)
         if self.form == "json":
             document = graph_document(network)
-            if root is not None and away is not None:
-                document = neighbourhood_document(document, root, away)
+            if away is not None:
+                nodes = [{**node, "distance": away[node["path"]]} for node in document["nodes"]]
+                document = {"root": root, **document, "nodes": nodes}
             self._deliver(_json(document), network)
             return
         # Around one note, its links say more than clusters would.
         groups = clusters(network) if root is None else []
-        written = export(self.form, network, groups, self.workspace.root.name, root)
-        if written.notice:
-            self.session.output.notice(written.notice)
-        self._deliver(written.text, network)
+        text, notice = export(self.form, network, groups, self.workspace.root.name, root)
+        if notice:
+            self.session.output.notice(notice)
+        self._deliver(text, network)
 
     def write_map(self, colour: str, theme: str, dpi: int) -> None:
         """All notes, placed by their meaning."""
-        from amem_cli.graph.formats import map_document
         from amem_cli.graph.map import map_clusters, map_tags, note_positions
         from amem_cli.workspace.documents import graph_document
 
@@ -213,7 +213,12 @@ class _GraphView:
             self._deliver(self._page(network, groups, positions=positions), network)
         elif self.form == "json":
             names = {path: cluster.name for cluster in groups for path in cluster.paths}
-            self._deliver(_json(map_document(graph_document(network), positions, names)), network)
+            document = graph_document(network)
+            for node in document["nodes"]:
+                # Null without a vector, or without a group.
+                node["x"], node["y"] = positions.get(node["path"], (None, None))
+                node["group"] = names.get(node["path"])
+            self._deliver(_json(document), network)
         else:
             self._deliver(self._picture(network, positions, groups, theme, dpi), network)
 
@@ -225,9 +230,9 @@ class _GraphView:
         theme: str,
         dpi: int,
     ) -> bytes:
-        from amem_cli.graph.map import map_picture, unwritable
+        from amem_cli.graph.map import map_picture, writable
 
-        missing = unwritable([cluster.name for cluster in groups])
+        missing = [each.name for each in groups if each.name and not writable(each.name)]
         if missing:
             self.session.output.notice(
                 f"! no font on this machine can write {missing[0]!r}; for Chinese, Japanese and"

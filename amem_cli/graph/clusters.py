@@ -45,11 +45,7 @@ def clusters(graph: Graph) -> list[Cluster]:
     """
     import networkx
 
-    network = networkx.Graph()
-    # The result depends on this order, even with a seed.
-    network.add_nodes_from(sorted(graph.nodes))
-    network.add_edges_from(sorted((edge.source, edge.target) for edge in graph.edges))
-    groups = networkx.community.louvain_communities(network, seed=0)
+    groups = networkx.community.louvain_communities(graph.network(), seed=0)
     return named(graph, [group for group in groups if len(group) > 1])
 
 

@@ -6,12 +6,12 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from amem_cli.graph.canvas import canvas_text, relation_label
+from amem_cli.graph.canvas import canvas_text
 from amem_cli.graph.clusters import Cluster, cluster_of
-from amem_cli.graph.graph import distances, joining, part
+from amem_cli.graph.graph import distances, joining, part, relation_label, shortened
 from amem_cli.language.safe_text import on_one_line
 
 if TYPE_CHECKING:
@@ -55,6 +55,17 @@ _LABEL_LINES = 3
 _MOST_IN_LAYERS = 60
 _MOST_WITH_REASONS = 60
 
+_DOT_SETTINGS = """\
+digraph vault {{
+  label="{name}"; labelloc=t; fontsize=20;
+  charset="UTF-8"; bgcolor="white"; fontname="Helvetica"; fontcolor="#334155";
+  {layout}
+  node [shape=box, style="rounded,filled", fillcolor="white", color="#94a3b8", \
+fontname="Helvetica", fontsize=11, margin="0.14,0.08"];
+  edge [color="{line}", arrowsize=0.6, fontname="Helvetica", fontsize=9, fontcolor="#64748b"];"""
+_IN_LAYERS = "layout=dot; rankdir=LR; nodesep=0.25; ranksep=0.9; splines=spline;"
+_REPELLING = 'layout=sfdp; overlap="prism"; overlap_scaling=-3; K=0.9; outputorder=edgesfirst;'
+
 # What mermaid draws by default, `maxEdges` and `maxTextSize`; no diagram may raise its own bounds.
 MOST_LINKS = 500
 MOST_CHARACTERS = 50_000
@@ -67,17 +78,6 @@ _PLACEHOLDERS = frozenset("°¶ß")
 _NOT_IN_XML = re.compile("[^\t\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Export(NamedTuple):
-    """A network in one of the formats.
-
-    Attributes:
-        notice: what was left out; empty if nothing was.
-    """
-
-    text: str
-    notice: str = ""
-
-
 def format_of(path: PurePath) -> str | None:
     """The format of a file's suffix; None for any other."""
     return SUFFIXES.get(path.suffix.lower())
@@ -85,52 +85,20 @@ def format_of(path: PurePath) -> str | None:
 
 def export(
     form: str, graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None
-) -> Export:
-    """A network for another program.
+) -> tuple[str, str]:
+    """A network for another program, and a notice if something was left out.
 
     Args:
         form: `dot`, `mermaid`, `graphml` or `canvas`.
         root: path of the note whose neighbourhood it is; None for a whole vault.
     """
     if form == "dot":
-        return Export(dot_text(graph, clusters, vault_name, root))
+        return dot_text(graph, clusters, vault_name, root), ""
     if form == "graphml":
-        return Export(graphml_text(graph, clusters))
+        return graphml_text(graph, clusters), ""
     if form == "canvas":
-        return Export(canvas_text(graph, clusters, root))
-    chart = mermaid_text(graph, clusters, vault_name, root)
-    if chart.notes == len(graph.nodes):
-        return Export(chart.text)
-    notice = (
-        f"mermaid draws at most {MOST_LINKS} links: wrote the {chart.notes} most linked of"
-        f" {len(graph.nodes)} notes; dot, graphml, canvas and html hold all"
-    )
-    return Export(chart.text, notice)
-
-
-def neighbourhood_document(
-    document: dict[str, Any], root: str, away: Mapping[str, int]
-) -> dict[str, Any]:
-    """The document of a network that is a note's neighbourhood, with each note's distance."""
-    nodes = [{**node, "distance": away[node["path"]]} for node in document["nodes"]]
-    return {"root": root, **document, "nodes": nodes}
-
-
-def map_document(
-    document: dict[str, Any],
-    positions: Mapping[str, tuple[float, float]],
-    group: Mapping[str, str],
-) -> dict[str, Any]:
-    """The document of a network with the positions of its notes; null without a vector.
-
-    Args:
-        group: name of the group whose colour a note has, by path.
-    """
-    nodes = []
-    for node in document["nodes"]:
-        x, y = positions.get(node["path"], (None, None))
-        nodes.append({**node, "x": x, "y": y, "group": group.get(node["path"])})
-    return {**document, "nodes": nodes}
+        return canvas_text(graph, clusters, root), ""
+    return mermaid_text(graph, clusters, vault_name, root)
 
 
 def tint(colour: str) -> str:
@@ -166,7 +134,8 @@ def dot_text(
     names = {path: f"n{number}" for number, path in enumerate(graph.nodes, 1)}
     group = cluster_of(clusters)
     in_layers = len(graph.nodes) <= _MOST_IN_LAYERS
-    lines = ["digraph vault {", *_dot_settings(vault_name, in_layers=in_layers)]
+    layout, line = (_IN_LAYERS, "#94a3b8") if in_layers else (_REPELLING, "#94a3b890")
+    lines = [_DOT_SETTINGS.format(name=_escaped(vault_name), layout=layout, line=line)]
     for number, cluster in enumerate(clusters):
         fill = CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
         lines += [
@@ -187,24 +156,6 @@ def dot_text(
         ends = f"{names[edge.source]} -> {names[edge.target]}"
         lines.append(f"  {ends} [{_listed(attributes)}];" if attributes else f"  {ends};")
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _dot_settings(vault_name: str, *, in_layers: bool) -> Iterator[str]:
-    yield f'  label="{_escaped(vault_name)}"; labelloc=t; fontsize=20;'
-    yield '  charset="UTF-8"; bgcolor="white"; fontname="Helvetica"; fontcolor="#334155";'
-    if in_layers:
-        yield "  layout=dot; rankdir=LR; nodesep=0.25; ranksep=0.9; splines=spline;"
-    else:
-        yield '  layout=sfdp; overlap="prism"; overlap_scaling=-3; K=0.9; outputorder=edgesfirst;'
-    yield (
-        '  node [shape=box, style="rounded,filled", fillcolor="white", color="#94a3b8",'
-        ' fontname="Helvetica", fontsize=11, margin="0.14,0.08"];'
-    )
-    colour = "#94a3b8" if in_layers else "#94a3b890"
-    yield (
-        f'  edge [color="{colour}", arrowsize=0.6, fontname="Helvetica", fontsize=9,'
-        ' fontcolor="#64748b"];'
-    )
 
 
 def _dot_node(
@@ -252,39 +203,31 @@ def _escaped(text: str) -> str:
     return plain.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
-class Mermaid(NamedTuple):
-    """A flowchart.
-
-    Attributes:
-        notes, links: how many are in it; fewer than in the network if mermaid cannot draw all.
-    """
-
-    text: str
-    notes: int
-    links: int
-
-
 def mermaid_text(
     graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None = None
-) -> Mermaid:
-    """A flowchart that mermaid draws by default: of a large network the part most linked.
+) -> tuple[str, str]:
+    """A flowchart that mermaid draws by default, and a notice if it is only the most linked part.
 
     Args:
         root: path of the note to highlight; the notes nearest to it are preferred.
     """
     degrees = graph.degrees()
-    away = {} if root is None else distances(graph, root, len(graph.nodes))
+    away = {} if root is None else distances(graph, root)
     order = sorted(graph.nodes, key=lambda path: (away.get(path, 0), -degrees[path], path))
-    count = len(order)
+    count, notice = len(order), ""
     while True:
         chosen = part(graph, order[:count])
         edges = joining(chosen)
         text = "\n".join(_mermaid_lines(chosen, edges, clusters, vault_name, root)) + "\n"
         if len(edges) <= MOST_LINKS and len(text) <= MOST_CHARACTERS:
-            return Mermaid(text, len(chosen.nodes), len(edges))
+            return text, notice
         # The excess shrinks about in proportion to the notes, so few rounds are needed.
         over = max(len(edges) / MOST_LINKS, len(text) / MOST_CHARACTERS)
         count = min(count - 1, int(count / over) + 1)
+        notice = (
+            f"mermaid draws at most {MOST_LINKS} links: wrote the {count} most linked of"
+            f" {len(order)} notes; dot, graphml, canvas and html hold all"
+        )
 
 
 def _mermaid_lines(
@@ -298,7 +241,7 @@ def _mermaid_lines(
     yield "flowchart LR"
     boxes = {}
     for path, name in names.items():
-        title = textwrap.shorten(graph.nodes[path].title, _TITLE_LENGTH, placeholder=" …")
+        title = shortened(graph.nodes[path].title, _TITLE_LENGTH)
         boxes[path] = f'{name}["{_mermaid_escaped(title or path)}"]'
     styles = []
     for number, cluster in enumerate(clusters):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.markdown.attachments import is_attachment
 from amem_cli.notes.names import NameTable, NoteNames, resolve
 
@@ -71,10 +72,14 @@ class Graph:
         """Notes without any link, by path."""
         return sorted(path for path, near in self.neighbours().items() if not near)
 
-    def hubs(self, limit: int = 5) -> list[tuple[str, int]]:
-        """The most linked notes with their degree."""
-        order = sorted(self.degrees().items(), key=lambda item: (-item[1], item[0]))
-        return [(path, degree) for path, degree in order[:limit] if degree > 1]
+    def network(self) -> Any:
+        """Notes and linked pairs for networkx, sorted: its results depend on the order."""
+        import networkx
+
+        network = networkx.Graph()
+        network.add_nodes_from(sorted(self.nodes))
+        network.add_edges_from(sorted((edge.source, edge.target) for edge in self.edges))
+        return network
 
 
 def vault_graph(index: MemoryIndex) -> Graph:
@@ -129,17 +134,11 @@ def _informative(edge: Edge) -> tuple[bool, bool]:
     return bool(edge.reason), bool(edge.relation)
 
 
-def distances(graph: Graph, root: str, depth: int) -> dict[str, int]:
+def distances(graph: Graph, root: str, depth: int | None = None) -> dict[str, int]:
     """How many links away from `root` each note within `depth` links is, in either direction."""
-    near = graph.neighbours()
-    away = {root: 0}
-    queue = deque([root])
-    while queue:
-        path = queue.popleft()
-        fresh = [other for other in near[path] if other not in away and away[path] < depth]
-        away |= dict.fromkeys(fresh, away[path] + 1)
-        queue += fresh
-    return away
+    import networkx
+
+    return dict(networkx.single_source_shortest_path_length(graph.network(), root, cutoff=depth))
 
 
 def part(graph: Graph, paths: Collection[str]) -> Graph:
@@ -204,3 +203,18 @@ def _order(path: str, edges: Sequence[Edge]) -> tuple[object, ...]:
     best = max(edges, key=_informative)
     other = best.target if best.source == path else best.source
     return (not best.reason, -(best.strength or 0.0), best.source != path, other)
+
+
+def relation_label(relation: str) -> str:
+    """The label of a link in a picture; empty if the relation says no more than the line."""
+    return "" if relation == "related" else on_one_line(relation).replace("_", " ")
+
+
+def shortened(text: str, longest: int) -> str:
+    """A text on one line, cut at a word and marked with an ellipsis if it is longer."""
+    line = " ".join(text[: 4 * longest].split())
+    if len(line) <= longest:
+        return line
+    cut = line[: longest - 1]
+    head, _, _ = cut.rpartition(" ")
+    return (head if len(head) > longest // 2 else cut).rstrip() + "…"

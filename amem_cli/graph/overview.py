@@ -26,19 +26,6 @@ _EVENTS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class MissingNote:
-    """A note that others link to and that does not exist.
-
-    Attributes:
-        target: as the links name it.
-        sources: paths of the notes with the link.
-    """
-
-    target: str
-    sources: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Growth:
     """What was added to the vault lately.
 
@@ -63,7 +50,7 @@ class Overview:
         hubs: the most linked notes with their degree.
         bridges: notes whose links reach several other clusters, with how many.
         orphans: notes without a link, newest first.
-        missing: the targets of broken links, the most linked first.
+        missing: targets of broken links with the paths that link there, most first.
         disputes: links by which a note contradicts or supersedes another.
     """
 
@@ -72,7 +59,7 @@ class Overview:
     clusters: tuple[Cluster, ...]
     bridges: tuple[tuple[str, int], ...]
     orphans: tuple[str, ...]
-    missing: tuple[MissingNote, ...]
+    missing: tuple[tuple[str, tuple[str, ...]], ...]
     disputes: tuple[Edge, ...]
     growth: Growth
 
@@ -108,7 +95,7 @@ def overview(graph: Graph, growth: Growth) -> Overview:
         missing[link.target].append(link.source)
     return Overview(
         graph=graph,
-        hubs=tuple(graph.hubs(len(notes))),
+        hubs=tuple((path, degree) for path, degree in _most_first(graph.degrees()) if degree > 1),
         clusters=tuple(groups),
         bridges=tuple(
             (path, count)
@@ -117,7 +104,7 @@ def overview(graph: Graph, growth: Growth) -> Overview:
         ),
         orphans=tuple(orphans),
         missing=tuple(
-            MissingNote(target, tuple(missing[target]))
+            (target, tuple(missing[target]))
             for target, _ in _most_first({name: len(missing[name]) for name in missing})
         ),
         disputes=tuple(edge for edge in graph.edges if edge.relation in SUPERSEDING),

@@ -11,11 +11,11 @@ import hashlib
 import html
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.graph.graph import shortened
 from amem_cli.markdown.plain_text import prose_lines
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ Passages = Callable[[str], Sequence[str]]
 Positions = Mapping[str, tuple[float, float]]
 Clusters = Sequence[tuple[str, list[str]]]
 
-_BLANKS = re.compile(r"\s+")
 _HEADING = re.compile(r"\A\s*#{1,6}[ \t]+([^\n]*)\n")
 
 
@@ -163,7 +162,7 @@ def _content(
             note.path,
             note.title,
             note.created,
-            _shortened(note.context, LONGEST_TEXT),
+            shortened(note.context, LONGEST_TEXT),
             list(note.tags[:MOST_WORDS]),
             list(note.keywords[:MOST_WORDS]),
             list(note.aliases[:MOST_WORDS]),
@@ -182,7 +181,7 @@ def _content(
             int(edge.by == "machine"),
             relations.index(edge.relation),
             edge.strength,
-            _shortened(edge.reason, LONGEST_TEXT),
+            shortened(edge.reason, LONGEST_TEXT),
         ]
         for edge in network.edges
     ]
@@ -190,7 +189,7 @@ def _content(
         "vault": vault_name,
         "focus": numbers.get(focus, -1) if focus is not None else -1,
         "placed": positions is not None,
-        "clusters": _distinct_names(network, groups),
+        "clusters": [name for name, _ in groups],
         "relations": relations,
         "notes": notes,
         "links": links,
@@ -205,26 +204,4 @@ def _beginning(passages: Sequence[str], title: str, longest: int) -> str:
     # The panel shows the title already.
     if heading and heading[1].strip() == title:
         text = text[heading.end() :]
-    return _shortened(" ".join(prose_lines(text)), longest)
-
-
-def _distinct_names(network: Graph, groups: Clusters) -> list[str]:
-    """Names of clusters; a shared name gets the title of the most linked note added."""
-    names = Counter(name for name, _ in groups)
-    degrees = network.degrees() if len(names) < len(groups) else {}
-    return [
-        name
-        if names[name] == 1
-        else f"{name} · {network.nodes[max(group, key=lambda path: (degrees[path], path))].title}"
-        for name, group in groups
-    ]
-
-
-def _shortened(text: str, longest: int) -> str:
-    """A text on one line, cut at a word and marked with an ellipsis if it is longer."""
-    line = _BLANKS.sub(" ", text[: 4 * longest]).strip()
-    if len(line) <= longest:
-        return line
-    cut = line[: longest - 1]
-    head, _, _ = cut.rpartition(" ")
-    return (head if len(head) > longest // 2 else cut).rstrip() + "…"
+    return shortened(" ".join(prose_lines(text)), longest)

@@ -37,27 +37,6 @@ class Period:
     links_by_machine: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Two or more successive periods in which nothing was added."""
-
-    periods: int
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """How a vault grew, in few lines.
-
-    Attributes:
-        earlier: the sum of all earlier periods, its `period` empty; None if there are none.
-        rows: the last periods, oldest first, up to today's or to a later one that notes are dated;
-            several periods without additions are one row.
-    """
-
-    earlier: Period | None
-    rows: tuple[Period | Gap, ...]
-
-
 def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[Period]:
     """Periods in which anything was added, oldest first.
 
@@ -94,40 +73,39 @@ def period_of(day: str, by: Span) -> str:
     return f"{year:04}-W{week:02}"
 
 
-def timeline(grown: Sequence[Period], today: date, by: Span, most: int) -> Timeline:
-    """The last `most` rows of what `growth` returns."""
+def timeline(
+    grown: Sequence[Period], today: date, by: Span, most: int
+) -> tuple[Period | None, list[Period | int]]:
+    """How a vault grew, in few rows.
+
+    Returns:
+        The sum of all earlier periods, its `period` empty, if there are any; and the last `most`
+        rows up to today's or to a later one that notes are dated. A number stands for so many
+        periods without additions.
+    """
     periods = list(grown)
     now = period_of(today.isoformat(), by)
     if periods and periods[-1].period < now:
         periods.append(Period(now))
-    rows: list[Period | Gap] = []
+    rows: list[Period | int] = []
     last = _ordinal(periods[0].period, by) - 1 if periods else 0
     for each in periods:
         ordinal = _ordinal(each.period, by)
-        if ordinal - last == 2:
-            rows.append(Period(_name(last + 1, by)))
-        elif ordinal - last > 2:
-            rows.append(Gap(ordinal - last - 1))
+        if ordinal - last > 1:
+            rows.append(ordinal - last - 1)
         rows.append(each)
         last = ordinal
     former = [each for each in rows[:-most] if isinstance(each, Period)]
     counts = [(each.notes, each.links_by_person, each.links_by_machine) for each in former]
     earlier = Period("", *map(sum, zip(*counts, strict=True))) if counts else None
-    return Timeline(earlier, tuple(rows[-most:]))
+    return earlier, rows[-most:]
 
 
 def _ordinal(period: str, by: Span) -> int:
     """A number that is one more for the next period."""
     if by == "month":
-        return int(period[:4]) * 12 + int(period[5:]) - 1
+        return int(period[:4]) * 12 + int(period[5:])
     return date.fromisocalendar(int(period[:4]), int(period[6:]), 1).toordinal() // 7
-
-
-def _name(ordinal: int, by: Span) -> str:
-    if by == "month":
-        return f"{ordinal // 12:04}-{ordinal % 12 + 1:02}"
-    # Ordinal 1 is a Monday, so every multiple of 7 is the Sunday before a week.
-    return period_of(date.fromordinal(ordinal * 7 + 1).isoformat(), by)
 
 
 def _day(moment: str) -> str:
@@ -140,11 +118,7 @@ def _day(moment: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price of a million tokens of the model in the settings; 0 if it is not set.
-
-    Attributes:
-        model: its name in the settings.
-    """
+    """The price of a million tokens of the model that the settings name; 0 if it is not set."""
 
     model: str = ""
     input: float = 0.0
@@ -218,7 +192,6 @@ class Stats:
 
     @property
     def orphan_rate_without_amem(self) -> float:
-        """The same share without the machine's links."""
         return self.orphans_without_amem / self.notes if self.notes else 0.0
 
     @property
@@ -229,24 +202,20 @@ class Stats:
 
     @property
     def cost_per_note(self) -> float | None:
-        """Cost per processed note."""
         cost = self.cost
         return None if cost is None or not self.processed else cost / self.processed
 
     @property
     def calls_per_note(self) -> float:
-        """Model calls per processed note."""
         return self.model_calls / self.processed if self.processed else 0.0
 
     @property
     def tokens_per_note(self) -> float:
-        """Tokens in and out per processed note."""
         total = self.prompt_tokens + self.answer_tokens
         return total / self.processed if self.processed else 0.0
 
     @property
     def seconds_per_note(self) -> float:
-        """Model time per processed note."""
         return self.model_seconds / self.processed if self.processed else 0.0
 
 
@@ -254,7 +223,7 @@ def stats(
     ports: VaultPorts,
     *,
     learn: bool = True,
-    price: Price | None = None,
+    price: Price = Price(),
     by: Span = "month",
     private: bool = True,
 ) -> Stats:
@@ -262,8 +231,6 @@ def stats(
 
     Args:
         learn: decisions about links change the minimum strength of others.
-        price: of the model in the settings.
-        by: the periods of growth.
         private: private notes, and what waits for them, count too.
     """
     index = ports.index
@@ -273,7 +240,6 @@ def stats(
     keys = {note.key for note in graph.nodes.values()}
     # What the vault would be without the machine's links.
     own = replace(graph, edges=tuple(each for each in graph.edges if each.by == "person"))
-    price = price or Price()
     totals = index.events.model_totals()
     return Stats(
         notes=len(graph.nodes),

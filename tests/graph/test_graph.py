@@ -58,7 +58,7 @@ def test_clusters_are_named_by_their_common_tag() -> None:
     pairs = [("a", "b"), ("b", "c"), ("a", "c"), ("x", "y"), ("y", "z")]
     graph = network(notes, [(f"{one}.md", other, "wikilink") for one, other in pairs])
     assert clusters(graph) == [("#tea", ["a.md", "b.md", "c.md"]), ("y", ["y.md", "x.md", "z.md"])]
-    assert graph.hubs(1) == [("a.md", 2)]
+    assert distances(graph, "y.md") == {"y.md": 0, "x.md": 1, "z.md": 1}
 
 
 def test_a_neighbourhood_holds_each_note_once_at_its_shortest_distance() -> None:
@@ -138,10 +138,7 @@ def test_the_most_wanted_missing_note_comes_first() -> None:
         network([a_note("a.md"), a_note("b.md")], links),
         growth(network([], []), [], datetime(2026, 1, 1, tzinfo=timezone.utc)),
     )
-    assert [(each.target, each.sources) for each in seen.missing] == [
-        ("y", ("a.md", "b.md")),
-        ("x", ("a.md",)),
-    ]
+    assert seen.missing == (("y", ("a.md", "b.md")), ("x", ("a.md",)))
 
 
 def test_every_card_of_a_canvas_lies_in_the_frame_of_its_cluster() -> None:
@@ -149,15 +146,15 @@ def test_every_card_of_a_canvas_lies_in_the_frame_of_its_cluster() -> None:
     links = [(f"{n:03}.md", f"{n // 10 * 10:03}", "wikilink") for n in range(50)]
     graph = network(notes, links)
     found = clusters(graph)
-    layout = grouped_layout(graph, found, "loose")
-    assert set(layout.cards) == set(graph.nodes)
+    cards, framed = grouped_layout(graph, found, "loose")
+    assert set(cards) == set(graph.nodes)
     for cluster in found:
-        frame = layout.frames[cluster.name]
+        frame = framed[cluster.name]
         for path in cluster.paths:
-            card = layout.cards[path]
+            card = cards[path]
             assert frame.x < card.x and card.x + card.width < frame.x + frame.width
             assert frame.y < card.y and card.y + card.height < frame.y + frame.height
-    frames = list(layout.frames.values())
+    frames = list(framed.values())
     assert len(frames) == 6
     for at, one in enumerate(frames):
         for other in frames[at + 1 :]:

@@ -174,17 +174,6 @@ def test_a_page_of_five_thousand_notes_stays_small() -> None:
     assert len(page.encode()) - len(bare.encode()) < 5_000_000
 
 
-def test_clusters_of_one_name_are_told_apart_by_their_hubs() -> None:
-    network = made_up_network(60, 90)
-    paths = list(network.nodes)
-    page = graph_page(
-        network, vault_name="Notes", clusters=[("#bread", paths[:30]), ("#bread", paths[30:])]
-    )
-    names = content(page)["clusters"]
-    assert len(set(names)) == 2
-    assert all(name.startswith("#bread · ") for name in names)
-
-
 def test_given_places_are_kept() -> None:
     network = made_up_network(3, 2)
     first = next(iter(network.nodes))
