@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,11 @@ from amem_cli.notes.note import SUPERSEDING
 
 if TYPE_CHECKING:
     from amem_cli.graph.graph import Edge, Graph
-    from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.ports import VaultPorts
-    from amem_cli.journal.events import Event
 
 # Growth is that of the first of these spans (days) in which something was added.
 GROWTH_SPANS = (7, 30)
 _LEAST_CLUSTERS_OF_A_BRIDGE = 3
-_EVENTS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +29,13 @@ class Growth:
     Attributes:
         days: how many days back; 0 if nothing was added.
         notes: paths of new notes with the day of each (ISO 8601), newest first.
-        links: how many links the journal records, by `machine` and `person`.
+        links: how many of the links were made, as the journal has it, by `machine` and `person`.
         gaining: paths of older notes that got links, with how many; most first.
     """
 
     days: int = 0
     notes: tuple[tuple[str, str], ...] = ()
-    links: Mapping[str, int] | None = None
+    links: Mapping[str, int] = field(default_factory=Counter)
     gaining: tuple[tuple[str, int], ...] = ()
 
 
@@ -71,13 +68,8 @@ def vault_overview(ports: VaultPorts, *, private: bool = True) -> Overview:
         private: include private notes.
     """
     graph = vault_graph(ports.index)
-    now = ports.clock.now()
-    events = _latest_events(ports.index, now)
-    if not private:
-        hidden = {note.key for note in graph.nodes.values() if note.private}
-        events = [event for event in events if (event.note or event.path) not in hidden]
-        graph = public(graph)
-    return overview(graph, growth(graph, events, now))
+    graph = graph if private else public(graph)
+    return overview(graph, growth(graph, ports.index.link_history.first_made(), ports.clock.now()))
 
 
 def overview(graph: Graph, growth: Growth) -> Overview:
@@ -116,58 +108,41 @@ def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def growth(graph: Graph, events: Iterable[Event], now: datetime) -> Growth:
+def growth(graph: Graph, made: Mapping[tuple[str, str], str], now: datetime) -> Growth:
     """What was added lately: notes by their dates, links by the journal.
 
     Args:
-        events: the journal's, oldest first, of at least the longest of `GROWTH_SPANS`.
+        made: when links were made, by the ids or paths of their notes.
         now: with its time zone.
     """
-    events = list(events)
+    notes = graph.nodes
+    keys = {path: note.key for path, note in notes.items()}
+    moments = {
+        edge: made.get((keys[edge.source], keys[edge.target]))
+        or made.get((keys[edge.source], edge.target), "")
+        for edge in graph.edges
+        if edge.kind == "property"
+    }
     for days in GROWTH_SPANS:
-        recent = _growth_since(graph, events, now, days)
-        if recent.notes or any((recent.links or {}).values()):
-            return recent
+        since = now - timedelta(days=days)
+        new = sorted(
+            (
+                (note.created, path)
+                for path, note in notes.items()
+                if since <= _moment(note.created, now) <= now
+            ),
+            reverse=True,
+        )
+        links = [edge for edge, moment in moments.items() if since <= _moment(moment, now)]
+        if new or links:
+            fresh = {path for _, path in new}
+            return Growth(
+                days,
+                tuple((path, created[:10]) for created, path in new),
+                Counter(edge.by for edge in links),
+                tuple(_most_first(Counter(e.source for e in links if e.source not in fresh))),
+            )
     return Growth()
-
-
-def _growth_since(graph: Graph, events: Iterable[Event], now: datetime, days: int) -> Growth:
-    since = now - timedelta(days=days)
-    new = sorted(
-        (
-            (note.created, path)
-            for path, note in graph.nodes.items()
-            if note.created and since <= _moment(note.created, now) <= now
-        ),
-        reverse=True,
-    )
-    fresh = {path for _, path in new}
-    made = _links_made(event for event in events if since <= _moment(event.time, now))
-    links = {who: sum(by == who for by in made.values()) for who in ("machine", "person")}
-    by_key = {note.key: path for path, note in graph.nodes.items()}
-    gained: dict[str, int] = defaultdict(int)
-    for key, _ in made:
-        path = by_key.get(key)
-        if path is not None and path not in fresh:
-            gained[path] += 1
-    notes = tuple((path, created[:10]) for created, path in new)
-    return Growth(days, notes, links, tuple(_most_first(gained)))
-
-
-def _links_made(events: Iterable[Event]) -> dict[tuple[str, str], str]:
-    """Who made the links that are new and were not undone, by note and text."""
-    made: dict[tuple[str, str], str] = {}
-    for event in events:
-        for change in event.changes:
-            if change.field != "links" or event.kind in ("baseline", "reject"):
-                continue
-            key = event.note or event.path
-            before, after = set(change.before or ()), set(change.after or ())
-            for text in before - after:
-                made.pop((key, text), None)
-            for text in after - before:
-                made[key, text] = event.by
-    return made
 
 
 def _moment(text: str, now: datetime) -> datetime:
@@ -177,15 +152,3 @@ def _moment(text: str, now: datetime) -> datetime:
     except ValueError:
         return datetime.min.replace(tzinfo=timezone.utc)
     return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo or timezone.utc)
-
-
-def _latest_events(index: MemoryIndex, now: datetime) -> list[Event]:
-    """The journal's events of the longest span, and some older ones."""
-    since = (now - timedelta(days=max(GROWTH_SPANS))).isoformat()
-    limit = _EVENTS_AT_ONCE
-    while True:
-        events = index.events.read(limit=limit)
-        # Times differ in their zone by less than the day that this leaves.
-        if len(events) < limit or events[0].time[:10] < since[:10]:
-            return events
-        limit *= 4

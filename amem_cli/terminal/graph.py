@@ -121,11 +121,10 @@ def _counts(seen: Overview) -> Row:
 def _growth_section(
     growth: Growth, titles: dict[str, str], degrees: Mapping[str, int]
 ) -> tuple[str, str, list[Row]]:
-    links = growth.links or {}
-    made = sum(links.values())
+    made = sum(growth.links.values())
     subtitle = plural(len(growth.notes), "new note")
     if made:
-        subtitle += f" and {plural(made, 'new link')} ({links['machine']} by amem)"
+        subtitle += f" and {plural(made, 'new link')} ({growth.links['machine']} by amem)"
     subtitle += f" in {growth.days} days"
     new: list[Row] = [
         (

@@ -9,7 +9,7 @@ from amem_cli.graph.clusters import clusters
 from amem_cli.graph.graph import build, distances, neighbourhood, part
 from amem_cli.graph.overview import growth, overview
 from amem_cli.index.records import NoteLink, NoteSummary
-from amem_cli.journal.events import Change, Event, LinkRecord
+from amem_cli.journal.events import LinkRecord
 from amem_cli.notes.names import NameTable
 
 
@@ -110,33 +110,30 @@ def test_what_grew_is_counted_without_what_was_taken_back() -> None:
         a_note("odd.md", created="long ago"),
     ]
 
-    def linked(event: str, day: str, by: str, before: list[str], after: list[str]) -> Event:
-        change = Change("links", before, after)
-        return Event(
-            event, f"{day}T10:00:00+00:00", "link", by, "id-old", "old.md", changes=(change,)
-        )
-
-    events = [
-        linked("1", "2026-03-01", "machine", [], ["[[x]]"]),
-        linked("2", "2026-03-18", "machine", ["[[x]]"], ["[[x]]", "[[new]]", "[[y]]"]),
-        linked("3", "2026-03-18", "person", ["[[y]]"], []),
-        linked("4", "2026-03-19", "person", [], ["[[z]]"]),
-    ]
-    found = growth(network(notes, []), events, now)
+    seen = LinkRecord("id-new", "old.md", "[[new]]", "supports", 0.8, "both on tea")
+    own = LinkRecord("id-ahead", "old.md", "[[ahead]]", "related", 1.0, "", by="person")
+    linked = [("old.md", name, "property") for name in ("new", "ahead", "odd")]
+    made = {
+        ("id-old", "id-new"): "2026-03-18T10:00:00+00:00",
+        ("id-old", "id-ahead"): "2026-03-19T10:00:00+00:00",
+        ("id-old", "id-odd"): "2026-03-01T10:00:00+00:00",
+        ("id-old", "id-taken-back"): "2026-03-18T10:00:00+00:00",
+    }
+    found = growth(network(notes, linked, seen=seen, own=own), made, now)
     assert found.days == 7
     assert found.notes == (("new.md", "2026-03-19"),)
     assert found.links == {"machine": 1, "person": 1}
     assert found.gaining == (("old.md", 2),)
-    month = growth(network([notes[0]], []), events[:1], now)
-    assert (month.days, month.links) == (30, {"machine": 1, "person": 0})
-    assert growth(network([notes[0]], []), [], now).days == 0
+    month = growth(network([notes[0], notes[3]], linked[2:]), made, now)
+    assert (month.days, month.links) == (30, {"person": 1})
+    assert growth(network([notes[0]], []), made, now).days == 0
 
 
 def test_the_most_wanted_missing_note_comes_first() -> None:
     links = [("a.md", "x", "wikilink"), ("a.md", "y", "wikilink"), ("b.md", "y", "wikilink")]
     seen = overview(
         network([a_note("a.md"), a_note("b.md")], links),
-        growth(network([], []), [], datetime(2026, 1, 1, tzinfo=timezone.utc)),
+        growth(network([], []), {}, datetime(2026, 1, 1, tzinfo=timezone.utc)),
     )
     assert seen.missing == (("y", ("a.md", "b.md")), ("x", ("a.md",)))
 
