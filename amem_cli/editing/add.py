@@ -26,12 +26,7 @@ ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class NewNote:
-    """What a person gives for a new note; everything but the text may be missing.
-
-    Attributes:
-        id: an id to keep, as when importing; empty makes a new one.
-        folder: vault-relative folder for the file.
-    """
+    """What a person gives for a new note; an empty `id` makes a new one."""
 
     content: str
     title: str = ""
@@ -45,10 +40,7 @@ class NewNote:
 
 
 def add(ports: VaultPorts, new: NewNote) -> str:
-    """Write a new note and index it.
-
-    Returns:
-        Its path.
+    """Write a new note and index it; its path.
 
     Raises:
         UsageError: there is no text, a tag or id is impossible.

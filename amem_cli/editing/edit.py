@@ -62,13 +62,10 @@ def _draft(ports: VaultPorts, path: str) -> Iterator[NoteDraft]:
 def update(
     ports: VaultPorts, note: NoteSummary, edits: FieldEdits, *, text: str = ""
 ) -> tuple[str, ...]:
-    """Change fields of a note as its owner.
+    """Change fields of a note as its owner; the names of those that changed, `content` among them.
 
     Args:
         text: hash of the text that the edits were made for; empty for any.
-
-    Returns:
-        Names of the fields that changed, `content` among them.
 
     Raises:
         UsageError: a tag is impossible, or the text is empty.
@@ -315,9 +312,6 @@ def take_stock(ports: VaultPorts) -> int:
     """Index the existing notes and record their texts as known, so that they are not pending.
 
     `evolve --all` processes them all the same.
-
-    Returns:
-        How many notes there are.
     """
     synchronise(ports)
     with ports.changes.locked():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from amem_cli.errors import AmemError, NotFoundError, Problem, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, change_of, new_event, provenance_of
@@ -33,10 +34,9 @@ class ReviewItem:
         path: where the note is now; where it was if it is gone.
         because: title of the note that caused the proposal.
         change: what accepting would do today; None if the proposal no longer fits.
-        outdated: why it no longer fits, or empty.
+        outdated: why it no longer fits.
         blocked: why the note cannot be read; the proposal waits until it can.
-        link_before, link_after: of a proposal about a link, its record of today and the new one;
-            None after if the link would go.
+        link_before, link_after: a link's record of today and the new one; None if it would go.
     """
 
     proposal: Proposal
@@ -65,12 +65,8 @@ class Decisions:
     problems: tuple[Problem, ...] = ()
 
     def __add__(self, other: Decisions) -> Decisions:
-        return Decisions(
-            self.accepted + other.accepted,
-            self.rejected + other.rejected,
-            self.outdated + other.outdated,
-            self.problems + other.problems,
-        )
+        pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
+        return Decisions(*(one + more for one, more in pairs))
 
 
 def review_items(
@@ -82,13 +78,11 @@ def review_items(
         note: id or path: only proposals for this note, and those that it caused.
         problems: receives the proposals that cannot be read.
     """
-    items = [_compared(ports, proposal) for proposal in ports.changes.waiting(problems)]
-    items = [
-        item
-        for item in items
-        if not note
-        or note in (item.proposal.note, item.path, item.proposal.path, item.proposal.trigger)
-    ]
+    items = []
+    for proposal in ports.changes.waiting(problems):
+        item = _compared(ports, proposal)
+        if not note or note in (proposal.note, item.path, proposal.path, proposal.trigger):
+            items.append(item)
     return sorted(items, key=lambda item: (item.path, item.proposal.id))
 
 
@@ -200,17 +194,8 @@ def _accept_in_note(
 def _carry_out(
     ports: VaultPorts, draft: NoteDraft, proposal: Proposal, value: FieldValue | None
 ) -> bool:
-    event = new_event(
-        ports,
-        "evolve",
-        by="machine" if value is None else "person",
-        trigger=proposal.trigger,
-        cause=proposal.cause,
-        reason=proposal.reason,
-        model=proposal.model,
-        prompt=proposal.prompt,
-        review="accepted" if value is None else "edited",
-    )
+    by, review = ("machine", "accepted") if value is None else ("person", "edited")
+    event = _decision(ports, "evolve", proposal, by=by, reason=proposal.reason, review=review)
     if proposal.link_change is not None:
         changes = [proposal.link_change]
         return bool(draft_link_changes(draft, ports.index, changes, partial(replace, event)))
@@ -222,20 +207,14 @@ def _carry_out(
 
 def _rejection(ports: VaultPorts, item: ReviewItem, reason: str) -> Event:
     proposal = item.proposal
-    return new_event(
-        ports,
-        "reject",
-        by="person",
-        note=proposal.note,
-        path=item.path,
-        trigger=proposal.trigger,
-        cause=proposal.cause,
-        reason=reason,
-        model=proposal.model,
-        prompt=proposal.prompt,
-        proposed=(proposal.change,),
-        links_before=() if item.link_before is None else (item.link_before,),
-    )
+    before = () if item.link_before is None else (item.link_before,)
+    event = _decision(ports, "reject", proposal, by="person", reason=reason, links_before=before)
+    return replace(event, note=proposal.note, path=item.path, proposed=(proposal.change,))
+
+
+def _decision(ports: VaultPorts, kind: str, proposal: Proposal, **values: Any) -> Event:
+    cause = {name: getattr(proposal, name) for name in ("trigger", "cause", "model", "prompt")}
+    return new_event(ports, kind, **cause, **values)
 
 
 def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
@@ -292,10 +271,7 @@ def _note_by_key(ports: VaultPorts, key: str) -> NoteSummary | None:
 def _checked(change: Change, value: FieldValue) -> FieldValue:
     """The value cleaned for the field: one line each, tags by Obsidian's rules.
 
-    What was there before stays as it is.
-
-    Raises:
-        UsageError: the field cannot hold it.
+    What was there before stays as it is; `UsageError` if the field cannot hold the value.
     """
     if change.field == "links":
         raise UsageError(

@@ -83,18 +83,13 @@ def undo(
     """
     with ports.changes.locked():
         event = _event(ports, prefix)
-        undone = undone_events(ports.index.events.read(event.note or event.path))
-        if event.id in undone:
+        if undone := _undone_by(ports, event):
             raise SettingsError(
                 f"event {event.id} was taken back already",
-                hint=_REDO.get(event.kind, f"amem undo {undone[event.id]} brings it back."),
+                hint=_REDO.get(event.kind, f"amem undo {undone} brings it back."),
             )
         caused = _caused(ports, event)
-        counting = [
-            each
-            for each in caused
-            if each.id not in undone_events(ports.index.events.read(each.note or each.path))
-        ]
+        counting = [each for each in caused if not _undone_by(ports, each)]
         if event.kind == "process" and caused and not counting:
             raise SettingsError(
                 f"all that event {event.id} did was taken back already",
@@ -146,7 +141,6 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
 
 
 def _since(ports: VaultPorts, since: str) -> Callable[[Event], bool]:
-    """Tells whether an event is from this moment or later."""
     # An id begins with zeros until the year 2540; no date does.
     if since.startswith("00"):
         first = _event(ports, since).id
@@ -184,6 +178,11 @@ def _event(ports: VaultPorts, prefix: str) -> Event:
     return same[0]
 
 
+def _undone_by(ports: VaultPorts, event: Event) -> str:
+    """The id of the event that reverted this one; empty if it still counts."""
+    return undone_events(ports.index.events.read(event.note or event.path)).get(event.id, "")
+
+
 def _caused(ports: VaultPorts, event: Event) -> list[Event]:
     """What a process, a removal or a merge did."""
     if event.kind not in ("process", *REMOVING):
@@ -199,11 +198,7 @@ def _caused(ports: VaultPorts, event: Event) -> list[Event]:
 def _revert(
     ports: VaultPorts, chosen: Iterable[Event], *, cascade: bool, keep_edits: bool, scope: str
 ) -> Undone:
-    """Revert events, and with `cascade` what built on them, as one change.
-
-    Args:
-        scope: as the `undo` events have it.
-    """
+    """Revert events, and with `cascade` what built on them, as one change."""
     events = {event.id: event for event in chosen}
     while True:
         drafts = _Drafts(ports, list(events.values()), keep_edits=keep_edits)
@@ -368,7 +363,6 @@ class _Drafts:
     def _revert_records(
         self, draft: NoteDraft, event: Event, record: Event, history: Sequence[Event]
     ) -> None:
-        """Put back what the journal said of links before an event that changed no byte."""
         ids = {each.id for each in self.chosen}
         back = weights_before(event, [*history, *draft.events], ids, draft.note.links)
         self._check("a link", draft.path, back.built_on, is_edited=back.is_edited)
@@ -385,7 +379,6 @@ class _Drafts:
         links: _UndoneLinks,
         blocked: Mapping[str, Obstacle],
     ) -> dict[str, FieldValue]:
-        """Values that revert the event, or a conflict."""
         present = _values(draft.note)
         fields: dict[str, FieldValue] = {}
         for change in event.changes:
@@ -473,11 +466,7 @@ def _exactly_before(raw: bytes, splice: Splice | None) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class _UndoneLinks:
-    """The notes that a note's links mean, wherever they are now.
-
-    Attributes:
-        targets: paths by the link's text as the journal has it.
-    """
+    """The notes that a note's links mean, wherever they are now: paths by the links' old texts."""
 
     ports: VaultPorts
     source: str
@@ -490,7 +479,6 @@ class _UndoneLinks:
         return note_of_link(self.ports, text, self.source) or self.targets.get(text) or text
 
     def written(self, text: str) -> str:
-        """The link as it has to be written today."""
         path = self.targets.get(text)
         if path is None or note_of_link(self.ports, text, self.source) is not None:
             return text
