@@ -121,14 +121,7 @@ def _service(session: Session, *, install: bool) -> None:
 
     change = login_service.install if install else login_service.uninstall
     result = change(session.root, dict(os.environ))
-    document = {
-        "file": str(result.file),
-        "changed": result.changed,
-        "done": result.done,
-        "to_type": list(result.to_type),
-        "reason": result.reason,
-        "log": result.log,
-    }
+    document = {**asdict(result), "file": str(result.file)}
     session.output.result(document, "\n".join(result.notes))
 
 

@@ -160,9 +160,9 @@ class Watch:
         encoder: gives the one for new passages, each time anew, as it may be missing.
         work: the worker that gives pending notes to the memory process; None on a machine that
             leaves this to another one.
-        report: receives what happens.
         monotonic: seconds.
         end_reason: why watching is to end, before anything is read; empty to go on.
+        vanished: notes that vanished all at once, so that a person is asked about them.
     """
 
     ports: VaultPorts
@@ -173,10 +173,10 @@ class Watch:
     monotonic: Callable[[], float]
     end_reason: Callable[[], str] = lambda: ""
     debouncer: Debouncer = field(default_factory=Debouncer)
+    vanished: frozenset[str] = frozenset()
     _folder: FolderWatch | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
     _trouble: str = ""
-    _vanished: frozenset[str] = frozenset()
     _moved: dict[str, float] = field(default_factory=dict)
     _unfinished: bool = False
     _embed_error: str = ""
@@ -185,12 +185,7 @@ class Watch:
     _rescan_at: float = 0.0
 
     def run(self) -> None:
-        """Watch until `stop`.
-
-        Raises:
-            AmemError: the vault cannot be read or the index cannot be written at the start, or
-                there is an `end_reason`.
-        """
+        """Watch until `stop`, or until there is an `end_reason`, which is an error."""
         worker = None
         try:
             self._begin()
@@ -209,11 +204,6 @@ class Watch:
             self.work.stop()
         if self._folder is not None:
             self._folder.wake()
-
-    @property
-    def vanished(self) -> frozenset[str]:
-        """Notes that vanished all at once, so that a person is asked about them."""
-        return self._vanished
 
     def _begin(self) -> None:
         # Without hints, a scan every few seconds does as well, if later.
@@ -297,7 +287,7 @@ class Watch:
         if self._folder is None or self._folder.trouble():
             trouble = self._watch_folder()
             if self._folder is not None:
-                self.debouncer.rescan(self.monotonic())
+                self.debouncer.rescan(now)
                 trouble = self._folder.trouble()
         else:
             trouble = ""
@@ -312,7 +302,7 @@ class Watch:
         elif self.debouncer.due_at() is None:
             # This notices an index that was deleted, and whether the notes that a person is asked
             # about have been let go by another command.
-            self._scan_safely(Scan(self._vanished))
+            self._scan_safely(Scan(self.vanished))
 
     def _scan_safely(self, scan: Scan) -> None:
         """A scan that fails is repeated path by path; one bad note stops nothing else."""
@@ -339,9 +329,9 @@ class Watch:
         )
         now = self.monotonic()
         self.debouncer.scanned(scan, set(report.missing), now)
-        if self._vanished:
-            self._vanished &= self.debouncer.missing
-            if not self._vanished:
+        if self.vanished:
+            self.vanished &= self.debouncer.missing
+            if not self.vanished:
                 notes = self.ports.index.notes.count()
                 self._report("well", "no note is missing any more", missing=0, notes=notes)
         if scan.within is None:
@@ -367,8 +357,8 @@ class Watch:
         if not scan.gone or len(missing) <= max(MANY_VANISHED, VANISHED_SHARE * count):
             return scan.gone
         self.debouncer.pin(missing)
-        if not missing <= self._vanished:
-            self._vanished = missing
+        if not missing <= self.vanished:
+            self.vanished = missing
             text = (
                 f"{len(missing)} of {count} notes are gone at once, {min(missing)} first; put them"
                 " back, or let them go: amem index"

@@ -43,9 +43,7 @@ class Installed:
     """What was done.
 
     Attributes:
-        file: the unit or agent.
         changed: False if all was so already.
-        done: what was done, one line.
         to_type: commands that could not be run here and are left to the user.
         reason: why they could not, or empty.
         log: command that shows the service's log, or empty if it is gone.
@@ -72,8 +70,6 @@ class _Service:
 
     Attributes:
         start: if the service is new, or its file unchanged.
-        restart: if the file changed.
-        stop: before the file goes.
         after: when the file is gone.
         probe: succeeds if the service runs, so that `start` must not be repeated.
         leftover: a link to the file that may be left if `stop` could not be run.
@@ -94,10 +90,6 @@ def install(
     root: Path, environment: Mapping[str, str], *, python: str = "", system: str = sys.platform
 ) -> Installed:
     """Have the vault watched from now on, and after each login.
-
-    Args:
-        python: the program that runs amem; this one if none is named.
-        system: as `sys.platform` names it.
 
     Raises:
         SettingsError: this system has no such service, a path cannot be written into its file, or
@@ -126,10 +118,7 @@ def install(
 def uninstall(
     root: Path, environment: Mapping[str, str], *, python: str = "", system: str = sys.platform
 ) -> Installed:
-    """Have the vault watched no more; `changed` is False if it was not.
-
-    Raises: see `install`.
-    """
+    """Have the vault watched no more; `changed` is False if it was not."""
     service = _service(root.resolve(), environment, python or sys.executable, system)
     if _content(service.file) is None:
         return Installed(service.file, False, f"there is no {service.file}")
@@ -273,11 +262,7 @@ def _check_writable(text: str) -> None:
 
 
 def _content(file: Path) -> bytes | None:
-    """What the service's file holds; None if there is none.
-
-    Raises:
-        SettingsError: it is not amem's.
-    """
+    """What the service's file holds; None if there is none, an error if it is not amem's."""
     try:
         content = read_own_file(file, _LARGEST_FILE)
     except FileNotFoundError:

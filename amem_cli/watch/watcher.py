@@ -79,11 +79,7 @@ class Watcher:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the vault as its only watcher.
-
-        Raises:
-            SettingsError: another watcher holds it.
-        """
+        """Hold the vault as its only watcher; `SettingsError` if another one holds it."""
         from amem_cli.workspace.watch_lock import WatchLock
 
         lock = WatchLock(self._workspace.root, self._workspace.environment)
@@ -96,11 +92,7 @@ class Watcher:
             lock.release()
 
     def elsewhere(self) -> str:
-        """The other machine that runs the memory process for this vault; empty if this one does.
-
-        Raises:
-            SettingsError: it cannot be noted in the vault that this machine watches it.
-        """
+        """The other machine that runs the memory process for this vault; empty if this one does."""
         state = self._workspace.root / STATE_FOLDER
         machine = machine_name(self._workspace.environment)
         setting = self._workspace.settings.evolution_device

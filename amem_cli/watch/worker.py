@@ -88,20 +88,17 @@ def lower_priority() -> None:
 
 @dataclass
 class _Attempts:
-    """What was tried with one version of a pending note; times are of the worker's clock.
+    """What was tried with one version of a pending note.
 
     Attributes:
-        settled_at: when it has rested, if nobody touches it until then.
+        ready_at: when it may be tried, by the worker's clock, if nobody touches it until then;
+            infinite if only another version is worth trying.
         failures: how often it failed in a row.
-        retry_at: when it may be tried again after a failure.
-        is_over: only another version is worth trying.
     """
 
     version: str
-    settled_at: float = -inf
+    ready_at: float = -inf
     failures: int = 0
-    retry_at: float = -inf
-    is_over: bool = False
 
 
 @dataclass
@@ -113,10 +110,9 @@ class BackgroundWork:
     Attributes:
         process: opens the memory process when there is work; its models load with their first use.
         resting: why no work is to be done now, in a few words; empty to go on.
-        report: receives an event for every note.
         finished: called after a round of work, as to commit what was changed.
         unload: called when there was nothing to do for `idle_seconds`.
-        monotonic: seconds of the clock for retries and idling.
+        monotonic: seconds.
         begin: called first in the worker's own thread, as to lower its priority.
     """
 
@@ -178,8 +174,7 @@ class BackgroundWork:
     def round(self) -> tuple[int, float | None]:
         """Process each pending note that is ready.
 
-        Returns:
-            How many were processed, and the seconds until the next one is ready (None: none waits).
+        Returns how many these were, and the seconds until the next is ready (None: none waits).
         """
         renewed, self._renewed = self._renewed, False
         process = self.process()
@@ -191,8 +186,6 @@ class BackgroundWork:
         }
         done, pauses = 0, list[float]()
         for note in pending:
-            if self._attempts[note.path].is_over:
-                continue
             seconds = self._seconds_until(process, note.path)
             if seconds > 0:
                 pauses.append(seconds)
@@ -212,28 +205,26 @@ class BackgroundWork:
             self._stop.wait(TURN_SECONDS)
         if done:
             self.finished()
-        return done, min(pauses, default=None)
+        return done, min((pause for pause in pauses if pause < inf), default=None)
 
     def _attempts_of(self, note: PendingNote) -> _Attempts:
         attempts = self._attempts.get(note.path)
         if attempts is not None and attempts.version == note.version:
             return attempts
         # An earlier watcher or a command may have failed with it.
-        retry_at = self.monotonic() + _back_off(note.attempts) if note.attempts else -inf
-        return _Attempts(note.version, retry_at=retry_at)
+        ready_at = self.monotonic() + _back_off(note.attempts) if note.attempts else -inf
+        return _Attempts(note.version, ready_at)
 
     def _seconds_until(self, process: MemoryProcess, path: str) -> float:
         now, attempts = self.monotonic(), self._attempts[path]
-        seconds = max(attempts.retry_at, attempts.settled_at) - now
-        if seconds > 0:
-            return seconds
-        try:
-            # Whoever edits on moves it further away.
-            attempts.settled_at = now + process.seconds_to_settle(path)
-        except AmemError:
-            # It is gone or cannot be read; the next scan of the folder will tell.
-            return FIRST_RETRY_SECONDS
-        return attempts.settled_at - now
+        if attempts.ready_at <= now:
+            try:
+                # Whoever edits on moves it further away.
+                attempts.ready_at = now + process.seconds_to_settle(path)
+            except AmemError:
+                # It is gone or cannot be read; the next scan of the folder will tell.
+                return FIRST_RETRY_SECONDS
+        return attempts.ready_at - now
 
     def _must_rest(self) -> bool:
         reason = self.resting()
@@ -254,10 +245,10 @@ class BackgroundWork:
         attempts = self._attempts[note.path]
         if outcome.pending or outcome.failed:
             attempts.failures = max(attempts.failures, note.attempts) + 1
-            attempts.retry_at = self.monotonic() + _back_off(attempts.failures)
+            attempts.ready_at = self.monotonic() + _back_off(attempts.failures)
         elif any(each.path == note.path for each in process.ports.index.queue.pending()):
             # As if its properties cannot be edited.
-            attempts.is_over = True
+            attempts.ready_at = inf
             outcome = replace(outcome, pending=True)
         kind: WatchEventKind = "waiting" if outcome.pending else "learned"
         self.report(WatchEvent(kind, outcome.title, {"path": outcome.path}, outcome))
