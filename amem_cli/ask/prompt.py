@@ -6,7 +6,7 @@ An answer is believed if the cited notes hold its numbers, names and most of its
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -89,7 +89,6 @@ class CheckedAnswer:
 
     Attributes:
         held: the model says that the notes hold the answer.
-        text: empty if there is none or it is not believed.
         cited: labels, the most important first.
         fault: why the answer is not believed, or empty; a remark that a model can act on.
     """
@@ -103,17 +102,12 @@ class CheckedAnswer:
 def answer_request(
     question: str, sources: Sequence[QuotedNote], *, deadline: float, remark: str = ""
 ) -> ModelRequest:
-    """Ask for an answer out of the sources.
+    """Ask for an answer out of the sources, of which there is one at least.
 
     Args:
         deadline: seconds.
         remark: what was wrong with the answer before, if this is the second try.
-
-    Raises:
-        ValueError: there is no source.
     """
-    if not sources:
-        raise ValueError("there is nothing to answer from")
     labels = {source.path: source.label for source in sources}
     notes = "\n\n".join(
         f"{heading(source, labels)}\n{quote_as_data(source.text, _SOURCE_BYTES)}"
@@ -225,17 +219,14 @@ class AnswerEvidence:
 
     @cached_property
     def whole(self) -> str:
-        """All of it as one text."""
         return "\n".join((self.question, *self.texts, *self.days))
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Its folded words and their parts."""
         return _pieces(self.whole)
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Stems of its subject words."""
         return subject_stems(self.whole)
 
     @cached_property
@@ -338,8 +329,13 @@ def _is_same_word(one: str, other: str) -> bool:
     if one == other or stem(one) == stem(other):
         return True
     short, long = sorted((one, other), key=len)
-    beginning = short[: max(_STEM_OVERLAP + 1, len(short) - 2)]
-    return len(short) > _STEM_OVERLAP and long.startswith(beginning)
+    return _begins_alike(short, [long])
+
+
+def _begins_alike(word: str, others: Iterable[str]) -> bool:
+    """Whether another word begins as this one, but for an ending of two letters."""
+    beginning = word[: max(_STEM_OVERLAP + 1, len(word) - 2)]
+    return len(word) > _STEM_OVERLAP and any(other.startswith(beginning) for other in others)
 
 
 def _pieces(text: str) -> frozenset[str]:
@@ -362,9 +358,5 @@ def support(answer: str, evidence: AnswerEvidence) -> float:
 
 
 def _is_backed(one: str, evidence: AnswerEvidence) -> bool:
-    if one in evidence.stems:
-        return True
-    if is_unspaced(one) or len(one) <= _STEM_OVERLAP:
-        return False
-    beginning = one[: max(_STEM_OVERLAP + 1, len(one) - 2)]
-    return any(other.startswith(beginning) for other in evidence.stems)
+    stems = evidence.stems
+    return one in stems or (not is_unspaced(one) and _begins_alike(one, stems))

@@ -59,13 +59,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class SourceLink:
-    """A link between two sources.
-
-    Attributes:
-        other: path of the other note.
-        relation: empty for a link that has none.
-        outward: False if the other note has the link.
-    """
+    """A link with another source, by its path; `outward` is False if the other note has it."""
 
     other: str
     relation: str = ""
@@ -151,9 +145,9 @@ def find_sources(
     vector = None if encoder is None else encoder.encode([question], query=True)[0]
     terms = understood(index, question)
     excerpts = [
-        replace(excerpt, rank=rank)
+        excerpt
         for rank, hit in enumerate(hits)
-        for excerpt in _excerpts(index, hit, terms, encoder, vector)
+        for excerpt in _excerpts(index, hit, rank, terms, encoder, vector)
     ]
     chosen: dict[str, list[Excerpt]] = {}
     for excerpt in chosen_excerpts(excerpts, budget):
@@ -188,6 +182,7 @@ def understood(index: MemoryIndex, question: str) -> list[str]:
 def _excerpts(
     index: MemoryIndex,
     hit: Hit,
+    rank: int,
     terms: Sequence[str],
     encoder: Encoder | None,
     vector: Vectors | None,
@@ -206,7 +201,7 @@ def _excerpts(
     best = max((worth[place] for place in places), default=0.0) or 1.0
     return [
         # The best passage of a note counts as much as the note, another one up to half less.
-        Excerpt(hit.note.path, place, texts[place], hit.score * (1 + worth[place] / best) / 2)
+        Excerpt(hit.note.path, place, texts[place], hit.score * (1 + worth[place] / best) / 2, rank)
         for place in places
     ]
 
@@ -234,11 +229,8 @@ def _links(index: MemoryIndex, notes: Sequence[NoteSummary]) -> dict[str, tuple[
 
 
 def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
-    """The most promising passages that fit a budget, best first; the best one always, cut to it.
-
-    Args:
-        budget: tokens, as `estimated_tokens` counts them, with a line for each note's title.
-    """
+    """The most promising passages that fit a budget of tokens, best first; the best one always,
+    cut to it. A line for each note's title counts, too."""
     chosen: list[Excerpt] = []
     paths: set[str] = set()
     left = budget
@@ -260,11 +252,7 @@ def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
 
 
 def heading(source: QuotedNote, labels: dict[str, str]) -> str:
-    """One line with a source's label, title, day, and links to other sources.
-
-    Args:
-        labels: of the sources, by path.
-    """
+    """One line with a source's label, title, day, and links to others by their labels."""
     day = f" ({source.created[:10]})" if source.created else ""
     relations = [
         f"{_RELATIONS.get(link.relation, ('linked with',) * 2)[not link.outward]} {label}"
