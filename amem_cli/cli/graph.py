@@ -15,7 +15,7 @@ from amem_cli.cli.files import write_export
 from amem_cli.cli.options import PrivateOption, report_left_out
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import NotFoundError, UsageError
-from amem_cli.graph.formats import FORMATS, MAP_FORMATS, SUFFIXES, format_of
+from amem_cli.graph.formats import FORMATS, MAP_FORMATS, suffixes
 
 if TYPE_CHECKING:
     from amem_cli.graph.clusters import Cluster
@@ -103,12 +103,12 @@ def _form(session: Session, form: str | None, output: Path | None, *, as_map: bo
     """
     known = MAP_FORMATS if as_map else FORMATS
     if form is None and output is not None:
-        form = format_of(output)
+        form = suffixes().get(output.suffix.lower())
         if form is None:
-            suffixes = " ".join(suffix for suffix, name in SUFFIXES.items() if name in known)
+            fitting = " ".join(suffix for suffix, name in suffixes().items() if name in known)
             raise UsageError(
                 f"the suffix of {output.name!r} is no known format",
-                hint=f"Give --format, or use one of {suffixes}.",
+                hint=f"Give --format, or use one of {fitting}.",
             )
     if form is None:
         form = "json" if session.output.as_json else "png" if as_map else "text"

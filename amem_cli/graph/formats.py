@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from amem_cli.data import table
 from amem_cli.graph.canvas import canvas_text
 from amem_cli.graph.clusters import Cluster, cluster_of
 from amem_cli.graph.graph import distances, joining, part, relation_label, shortened
@@ -19,33 +19,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "dot", "mermaid", "graphml", "canvas", "html")
 MAP_FORMATS = ("png", "html", "json")
-SUFFIXES = {
-    ".txt": "text",
-    ".json": "json",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".mmd": "mermaid",
-    ".mermaid": "mermaid",
-    ".graphml": "graphml",
-    ".canvas": "canvas",
-    ".html": "html",
-    ".htm": "html",
-    ".png": "png",
-}
-
-# Tableau 10 with shades in between, distinguishable on white and on near black.
-CLUSTER_COLOURS = (
-    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#edc948", "#ff9da7",
-    "#9c755f", "#d4a6c8", "#8cd17d", "#d37295",
-)  # fmt: skip
-_RELATION_COLOURS = {
-    "contradicts": "#dc2626",
-    "supersedes": "#ea580c",
-    "supports": "#16a34a",
-    "causes": "#9333ea",
-    "example_of": "#0891b2",
-    "part_of": "#0891b2",
-}
 _OTHER_RELATION = "#64748b"
 _TINT = 0.14
 
@@ -78,9 +51,10 @@ _PLACEHOLDERS = frozenset("°¶ß")
 _NOT_IN_XML = re.compile("[^\t\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def format_of(path: PurePath) -> str | None:
-    """The format of a file's suffix; None for any other."""
-    return SUFFIXES.get(path.suffix.lower())
+def suffixes() -> dict[str, str]:
+    """The formats of files by their suffixes."""
+    named: dict[str, str] = table("pictures.toml")["suffixes"]
+    return named
 
 
 def export(
@@ -109,7 +83,13 @@ def tint(colour: str) -> str:
 
 def relation_colour(relation: str) -> str:
     """The colour of a link of this relation, `#rrggbb`."""
-    return _RELATION_COLOURS.get(relation, _OTHER_RELATION)
+    colours: dict[str, str] = table("pictures.toml")["relations"]
+    return colours.get(relation, _OTHER_RELATION)
+
+
+def _cluster_colour(number: int) -> str:
+    colours: list[str] = table("pictures.toml")["clusters"]
+    return colours[number % len(colours)]
 
 
 def obsidian_address(vault_name: str, path: str) -> str:
@@ -137,7 +117,7 @@ def dot_text(
     layout, line = (_IN_LAYERS, "#94a3b8") if in_layers else (_REPELLING, "#94a3b890")
     lines = [_DOT_SETTINGS.format(name=_escaped(vault_name), layout=layout, line=line)]
     for number, cluster in enumerate(clusters):
-        fill = CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
+        fill = _cluster_colour(number)
         lines += [
             f"  subgraph cluster_{number} {{",
             f'    label="{_escaped(cluster.name)}"; fontsize=14;',
@@ -171,7 +151,7 @@ def _dot_node(
         "URL": _escaped(obsidian_address(vault_name, path)),
     }
     if path in group:
-        colour = CLUSTER_COLOURS[group[path] % len(CLUSTER_COLOURS)]
+        colour = _cluster_colour(group[path])
         # `sfdp` draws no frames, so there the boxes are filled.
         fill = {} if in_layers else {"fillcolor": tint(colour)}
         attributes |= {"color": colour, **fill}
@@ -249,7 +229,7 @@ def _mermaid_lines(
             yield f'  subgraph c{number}["{_mermaid_escaped(cluster.name)}"]'
             yield from (f"    {boxes.pop(path)}" for path in members)
             yield "  end"
-            colour = CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
+            colour = _cluster_colour(number)
             styles.append(f"  style c{number} fill:{colour}22,stroke:{colour}")
     yield from (f"  {box}" for box in boxes.values())
     for number, edge in enumerate(edges):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from amem_cli.data import table
 from amem_cli.graph.clusters import Cluster, clusters, named
-from amem_cli.graph.formats import CLUSTER_COLOURS
 from amem_cli.graph.graph import shortened
 from amem_cli.language.safe_text import on_one_line
 
@@ -33,13 +33,6 @@ _SEED = 0
 _FEWEST_BY_MEANING = 8
 _MOST_BY_MEANING = 14
 
-# In order of preference for each sign; DejaVu Sans comes with matplotlib.
-_FAMILIES = (
-    "Inter", "Noto Sans", "Segoe UI", "Helvetica Neue", "DejaVu Sans", "Noto Sans CJK SC",
-    "Noto Sans CJK JP", "Source Han Sans SC", "PingFang SC", "Hiragino Sans", "Microsoft YaHei",
-    "Yu Gothic", "Malgun Gothic", "WenQuanYi Micro Hei", "Arial Unicode MS", "Noto Sans Arabic",
-    "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai",
-)  # fmt: skip
 # Offsets of a label from its point, in points of type, the best first.
 _AROUND = (
     (0, 0), (0, 14), (0, -14), (26, 8), (-26, 8), (26, -8), (-26, -8), (0, 24), (0, -24),
@@ -215,7 +208,8 @@ def map_picture(
 
     colours = THEMES[theme]
     placed = [Cluster(each.name, [p for p in each.paths if p in positions]) for each in groups]
-    coloured = list(zip([each for each in placed if each.paths], CLUSTER_COLOURS, strict=False))
+    shades: list[str] = table("pictures.toml")["clusters"]
+    coloured = list(zip([each for each in placed if each.paths], shades, strict=False))
     with warnings.catch_warnings(), plot.rc_context({"font.family": readable_families()}):
         # A sign that no font has is drawn as a box; labels were filtered before.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
@@ -348,7 +342,7 @@ def readable_families() -> list[str]:
     from matplotlib import font_manager
 
     installed = {font.name for font in font_manager.fontManager.ttflist}
-    return [family for family in _FAMILIES if family in installed]
+    return [family for family in table("pictures.toml")["fonts"] if family in installed]
 
 
 @cache

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.data import table
 from amem_cli.graph.graph import shortened
 from amem_cli.markdown.plain_text import prose_lines
 
@@ -34,36 +35,6 @@ Clusters = Sequence[tuple[str, list[str]]]
 
 _HEADING = re.compile(r"\A\s*#{1,6}[ \t]+([^\n]*)\n")
 
-
-# In the order in which the page runs them.
-LIBRARIES = (
-    "d3-dispatch.min.js",
-    "d3-quadtree.min.js",
-    "d3-timer.min.js",
-    "d3-force.min.js",
-    "graphology.umd.min.js",
-    "sigma.min.js",
-)
-SCRIPTS = (
-    "network.js",
-    "colours.js",
-    "elements.js",
-    "state.js",
-    "layout.js",
-    "overlay.js",
-    "drawing.js",
-    "search.js",
-    "filters.js",
-    "panel.js",
-    "list.js",
-    "page.js",
-)
-LICENCES = (
-    ("sigma.js", "sigma.LICENSE.txt"),
-    ("graphology", "graphology.LICENSE.txt"),
-    ("d3-force, d3-quadtree, d3-dispatch, d3-timer", "d3.LICENSE.txt"),
-    ("events", "events.LICENSE.txt"),
-)
 
 # Comments that name an address, and maps that a browser would look for beside the page.
 _ADDRESS_COMMENT = re.compile(r"^// https?://\S+ (.*)$", re.MULTILINE)
@@ -96,13 +67,13 @@ def graph_page(
     """
     content = _content(network, vault_name, clusters, positions, passages, focus)
     style = _asset("assets", "page.css")
-    libraries = [
+    parts = table("pictures.toml")
+    scripts = [
         _ADDRESS_COMMENT.sub(rf"// {name} \1", _SOURCE_MAP.sub("", _asset("vendor", name)))
-        for name in LIBRARIES
+        for name in parts["libraries"]
     ]
-    scripts = libraries + [_asset("assets", name) for name in SCRIPTS]
+    scripts += [_asset("assets", name) for name in parts["scripts"]]
     allowed = " ".join(map(_digest, scripts))
-    licences = [(name, html.escape(_asset("vendor", file).strip())) for name, file in LICENCES]
     title = f"{vault_name} · notes and links".encode("utf-8", "replace").decode()
     values = {
         "policy": (
@@ -113,7 +84,10 @@ def graph_page(
         "style": f"<style>{style}</style>",
         "content": '<script type="application/json" id="content">'
         f"{_json_for_markup(content)}</script>",
-        "licences": "\n".join(f"<h3>{name}</h3>\n<pre>{text}</pre>" for name, text in licences),
+        "licences": "\n".join(
+            f"<h3>{name}</h3>\n<pre>{html.escape(_asset('vendor', file).strip())}</pre>"
+            for name, file in parts["licences"].items()
+        ),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
     return _PLACEHOLDER.sub(lambda match: values[match[1]], _asset("assets", "page.html"))

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from amem_cli.data import table
 from amem_cli.graph.clusters import clusters
 from amem_cli.graph.graph import Edge, Graph
-from amem_cli.graph.page import LIBRARIES, SCRIPTS, graph_page
+from amem_cli.graph.page import graph_page
 from tests.conftest import Program
 from tests.networks import made_up_network, made_up_note
 from tests.outside_tools import node_package
@@ -130,7 +131,8 @@ def test_only_the_pages_own_scripts_and_style_may_run() -> None:
         "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         for text in texts
     }
-    assert len(allowed) == len(LIBRARIES) + len(SCRIPTS) + 1
+    parts = table("pictures.toml")
+    assert len(allowed) == len(parts["libraries"]) + len(parts["scripts"]) + 1
     assert len(digests - allowed) == 1, "all but the notes, which are data"
 
 
