@@ -52,10 +52,8 @@ def budget_of(settings: Settings) -> int:
 class Citation:
     """A note that an answer rests on.
 
-    Attributes:
-        quote: its words, without markup, on one line.
-        line: 1-based line of the note's file where they begin, 0 if that is unknown.
-        via: None, or the key of the hit whose link brought the note in.
+    `quote` has no markup and begins in `line` of the file (1-based, 0 if unknown); `via` is the key
+    of the hit whose link brought the note in.
     """
 
     id: str | None
@@ -73,12 +71,10 @@ class Answer:
 
     Attributes:
         text: the answer, or a sentence that there is none. Untrusted: it is from notes and models.
-        held: the notes hold an answer.
         how: in the words of a `model`, as an `extract` of the notes, or `nothing`.
-        citations: best first; none unless held.
+        citations: best first; none unless the notes hold an answer.
         shown: notes that were looked at, best first.
         near: how near the notes come; None for a model's answer.
-        model: its name, empty if none was asked.
         problems: what went wrong or was replaced, one line each.
     """
 
@@ -121,10 +117,6 @@ def ask(
         budget: tokens of the notes that a model is shown.
         deadline: seconds for one answer of the model.
         limit: how many notes are found by the search itself; linked ones come beside them.
-
-    Raises:
-        UsageError: the question is empty.
-        EncoderError: the encoder cannot be run.
     """
     found = find_sources(
         ports.index, question, encoder=encoder, limit=limit, budget=budget, filters=filters

@@ -120,12 +120,7 @@ def answer_request(
 def check_answer(
     answer: Mapping[str, Any], question: str, sources: Sequence[QuotedNote]
 ) -> CheckedAnswer:
-    """Believe an answer only if the sources that it cites support it.
-
-    Args:
-        answer: whatever the model said; its shape need not be right.
-        question, sources: as in the request.
-    """
+    """Believe an answer, whatever its shape, only if the sources that it cites support it."""
     text = answer.get("answer")
     text = " ".join(text.split()) if isinstance(text, str) else ""
     # The schema asks for a boolean; "yes" or 1 comes from a model that did not follow it.
@@ -187,12 +182,7 @@ def _content_fault(
 
 @dataclass(frozen=True)
 class AnswerEvidence:
-    """What an answer may use: the question and the cited notes.
-
-    Attributes:
-        texts: title, date and text of each cited note.
-        days: `created` of the cited notes, ISO 8601.
-    """
+    """What an answer may use: the question, the cited notes with title and date, and their days."""
 
     question: str
     texts: Sequence[str]

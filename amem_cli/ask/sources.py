@@ -41,13 +41,10 @@ _LEAST_TOKENS = 24
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A passage of a note that was found.
+    """A passage of a note that was found, as a reader sees it, without markup.
 
-    Attributes:
-        place: number of the passage within its note.
-        text: as a reader sees it, without markup.
-        value: how much it promises for the question; higher is better.
-        rank: place of its note among the hits, which decides between equals.
+    `place` is its number within its note, `value` how much it promises, `rank` the place of its
+    note among the hits, which decides between equals.
     """
 
     path: str
@@ -70,10 +67,7 @@ class SourceLink:
 class QuotedNote:
     """A note to answer from, with the passages that were chosen.
 
-    Attributes:
-        label: its name in the prompt, such as `n1`.
-        via: key of the note whose link brought it in, or None.
-        texts: passages in the note's order.
+    `label` is its name in the prompt, such as `n1`; `texts` are in the note's order.
     """
 
     label: str
@@ -129,10 +123,6 @@ def find_sources(
         encoder: None searches by words alone.
         limit: how many direct hits; linked notes come beside them.
         budget: tokens that the passages may take.
-
-    Raises:
-        UsageError: the question is empty.
-        EncoderError: the encoder cannot be run.
     """
     hits = search(
         index,

@@ -93,11 +93,7 @@ def add(ports: VaultPorts, new: NewNote) -> str:
 
 
 def text_bytes(content: str) -> bytes:
-    """A note's text as it is stored: UTF-8 that ends a line.
-
-    Raises:
-        UsageError: there is no text, it is not valid Unicode, or it is larger than 1 MiB.
-    """
+    """A note's text as it is stored, in UTF-8; `UsageError` if it is empty or too large."""
     if not content.strip():
         raise UsageError("the note is empty", hint='Give a text: amem add "…", or pipe it in.')
     try:
@@ -110,11 +106,7 @@ def text_bytes(content: str) -> bytes:
 
 
 def checked_tag(text: str) -> str:
-    """A tag as it is stored.
-
-    Raises:
-        UsageError: it cannot be a tag.
-    """
+    """A tag as it is stored; `UsageError` if it cannot be one."""
     tag = normalise_tag(text)
     if tag is None:
         raise UsageError(f"{text!r} cannot be a tag", hint="Use letters, digits, - _ and /.")

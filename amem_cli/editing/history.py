@@ -31,11 +31,9 @@ class HistoryEntry:
 
 
 def history(index: MemoryIndex, note: str, *, limit: int) -> list[HistoryEntry]:
-    """What happened, oldest first.
+    """What happened, oldest first: the newest `limit` events.
 
-    Args:
-        note: id or path: only this note, with what it caused in others; empty: all.
-        limit: the newest so many events.
+    With `note` (id or path) only those of this note, and what it caused in others.
     """
     if note:
         both = (*index.events.read(note), *index.events.triggered_by(note))

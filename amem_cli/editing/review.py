@@ -52,12 +52,7 @@ class ReviewItem:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What became of proposals.
-
-    Attributes:
-        outdated: dropped, as they no longer fit.
-        problems: why others still wait.
-    """
+    """What became of proposals: outdated ones were dropped, problems say why others wait."""
 
     accepted: tuple[ReviewItem, ...] = ()
     rejected: tuple[ReviewItem, ...] = ()
@@ -72,11 +67,9 @@ class Decisions:
 def review_items(
     ports: VaultPorts, note: str = "", *, problems: list[Problem] | None = None
 ) -> list[ReviewItem]:
-    """Proposals by note and time.
+    """Proposals by note and time; `problems` receives those that cannot be read.
 
-    Args:
-        note: id or path: only proposals for this note, and those that it caused.
-        problems: receives the proposals that cannot be read.
+    With `note` (id or path) only those for this note, and those that it caused.
     """
     items = []
     for proposal in ports.changes.waiting(problems):
@@ -87,11 +80,7 @@ def review_items(
 
 
 def items_named(ports: VaultPorts, prefixes: Sequence[str]) -> list[ReviewItem]:
-    """The proposals that the user named by their ids or the beginnings of these.
-
-    Raises:
-        NotFoundError: no proposal, or more than one, begins so.
-    """
+    """The proposals that begin with what the user typed; `NotFoundError` if not one does each."""
     items = review_items(ports)
     named: dict[str, ReviewItem] = {}
     for prefix in prefixes:
@@ -113,10 +102,7 @@ def accept(
 
     Args:
         edited: values that the person put in place of the proposed ones, by proposal id; they are
-            the person's own from then on.
-
-    Raises:
-        UsageError: an edited value is not valid in its field.
+            the person's own from then on. One that is not valid in its field is an error.
     """
     values: dict[str, FieldValue] = {}
     by_note: dict[str, list[ReviewItem]] = {}

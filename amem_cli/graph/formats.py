@@ -63,7 +63,6 @@ def export(
     """A network for another program, and a notice if something was left out.
 
     Args:
-        form: `dot`, `mermaid`, `graphml` or `canvas`.
         root: path of the note whose neighbourhood it is; None for a whole vault.
     """
     if form == "dot":
@@ -93,12 +92,7 @@ def _cluster_colour(number: int) -> str:
 
 
 def obsidian_address(vault_name: str, path: str) -> str:
-    """`obsidian://open?…` of a note, of letters, digits and `%` alone.
-
-    Args:
-        vault_name: as Obsidian knows the vault: the name of its folder.
-        path: of the note within the vault.
-    """
+    """`obsidian://open?…` of a note in a vault's folder, of letters, digits and `%` alone."""
     vault, file = (quote(text.encode("utf-8", "replace"), safe="") for text in (vault_name, path))
     return f"obsidian://open?vault={vault}&file={file}"
 
@@ -106,11 +100,7 @@ def obsidian_address(vault_name: str, path: str) -> str:
 def dot_text(
     graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None = None
 ) -> str:
-    """A `digraph` with a subgraph for each cluster; `dot` lays it out by itself.
-
-    Args:
-        root: path of the note to highlight.
-    """
+    """A `digraph` with a subgraph for each cluster; the note at `root` is highlighted."""
     names = {path: f"n{number}" for number, path in enumerate(graph.nodes, 1)}
     group = cluster_of(clusters)
     in_layers = len(graph.nodes) <= _MOST_IN_LAYERS
@@ -188,8 +178,7 @@ def mermaid_text(
 ) -> tuple[str, str]:
     """A flowchart that mermaid draws by default, and a notice if it is only the most linked part.
 
-    Args:
-        root: path of the note to highlight; the notes nearest to it are preferred.
+    Notes near `root`, which is highlighted, are preferred.
     """
     degrees = graph.degrees()
     away = {} if root is None else distances(graph, root)

@@ -45,12 +45,7 @@ class BrokenLink:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Notes and links.
-
-    Attributes:
-        nodes: notes by path.
-        edges: each linked pair and kind once, by source, then target.
-    """
+    """Notes by path, and links: each linked pair and kind once, by source, then target."""
 
     nodes: Mapping[str, NoteSummary]
     edges: tuple[Edge, ...]
@@ -158,10 +153,10 @@ def public(graph: Graph) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A note in the neighbourhood of another, with the link that leads to it.
+    """A note in the neighbourhood of another.
 
     Attributes:
-        edge: None at the root; of two the more informative one.
+        edge: the more informative link that leads to it; None at the root.
         mutual: each of the two notes links to the other.
         children: notes first reached from here, strong links with a reason first.
     """

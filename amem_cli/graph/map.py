@@ -150,13 +150,7 @@ def _plane(vectors: Vectors) -> Vectors:
 
 
 class Label(NamedTuple):
-    """A text in a picture.
-
-    Attributes:
-        point: in the coordinates of the axes' data.
-        size: in points.
-        strong: bold, and centred on its point if there is room.
-    """
+    """A text in a picture, `size` in points; a strong one is bold, and centred on its point."""
 
     text: str
     point: Point
@@ -191,15 +185,11 @@ def map_picture(
     theme: str = "light",
     dpi: int = 150,
 ) -> bytes:
-    """A picture of notes as dots by their meaning, a colour for each group.
+    """A picture (PNG) of notes as dots by their meaning, a colour for each group.
 
     Args:
         positions: both coordinates in -1..1, by path.
         groups: the largest first; beyond the twelve colours they are drawn as loose notes.
-        theme: `light` or `dark`.
-
-    Returns:
-        The bytes of a PNG file.
     """
     import matplotlib
 
@@ -366,12 +356,7 @@ def writable(text: str) -> str:
 
 
 def _place_labels(axes: Any, labels: Sequence[Label], dots: Sequence[Point], ground: str) -> None:
-    """Write labels, the first ones first; one that finds no free place is left out.
-
-    Args:
-        dots: points that no label covers, in the coordinates of the axes' data.
-        ground: the colour around the letters.
-    """
+    """Write labels, the first ones first, over no dot; one that finds no free place is left out."""
     from matplotlib import patheffects
     from matplotlib.transforms import Bbox
 

@@ -62,11 +62,7 @@ class Overview:
 
 
 def vault_overview(ports: VaultPorts, *, private: bool = True) -> Overview:
-    """Hubs, clusters, orphans, broken links and growth of the vault.
-
-    Args:
-        private: include private notes.
-    """
+    """Hubs, clusters, orphans, broken links and growth of the vault."""
     graph = vault_graph(ports.index)
     graph = graph if private else public(graph)
     return overview(graph, growth(graph, ports.index.link_history.first_made(), ports.clock.now()))
@@ -109,11 +105,9 @@ def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def growth(graph: Graph, made: Mapping[tuple[str, str], str], now: datetime) -> Growth:
-    """What was added lately: notes by their dates, links by the journal.
+    """What was added lately: notes by their dates, links by the moments when they were `made`.
 
-    Args:
-        made: when links were made, by the ids or paths of their notes.
-        now: with its time zone.
+    These are by the ids or paths of their notes; `now` has its time zone.
     """
     notes = graph.nodes
     keys = {path: note.key for path, note in notes.items()}

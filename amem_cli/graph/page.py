@@ -59,7 +59,6 @@ def graph_page(
     The same notes make the same page, byte for byte.
 
     Args:
-        vault_name: name of the vault's folder, by which Obsidian opens its notes.
         clusters: names and paths of groups of notes, largest first.
         positions: of the notes, by path, in any unit; None lets the page arrange them.
         passages: the beginning of a note, by its path, as `IndexedText.passages` gives it.
@@ -119,10 +118,9 @@ def _content(
     passages: Passages | None,
     focus: str | None,
 ) -> dict[str, Any]:
-    """The document that the page's scripts read.
+    """The document that the page's scripts read: rows in the order of `assets/network.js`.
 
-    Notes and links are rows, in the order that `assets/network.js` reads; links name notes by
-    their number.
+    Links name notes by their number.
     """
     numbers = {path: number for number, path in enumerate(network.nodes)}
     groups = [(name, [path for path in group if path in numbers]) for name, group in clusters]

@@ -24,11 +24,9 @@ _AT_HOST = " at "
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What was added in a month or a week, of what exists now.
+    """What was added in a month (`2026-03`) or a week (`2026-W10`, ISO 8601), of what exists now.
 
-    Attributes:
-        period: `2026-03`, or `2026-W10` (ISO 8601 weeks).
-        links_by_person, links_by_machine: linked pairs of notes; one that both made is a person's.
+    Links are linked pairs of notes; one that both made is a person's.
     """
 
     period: str
@@ -40,11 +38,8 @@ class Period:
 def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[Period]:
     """Periods in which anything was added, oldest first.
 
-    A link counts on its day in the journal; a link that a person wrote into a text, which the
-    journal does not record, on the day of the younger of its two notes.
-
-    Args:
-        made: when links were made, by the ids or paths of their notes.
+    A link counts on its day in `made`, by the ids or paths of its notes; one that a person wrote
+    into a text, which the journal does not record, on the day of the younger of its two notes.
     """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     days = {path: _day(note.created) or _day(note.modified) for path, note in graph.nodes.items()}
@@ -76,12 +71,10 @@ def period_of(day: str, by: Span) -> str:
 def timeline(
     grown: Sequence[Period], today: date, by: Span, most: int
 ) -> tuple[Period | None, list[Period | int]]:
-    """How a vault grew, in few rows.
+    """How a vault grew: the sum of all earlier periods, if there are any, and the last `most` rows.
 
-    Returns:
-        The sum of all earlier periods, its `period` empty, if there are any; and the last `most`
-        rows up to today's or to a later one that notes are dated. A number stands for so many
-        periods without additions.
+    These go up to today's period, or to a later one that notes are dated. A number stands for so
+    many periods without additions.
     """
     periods = list(grown)
     now = period_of(today.isoformat(), by)
@@ -136,11 +129,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class ModelCost:
-    """All calls of one model, and their cost.
-
-    Attributes:
-        cost: in the currency of the settings' prices; None if no price is known.
-    """
+    """All calls of one model, and their cost in the settings' currency, None if unknown."""
 
     model: str
     notes: int
@@ -156,14 +145,11 @@ class Stats:
     """Counts of the vault; tokens and seconds are of the memory process alone.
 
     Attributes:
-        orphans: notes without links.
         pending: notes that wait for the memory process.
         proposed: changes that wait for a person.
         problems: places in notes that need a person.
         processed: notes that the memory process has finished.
         link_feedback: the person's decisions about links, by who made the links.
-        orphans_without_amem: how many notes would have no links without the machine's.
-        growth: the months or weeks with additions, oldest first.
     """
 
     notes: int
@@ -229,9 +215,7 @@ def stats(
 ) -> Stats:
     """Count everything.
 
-    Args:
-        learn: decisions about links change the minimum strength of others.
-        private: private notes, and what waits for them, count too.
+    With `learn`, decisions about links change the minimum strength of others.
     """
     index = ports.index
     graph = vault_graph(index)

@@ -46,13 +46,10 @@ _WATCHDOG_LOG = "watchdog.observers"
 
 
 class FolderWatch:
-    """Watches the visible folders of a vault, and its journal.
+    """Watches the visible folders of a vault, and its journal; `OSError` if nothing can be watched.
 
     Every top folder is watched by itself, so that what git and Obsidian do in their own folders
     costs nothing. Events say where to look, never what is there.
-
-    Raises:
-        OSError: nothing at all can be watched.
     """
 
     def __init__(self, root: Path) -> None:

@@ -104,9 +104,8 @@ class Watcher:
     def run(self, begin: Callable[[Watch], None], *, evolves: bool) -> None:
         """Watch until the watch is stopped.
 
-        Args:
-            begin: receives the watch before it begins, to arrange for its end.
-            evolves: whether this machine runs the memory process.
+        `begin` gets the watch before it begins, to arrange for its end; `evolves` says whether this
+        machine runs the memory process.
         """
         from amem_cli.watch.folder_watch import FolderWatch
         from amem_cli.watch.loop import Watch
@@ -278,9 +277,6 @@ def _state_after(status: WatchStatus, event: WatchEvent) -> dict[str, Any]:
 def register(state_folder: Path, machine: str, now: datetime) -> bool:
     """Record in `.amem` that this machine watches the vault; False if it was recorded already.
 
-    Args:
-        now: with its offset from UTC.
-
     Raises:
         SettingsError: it cannot be written.
     """
@@ -313,7 +309,6 @@ def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
 
     Args:
         setting: `first`: the one that has watched the vault for longest; `any`: each; or a name.
-        machine: this one's name.
     """
     if setting == "any":
         return machine

@@ -35,12 +35,9 @@ WatchEventKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """Something that happened while watching.
+    """Something that happened while watching: a line for a person, and the same ready for JSON.
 
-    Attributes:
-        text: one line for a person.
-        detail: the same for a program, ready for JSON.
-        result: the `SyncReport` or `Outcome` behind it, if there is one.
+    `result` is the `SyncReport` or `Outcome` behind it, if there is one.
     """
 
     kind: WatchEventKind
@@ -55,11 +52,7 @@ def reason_of(error: Exception) -> str:
 
 
 def on_battery(read: Callable[[], Any] | None = None) -> bool:
-    """True if the machine draws on its battery; False if that is not known.
-
-    Args:
-        read: what to ask, as `psutil.sensors_battery`.
-    """
+    """True if the machine draws on its battery, as psutil says; False if that is not known."""
     try:
         if read is None:
             import psutil
