@@ -103,9 +103,7 @@ def nearest(
 ) -> list[Sentence]:
     """The best sentence of each of the best sources, the nearest first, at most three.
 
-    Args:
-        cosines: of each sentence with the question; None goes by words alone.
-        worth: of each source by its label, 0..1, as the search found it.
+    By the cosine of each with the question, if there are any, and the worth of its source, 0..1.
     """
     near = cosines if cosines is not None else [0.0] * len(found)
     values = [

@@ -66,12 +66,9 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswer:
-    """What of an answer is believed.
+    """What of an answer is believed: whether the notes hold it, and the labels that it cites.
 
-    Attributes:
-        held: the model says that the notes hold the answer.
-        cited: labels, the most important first.
-        fault: why the answer is not believed, or empty; a remark that a model can act on.
+    `fault` says why it is not believed, or is empty; a remark that a model can act on.
     """
 
     held: bool

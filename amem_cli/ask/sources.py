@@ -93,13 +93,10 @@ class QuotedNote:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What was found for a question.
+    """What was found: hits with linked notes last, notes that fitted the budget, best first.
 
-    Attributes:
-        hits: as the search gave them, linked notes last.
-        notes: those of which something fitted the budget, best first.
-        terms: words of the question as they were understood.
-        vector: of the question, shape (dimension,), or None without an encoder.
+    `terms` are words of the question as they were understood, `vector` is the question's, shape
+    (dimension,), or None without an encoder.
     """
 
     hits: tuple[Hit, ...]

@@ -28,13 +28,11 @@ LONGEST_KEYWORD = 80
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A proposal, compared with the note as it is today.
+    """A proposal, compared with the note as it is today, which may be gone from its path.
 
     Attributes:
-        path: where the note is now; where it was if it is gone.
         because: title of the note that caused the proposal.
-        change: what accepting would do today; None if the proposal no longer fits.
-        outdated: why it no longer fits.
+        change: what accepting would do today; None if the proposal no longer fits (`outdated`).
         blocked: why the note cannot be read; the proposal waits until it can.
         link_before, link_after: a link's record of today and the new one; None if it would go.
     """

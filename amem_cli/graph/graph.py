@@ -35,21 +35,13 @@ class Edge:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class BrokenLink:
-    """A link to a note that does not exist."""
-
-    source: str
-    target: str
-
-
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Notes by path, and links: each linked pair and kind once, by source, then target."""
+    """Notes by path, each linked pair and kind once in order, and links to nothing by source."""
 
     nodes: Mapping[str, NoteSummary]
     edges: tuple[Edge, ...]
-    broken: tuple[BrokenLink, ...]
+    broken: tuple[tuple[str, str], ...]
 
     def degrees(self) -> Mapping[str, int]:
         """Number of different notes that a note is linked with, by path."""
@@ -98,12 +90,12 @@ def build(
     """
     nodes = {note.path: note for note in notes}
     edges: dict[tuple[str, str, str], Edge] = {}
-    broken: set[BrokenLink] = set()
+    broken: set[tuple[str, str]] = set()
     for source, link in links:
         target = resolve(link.target, source, names)
         if target is None or target not in nodes:
             if not is_attachment(link.target):
-                broken.add(BrokenLink(source, link.target))
+                broken.add((source, link.target))
         elif target != source:
             record = records.get((source, nodes[target].key)) or records.get((source, target))
             edge = Edge(source, target, link.kind, "person")
@@ -142,7 +134,7 @@ def part(graph: Graph, paths: Collection[str]) -> Graph:
     return Graph(
         {path: note for path, note in graph.nodes.items() if path in chosen},
         tuple(edge for edge in graph.edges if edge.source in chosen and edge.target in chosen),
-        tuple(link for link in graph.broken if link.source in chosen),
+        tuple(each for each in graph.broken if each[0] in chosen),
     )
 
 

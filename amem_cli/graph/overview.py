@@ -24,10 +24,9 @@ _LEAST_CLUSTERS_OF_A_BRIDGE = 3
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What was added to the vault lately.
+    """What was added to the vault in so many days; 0 if nothing was.
 
     Attributes:
-        days: how many days back; 0 if nothing was added.
         notes: paths of new notes with the day of each (ISO 8601), newest first.
         links: how many of the links were made, as the journal has it, by `machine` and `person`.
         gaining: paths of older notes that got links, with how many; most first.
@@ -79,8 +78,8 @@ def overview(graph: Graph, growth: Growth) -> Overview:
         for path, near in graph.neighbours().items()
     }
     missing: dict[str, list[str]] = defaultdict(list)
-    for link in graph.broken:
-        missing[link.target].append(link.source)
+    for source, target in graph.broken:
+        missing[target].append(source)
     return Overview(
         graph=graph,
         hubs=tuple((path, degree) for path, degree in _most_first(graph.degrees()) if degree > 1),

@@ -40,13 +40,10 @@ _Commands = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What was done.
+    """What was done, if anything was to do (`changed`).
 
-    Attributes:
-        changed: False if all was so already.
-        to_type: commands that could not be run here and are left to the user.
-        reason: why they could not, or empty.
-        log: command that shows the service's log, or empty if it is gone.
+    `to_type` are commands that could not be run here, for this `reason`, and are left to the user;
+    `log` is the command that shows the service's log, empty if it is gone.
     """
 
     file: Path
@@ -68,11 +65,9 @@ class Installed:
 class _Service:
     """The service's file and commands on one system.
 
-    Attributes:
-        start: if the service is new, or its file unchanged.
-        after: when the file is gone.
-        probe: succeeds if the service runs, so that `start` must not be repeated.
-        leftover: a link to the file that may be left if `stop` could not be run.
+    `start` serves a new service or an unchanged file, `after` follows when the file is gone;
+    `probe` succeeds if the service runs, so that `start` must not be repeated; `leftover` is a link
+    to the file that may be left if `stop` could not be run.
     """
 
     file: Path

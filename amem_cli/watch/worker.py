@@ -81,12 +81,10 @@ def lower_priority() -> None:
 
 @dataclass
 class _Attempts:
-    """What was tried with one version of a pending note.
+    """What was tried with one version of a pending note, and failed so often in a row.
 
-    Attributes:
-        ready_at: when it may be tried, by the worker's clock, if nobody touches it until then;
-            infinite if only another version is worth trying.
-        failures: how often it failed in a row.
+    `ready_at` is when it may be tried, by the worker's clock, if nobody touches it until then;
+    infinite if only another version is worth trying.
     """
 
     version: str
