@@ -82,9 +82,7 @@ def answer_request(
 ) -> ModelRequest:
     """Ask for an answer out of the sources, of which there is one at least.
 
-    Args:
-        deadline: seconds.
-        remark: what was wrong with the answer before, if this is the second try.
+    `remark` says what was wrong with the answer before, if this is the second try.
     """
     labels = {source.path: source.label for source in sources}
     notes = "\n\n".join(
@@ -268,8 +266,8 @@ def unsupported(answer: str, evidence: AnswerEvidence) -> list[str]:
 def names_of(text: str) -> list[str]:
     """Words of a text that are names by their capitals, each once.
 
-    The first word of a sentence may be one too if it is not an everyday word. In languages that
-    write every noun with a capital only words such as `iPhone` or `R2D2` count.
+    The first word of a sentence may be one too. In languages that write every noun with a capital
+    only words such as `iPhone` or `R2D2` count.
     """
     words_with_capitals = _ODD_NAME.findall(text)
     if detect_language(text) != "de":

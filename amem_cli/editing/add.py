@@ -43,8 +43,7 @@ def add(ports: VaultPorts, new: NewNote) -> str:
     """Write a new note and index it; its path.
 
     Raises:
-        UsageError: there is no text, a tag or id is impossible.
-        SettingsError: the note cannot be written.
+        UsageError, SettingsError: there is no text, a tag or id is impossible, or no free name.
     """
     raw = text_bytes(new.content)
     # The text may begin with properties of its own; what the caller gives adds to them.

@@ -98,9 +98,8 @@ def accept(
 ) -> Decisions:
     """Carry proposals out, note by note; one that fails stops no other.
 
-    Args:
-        edited: values that the person put in place of the proposed ones, by proposal id; they are
-            the person's own from then on. One that is not valid in its field is an error.
+    `edited` has values that the person put in place of the proposed ones, by proposal id; they are
+    the person's own from then on. One that is not valid in its field is an error.
     """
     values: dict[str, FieldValue] = {}
     by_note: dict[str, list[ReviewItem]] = {}

@@ -48,13 +48,10 @@ Places = dict[str, Rectangle]
 
 
 def canvas_text(graph: Graph, clusters: Sequence[Cluster], root: str | None = None) -> str:
-    """A canvas with a card for each note and an arrow for each link.
+    """A canvas with a card for each note and an arrow for each link; `root` is in the middle.
 
-    Ids follow from paths alone, so a new canvas of the same vault differs only where the network
-    does.
-
-    Args:
-        root: path of the note in the middle; None puts each cluster into a group.
+    Without it, each cluster is a group. Ids follow from paths alone, so a new canvas of the same
+    vault differs only where the network does.
     """
     if root is None:
         cards, frames = grouped_layout(graph, clusters, _LOOSE)

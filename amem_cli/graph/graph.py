@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A link between two notes, by their paths.
+    """A link between two notes, by their paths; one in the body is always a person's.
 
-    Attributes:
-        by: who made it; a link in the body is always a person's.
-        relation, strength, reason: as recorded when it was made, empty or None if unknown.
+    `relation`, `strength` and `reason` are as recorded when it was made, empty or None if unknown.
     """
 
     source: str
@@ -84,9 +82,8 @@ def build(
 ) -> Graph:
     """Resolve all links; those to attachments are left out, those to nothing are broken.
 
-    Args:
-        links: each with the path of its note.
-        records: how links were made, by their note's path and their target's id or path.
+    Links come with the paths of their notes, `records` say how they were made, by their note's path
+    and their target's id or path.
     """
     nodes = {note.path: note for note in notes}
     edges: dict[tuple[str, str, str], Edge] = {}

@@ -121,7 +121,8 @@ def _vectors(index: MemoryIndex, among: Container[str]) -> tuple[list[str], Vect
 
     vectors = index.vectors.of_all_notes()
     paths = sorted(path for path in vectors if path in among)
-    return paths, np.stack([vectors[path] for path in paths]) if paths else np.zeros((0, 0))
+    matrix = np.stack([vectors[path] for path in paths] or [np.zeros(0, np.float32)])
+    return paths, matrix
 
 
 def _reduced(vectors: Vectors) -> Vectors:

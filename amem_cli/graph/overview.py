@@ -43,7 +43,6 @@ class Overview:
     """A network in figures and examples.
 
     Attributes:
-        hubs: the most linked notes with their degree.
         bridges: notes whose links reach several other clusters, with how many.
         orphans: notes without a link, newest first.
         missing: targets of broken links with the paths that link there, most first.

@@ -38,8 +38,8 @@ class Period:
 def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[Period]:
     """Periods in which anything was added, oldest first.
 
-    A link counts on its day in `made`, by the ids or paths of its notes; one that a person wrote
-    into a text, which the journal does not record, on the day of the younger of its two notes.
+    A link counts on its day in `made`, by the ids or paths of its notes; one that the journal does
+    not record, as a person's in a text, on the day of the younger of its two notes.
     """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     days = {path: _day(note.created) or _day(note.modified) for path, note in graph.nodes.items()}

@@ -158,9 +158,7 @@ class Watch:
     Attributes:
         open_folder: begins to watch the folder; again after the folder was replaced.
         encoder: gives the one for new passages, each time anew, as it may be missing.
-        work: the worker that gives pending notes to the memory process; None on a machine that
-            leaves this to another one.
-        monotonic: seconds.
+        work: the worker; None on a machine that leaves this to another one.
         end_reason: why watching is to end, before anything is read; empty to go on.
         vanished: notes that vanished all at once, so that a person is asked about them.
     """

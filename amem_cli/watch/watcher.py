@@ -59,9 +59,8 @@ def background_threads(threads: int) -> int:
 class Watcher:
     """The one watcher of a vault.
 
-    Args:
-        report: receives each event and the status after it, from several threads but one at a
-            time; None as the event if only counts changed.
+    `report` receives each event and the status after it, from several threads but one at a time;
+    None as the event if only counts changed.
     """
 
     def __init__(self, workspace: Workspace, report: Report) -> None:

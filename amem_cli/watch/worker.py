@@ -103,7 +103,6 @@ class BackgroundWork:
         resting: why no work is to be done now, in a few words; empty to go on.
         finished: called after a round of work, as to commit what was changed.
         unload: called when there was nothing to do for `idle_seconds`.
-        monotonic: seconds.
         begin: called first in the worker's own thread, as to lower its priority.
     """
 
