@@ -39,7 +39,7 @@ from memory_gold import rows
 from retrieval_data import Asked as Question
 from retrieval_data import Group, conversations, gold_vault
 
-from amem_cli.ask.ask import Answer, AskSettings, ask
+from amem_cli.ask.ask import Answer, ask, budget_of
 from amem_cli.ask.prompt import MOST_CITED, check_answer
 from amem_cli.ask.sources import QuotedNote
 from amem_cli.editing.add import add
@@ -169,13 +169,13 @@ def run(vaults: Vaults, asked: Sequence[Asked], design: Design) -> list[tuple[As
             model = Workspace(workspace.root, overrides=design.overrides).model
         if design.is_perfect:
             model.vault = each.vault
-        settings = AskSettings.of(workspace.settings, trusted=True)
         answer = ask(
             workspace.ports,
             each.question,
             encoder=None if design.by_words else workspace.encoder,
             model=model,
-            settings=settings,
+            budget=budget_of(workspace.settings),
+            deadline=workspace.settings.llm_deadline_seconds,
         )
         results.append((each, answer))
     if model is not None:

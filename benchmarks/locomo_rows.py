@@ -16,7 +16,7 @@ from locomo_results import Reply
 from locomo_scores import refuses
 from memory_vault import OpenVault
 
-from amem_cli.ask.ask import HITS, AskSettings, ask
+from amem_cli.ask.ask import HITS, ask, budget_of
 from amem_cli.ask.sources import QuotedNote, find_sources
 from amem_cli.errors import ModelError
 from amem_cli.index.memory_index import VaultPorts
@@ -165,7 +165,7 @@ class Reader:
             question.text,
             encoder=self.vault.workspace.encoder,
             limit=self.k,
-            budget=self._settings.budget,
+            budget=budget_of(self.reading.settings),
             filters=self._filters(question),
         )
         return self._as_paper(question, list(found.notes))
@@ -177,9 +177,8 @@ class Reader:
         return replace(ports, index=index)
 
     @property
-    def _settings(self) -> AskSettings:
-        trusted = not self.row.as_user or self.reading.model_trust.asked_for == "all"
-        return AskSettings.of(self.reading.settings, trusted=trusted)
+    def _trusted(self) -> bool:
+        return not self.row.as_user or self.reading.model_trust.asked_for == "all"
 
     def _filters(self, question: Question) -> Filters:
         if not self.row.dense:
@@ -196,8 +195,9 @@ class Reader:
             self._ports,
             question.text,
             encoder=self.vault.workspace.encoder,
-            model=self.model,
-            settings=self._settings,
+            model=self.model if self._trusted else None,
+            budget=budget_of(self.reading.settings),
+            deadline=self.reading.settings.llm_deadline_seconds,
             limit=HITS if self.row.as_user else self.k,
             filters=self._filters(question),
         )

@@ -40,45 +40,19 @@ _LEAST_BUDGET = 200
 _LINE_WORDS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class AskSettings:
-    """How questions are answered.
-
-    Attributes:
-        trusted: the model is good enough to be asked; otherwise sentences are quoted.
-        budget: tokens of the notes that a model is shown.
-        deadline: seconds for one answer of the model.
-    """
-
-    trusted: bool = True
-    budget: int = 2_000
-    deadline: float = 90.0
-
-    @classmethod
-    def of(cls, settings: Settings, *, trusted: bool) -> AskSettings:
-        """Those of a vault, with half the model's window for the notes.
-
-        Args:
-            trusted: the model is asked for all that there is to ask. The bundled one is not: as
-                `benchmarks/ask.py` shows its answers are worse than quoting.
-        """
-        # In a small window the instructions leave less than half.
-        room = min(settings.llm_context_tokens // 2, settings.llm_context_tokens - OVERHEAD_TOKENS)
-        return cls(
-            trusted=trusted,
-            budget=max(_LEAST_BUDGET, min(_MOST_BUDGET, room)),
-            deadline=settings.llm_deadline_seconds,
-        )
+def budget_of(settings: Settings) -> int:
+    """Tokens of the notes that a model is shown: half of its window."""
+    # In a small window the instructions leave less than half.
+    room = min(settings.llm_context_tokens // 2, settings.llm_context_tokens - OVERHEAD_TOKENS)
+    return max(_LEAST_BUDGET, min(_MOST_BUDGET, room))
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
     """A note that an answer rests on.
 
-    Attributes:
-        quote: its words, without markup, on one line.
-        line: 1-based line of the note's file where they begin, 0 if that is unknown.
-        via: None, or the key of the hit whose link brought the note in.
+    `quote` has no markup and begins in `line` of the file (1-based, 0 if unknown); `via` is the key
+    of the hit whose link brought the note in.
     """
 
     id: str | None
@@ -91,26 +65,15 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownNote:
-    """A note that was looked at for an answer."""
-
-    id: str | None
-    path: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
     """What the notes say to a question.
 
     Attributes:
         text: the answer, or a sentence that there is none. Untrusted: it is from notes and models.
-        held: the notes hold an answer.
         how: in the words of a `model`, as an `extract` of the notes, or `nothing`.
-        citations: best first; none unless held.
+        citations: best first; none unless the notes hold an answer.
         shown: notes that were looked at, best first.
         near: how near the notes come; None for a model's answer.
-        model: its name, empty if none was asked.
         problems: what went wrong or was replaced, one line each.
     """
 
@@ -119,7 +82,7 @@ class Answer:
     held: bool
     how: How
     citations: tuple[Citation, ...] = ()
-    shown: tuple[ShownNote, ...] = ()
+    shown: tuple[QuotedNote, ...] = ()
     near: Nearness | None = None
     model: str = ""
     use: ModelUse = field(default_factory=ModelUse)
@@ -137,7 +100,8 @@ def ask(
     *,
     encoder: Encoder | None,
     model: LanguageModel | None,
-    settings: AskSettings = AskSettings(),
+    budget: int = 2_000,
+    deadline: float = 90.0,
     limit: int = HITS,
     filters: Filters | None = None,
 ) -> Answer:
@@ -149,39 +113,30 @@ def ask(
     Args:
         encoder: None searches by words alone.
         model: None quotes. Private notes are never shown to a model on another machine.
+        budget: tokens of the notes that a model is shown.
+        deadline: seconds for one answer of the model.
         limit: how many notes are found by the search itself; linked ones come beside them.
-
-    Raises:
-        UsageError: the question is empty.
-        EncoderError: the encoder cannot be run.
     """
-    budget = settings.budget
     found = find_sources(
         ports.index, question, encoder=encoder, limit=limit, budget=budget, filters=filters
     )
     reply = _Reply()
-    if model is not None and settings.trusted and found.notes:
-        reply = _ask_model(model, question, found.notes, settings.deadline)
+    if model is not None and found.notes:
+        reply = _ask_model(model, question, found.notes, deadline)
     if reply.checked is not None:
         answer = _answer_of_model(ports, question, reply.checked, reply.sources)
     else:
         answer = _extract(ports, question, found, encoder)
-    shown = tuple(ShownNote(each.id, each.path, each.title) for each in found.notes)
     problems = tuple(reply.problems)
-    return replace(answer, shown=shown, model=reply.model, use=reply.use, problems=problems)
+    return replace(answer, shown=found.notes, model=reply.model, use=reply.use, problems=problems)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """The model's part of an answer.
-
-    Attributes:
-        checked: None if the model was not asked or its answers were not believed.
-        sources: the notes that it was shown.
-    """
+    """The model's part of an answer: what is believed of it, and the notes that it was shown."""
 
     checked: CheckedAnswer | None = None
-    sources: tuple[QuotedNote, ...] = ()
+    sources: Sequence[QuotedNote] = ()
     model: str = ""
     use: ModelUse = field(default_factory=ModelUse)
     problems: Sequence[str] = ()
@@ -213,7 +168,7 @@ def _ask_model(
             problems.append(fault)
         checked = check_answer(answer, question, allowed)
         if not checked.fault:
-            return _Reply(checked, tuple(allowed), model.name, use, problems)
+            return _Reply(checked, allowed, model.name, use, problems)
         fault = checked.fault
     problems.append(f"{fault}; sentences of the notes are quoted instead")
     return _Reply(None, (), model.name, use, problems)
@@ -237,7 +192,6 @@ def _answer_of_model(
 
 
 def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder | None) -> Answer:
-    """Quote the nearest sentences if they are near enough."""
     weights = _weights(ports.index, found.terms)
     sentences = [
         sentence
@@ -293,15 +247,9 @@ def _nearness(
 
 
 def _citation(ports: VaultPorts, source: QuotedNote, quote: str) -> Citation:
-    return Citation(
-        id=source.id,
-        path=source.path,
-        title=source.title,
-        created=source.created,
-        quote=" ".join(quote.split()),
-        line=_line_of(ports, source.path, quote),
-        via=source.via,
-    )
+    own = {name: getattr(source, name) for name in ("id", "path", "title", "created", "via")}
+    line = _line_of(ports, source.path, quote)
+    return Citation(**own, quote=" ".join(quote.split()), line=line)
 
 
 def _line_of(ports: VaultPorts, path: str, quote: str) -> int:

@@ -30,11 +30,10 @@ _WORDS_COVERAGE, _WORDS_OFFSET = 8.7, -2.8
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How near the notes come to a question.
+    """How near the notes come to a question: best cosines, of a passage and of a sentence.
 
     Attributes:
-        note_cosine: best cosine of a passage; None without an encoder.
-        sentence_cosine: best cosine of a sentence.
+        note_cosine: None without an encoder.
         coverage: best share of the question's words, weighted by rarity, that one note holds.
         notes: how many there are to choose from.
     """
@@ -81,13 +80,7 @@ def coverage(held: Sequence[str], weights: Mapping[str, float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a source.
-
-    Attributes:
-        label: of its source.
-        place: its number among the sentences of the source.
-        coverage: share of the question's weighted words that it holds, 0..1.
-    """
+    """A sentence of a source, its number there, and what share of the question it holds."""
 
     label: str
     place: int
@@ -110,9 +103,7 @@ def nearest(
 ) -> list[Sentence]:
     """The best sentence of each of the best sources, the nearest first, at most three.
 
-    Args:
-        cosines: of each sentence with the question; None goes by words alone.
-        worth: of each source by its label, 0..1, as the search found it.
+    By the cosine of each with the question, if there are any, and the worth of its source, 0..1.
     """
     near = cosines if cosines is not None else [0.0] * len(found)
     values = [

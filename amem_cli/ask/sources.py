@@ -40,13 +40,10 @@ _LEAST_TOKENS = 24
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A passage of a note that was found.
+    """A passage of a note that was found, as a reader sees it, without markup.
 
-    Attributes:
-        place: number of the passage within its note.
-        text: as a reader sees it, without markup.
-        value: how much it promises for the question; higher is better.
-        rank: place of its note among the hits, which decides between equals.
+    `place` is its number within its note, `value` how much it promises, `rank` the place of its
+    note among the hits, which decides between equals.
     """
 
     path: str
@@ -58,13 +55,7 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class SourceLink:
-    """A link between two sources.
-
-    Attributes:
-        other: path of the other note.
-        relation: empty for a link that has none.
-        outward: False if the other note has the link.
-    """
+    """A link with another source, by its path; `outward` is False if the other note has it."""
 
     other: str
     relation: str = ""
@@ -75,10 +66,7 @@ class SourceLink:
 class QuotedNote:
     """A note to answer from, with the passages that were chosen.
 
-    Attributes:
-        label: its name in the prompt, such as `n1`.
-        via: key of the note whose link brought it in, or None.
-        texts: passages in the note's order.
+    `label` is its name in the prompt, such as `n1`; `texts` are in the note's order.
     """
 
     label: str
@@ -104,13 +92,10 @@ class QuotedNote:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What was found for a question.
+    """What was found: hits with linked notes last, notes that fitted the budget, best first.
 
-    Attributes:
-        hits: as the search gave them, linked notes last.
-        notes: those of which something fitted the budget, best first.
-        terms: words of the question as they were understood.
-        vector: of the question, shape (dimension,), or None without an encoder.
+    `terms` are words of the question as they were understood, `vector` is the question's, shape
+    (dimension,), or None without an encoder.
     """
 
     hits: tuple[Hit, ...]
@@ -134,10 +119,6 @@ def find_sources(
         encoder: None searches by words alone.
         limit: how many direct hits; linked notes come beside them.
         budget: tokens that the passages may take.
-
-    Raises:
-        UsageError: the question is empty.
-        EncoderError: the encoder cannot be run.
     """
     hits = search(
         index,
@@ -150,9 +131,9 @@ def find_sources(
     vector = None if encoder is None else encoder.encode([question], query=True)[0]
     terms = understood(index, question)
     excerpts = [
-        replace(excerpt, rank=rank)
+        excerpt
         for rank, hit in enumerate(hits)
-        for excerpt in _excerpts(index, hit, terms, encoder, vector)
+        for excerpt in _excerpts(index, hit, rank, terms, encoder, vector)
     ]
     chosen: dict[str, list[Excerpt]] = {}
     for excerpt in chosen_excerpts(excerpts, budget):
@@ -187,6 +168,7 @@ def understood(index: MemoryIndex, question: str) -> list[str]:
 def _excerpts(
     index: MemoryIndex,
     hit: Hit,
+    rank: int,
     terms: Sequence[str],
     encoder: Encoder | None,
     vector: Vectors | None,
@@ -205,7 +187,7 @@ def _excerpts(
     best = max((worth[place] for place in places), default=0.0) or 1.0
     return [
         # The best passage of a note counts as much as the note, another one up to half less.
-        Excerpt(hit.note.path, place, texts[place], hit.score * (1 + worth[place] / best) / 2)
+        Excerpt(hit.note.path, place, texts[place], hit.score * (1 + worth[place] / best) / 2, rank)
         for place in places
     ]
 
@@ -233,11 +215,8 @@ def _links(index: MemoryIndex, notes: Sequence[NoteSummary]) -> dict[str, tuple[
 
 
 def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
-    """The most promising passages that fit a budget, best first; the best one always, cut to it.
-
-    Args:
-        budget: tokens, as `estimated_tokens` counts them, with a line for each note's title.
-    """
+    """The most promising passages that fit a budget of tokens, best first; the best one always,
+    cut to it. A line for each note's title counts, too."""
     chosen: list[Excerpt] = []
     paths: set[str] = set()
     left = budget
@@ -259,11 +238,7 @@ def chosen_excerpts(excerpts: Iterable[Excerpt], budget: int) -> list[Excerpt]:
 
 
 def heading(source: QuotedNote, labels: dict[str, str]) -> str:
-    """One line with a source's label, title, day, and links to other sources.
-
-    Args:
-        labels: of the sources, by path.
-    """
+    """One line with a source's label, title, day, and links to others by their labels."""
     day = f" ({source.created[:10]})" if source.created else ""
     relations = [
         f"{_RELATIONS.get(link.relation, ('linked with',) * 2)[not link.outward]} {label}"

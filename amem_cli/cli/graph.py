@@ -15,7 +15,7 @@ from typer import Argument, Option
 from amem_cli.cli.files import write_export
 from amem_cli.cli.session import PrivateOption, Session, report_left_out, session_of
 from amem_cli.errors import NotFoundError, UsageError
-from amem_cli.graph.formats import FORMATS, MAP_FORMATS, SUFFIXES, format_of
+from amem_cli.graph.formats import FORMATS, MAP_FORMATS, suffixes
 
 if TYPE_CHECKING:
     from amem_cli.graph.clusters import Cluster
@@ -93,12 +93,12 @@ def _form(session: Session, form: str | None, output: Path | None, *, as_map: bo
     """The format to write: as given, by the file's suffix, or the default."""
     known = MAP_FORMATS if as_map else FORMATS
     if form is None and output is not None:
-        form = format_of(output)
+        form = suffixes().get(output.suffix.lower())
         if form is None:
-            suffixes = " ".join(suffix for suffix, name in SUFFIXES.items() if name in known)
+            fitting = " ".join(suffix for suffix, name in suffixes().items() if name in known)
             raise UsageError(
                 f"the suffix of {output.name!r} is no known format",
-                hint=f"Give --format, or use one of {suffixes}.",
+                hint=f"Give --format, or use one of {fitting}.",
             )
     if form is None:
         form = "json" if session.output.as_json else "png" if as_map else "text"
@@ -156,7 +156,7 @@ class _GraphView:
     def write_network(self, note: str | None, depth: int) -> None:
         """The whole network, or what surrounds a note, for another program."""
         from amem_cli.graph.clusters import clusters
-        from amem_cli.graph.formats import export, neighbourhood_document
+        from amem_cli.graph.formats import export
         from amem_cli.graph.graph import distances, part
         from amem_cli.workspace.documents import graph_document
 
@@ -168,20 +168,20 @@ class _GraphView:
         network = network if away is None else part(network, away)
         if self.form == "json":
             document = graph_document(network)
-            if root is not None and away is not None:
-                document = neighbourhood_document(document, root, away)
+            if away is not None:
+                nodes = [{**node, "distance": away[node["path"]]} for node in document["nodes"]]
+                document = {"root": root, **document, "nodes": nodes}
             self._deliver(_json(document), network)
             return
         # Around one note, its links say more than clusters would.
         groups = clusters(network) if root is None else []
-        written = export(self.form, network, groups, self.workspace.root.name, root)
-        if written.notice:
-            self.session.output.notice(written.notice)
-        self._deliver(written.text, network)
+        text, notice = export(self.form, network, groups, self.workspace.root.name, root)
+        if notice:
+            self.session.output.notice(notice)
+        self._deliver(text, network)
 
     def write_map(self, colour: str, theme: str, dpi: int) -> None:
         """All notes, placed by their meaning."""
-        from amem_cli.graph.formats import map_document
         from amem_cli.graph.map import map_clusters, map_tags, note_positions
         from amem_cli.workspace.documents import graph_document
 
@@ -203,16 +203,21 @@ class _GraphView:
             self._deliver(self._page(network, groups, positions=positions), network)
         elif self.form == "json":
             names = {path: cluster.name for cluster in groups for path in cluster.paths}
-            self._deliver(_json(map_document(graph_document(network), positions, names)), network)
+            document = graph_document(network)
+            for node in document["nodes"]:
+                # Null without a vector, or without a group.
+                node["x"], node["y"] = positions.get(node["path"], (None, None))
+                node["group"] = names.get(node["path"])
+            self._deliver(_json(document), network)
         else:
             self._deliver(self._picture(network, positions, groups, theme=theme, dpi=dpi), network)
 
     def _picture(
         self, network: Graph, positions: Positions, groups: Sequence[Cluster], **how: Any
     ) -> bytes:
-        from amem_cli.graph.map import map_picture, unwritable
+        from amem_cli.graph.map import map_picture, writable
 
-        missing = unwritable([cluster.name for cluster in groups])
+        missing = [each.name for each in groups if each.name and not writable(each.name)]
         if missing:
             self.session.output.notice(
                 f"! no font on this machine can write {missing[0]!r}; for Chinese, Japanese and"

@@ -20,9 +20,9 @@ from amem_cli.errors import AmemError, UsageError
 from amem_cli.terminal.output import plural
 
 if TYPE_CHECKING:
-    from amem_cli.watch.events import WatchEvent
     from amem_cli.watch.loop import Watch
     from amem_cli.watch.watcher import Report, Watcher
+    from amem_cli.watch.worker import WatchEvent
     from amem_cli.workspace.watch_lock import WatchStatus
     from amem_cli.workspace.workspace import Workspace
 
@@ -122,8 +122,8 @@ def _service(session: Session, *, install: bool) -> None:
 def _once(session: Session, workspace: Workspace) -> None:
     """Process what is pending, like one round of a watcher."""
     from amem_cli.terminal.notes import show_outcome
-    from amem_cli.watch.idle import lower_priority
     from amem_cli.watch.watcher import Watcher
+    from amem_cli.watch.worker import lower_priority
     from amem_cli.workspace.documents import outcome_document
 
     watcher = Watcher(workspace, lambda news, status: None)

@@ -1,4 +1,4 @@
-"""Word lists, phrases and tables: one concept a file, read when it is first used."""
+"""Word lists, phrases, prompts and other tables: one concept a file, read when it is first used."""
 
 from __future__ import annotations
 

@@ -26,12 +26,7 @@ ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class NewNote:
-    """What a person gives for a new note; everything but the text may be missing.
-
-    Attributes:
-        id: an id to keep, as when importing; empty makes a new one.
-        folder: vault-relative folder for the file.
-    """
+    """What a person gives for a new note; an empty `id` makes a new one."""
 
     content: str
     title: str = ""
@@ -45,14 +40,10 @@ class NewNote:
 
 
 def add(ports: VaultPorts, new: NewNote) -> str:
-    """Write a new note and index it.
-
-    Returns:
-        Its path.
+    """Write a new note and index it; its path.
 
     Raises:
-        UsageError: there is no text, a tag or id is impossible.
-        SettingsError: the note cannot be written.
+        UsageError, SettingsError: there is no text, a tag or id is impossible, or no free name.
     """
     raw = text_bytes(new.content)
     # The text may begin with properties of its own; what the caller gives adds to them.
@@ -101,11 +92,7 @@ def add(ports: VaultPorts, new: NewNote) -> str:
 
 
 def text_bytes(content: str) -> bytes:
-    """A note's text as it is stored: UTF-8 that ends a line.
-
-    Raises:
-        UsageError: there is no text, it is not valid Unicode, or it is larger than 1 MiB.
-    """
+    """A note's text as it is stored, in UTF-8; `UsageError` if it is empty or too large."""
     if not content.strip():
         raise UsageError("the note is empty", hint='Give a text: amem add "…", or pipe it in.')
     try:
@@ -118,11 +105,7 @@ def text_bytes(content: str) -> bytes:
 
 
 def checked_tag(text: str) -> str:
-    """A tag as it is stored.
-
-    Raises:
-        UsageError: it cannot be a tag.
-    """
+    """A tag as it is stored; `UsageError` if it cannot be one."""
     tag = normalise_tag(text)
     if tag is None:
         raise UsageError(f"{text!r} cannot be a tag", hint="Use letters, digits, - _ and /.")

@@ -32,10 +32,7 @@ _CATEGORY = "category"
 class FieldEdits:
     """What to change; None leaves a field as it is.
 
-    Attributes:
-        keywords, tags: the whole new list.
-        add_*, remove_*: changes of the present list.
-        content: the new text below the front matter.
+    `content` is the new text below the front matter, `keywords` and `tags` are the whole new list.
     """
 
     content: str | None = None
@@ -62,17 +59,13 @@ def _draft(ports: VaultPorts, path: str) -> Iterator[NoteDraft]:
 def update(
     ports: VaultPorts, note: NoteSummary, edits: FieldEdits, *, text: str = ""
 ) -> tuple[str, ...]:
-    """Change fields of a note as its owner.
+    """Change fields of a note as its owner; the names of those that changed, `content` among them.
 
     Args:
         text: hash of the text that the edits were made for; empty for any.
 
-    Returns:
-        Names of the fields that changed, `content` among them.
-
     Raises:
-        UsageError: a tag is impossible, or the text is empty.
-        HeaderRefused, WriteConflict: nothing was written.
+        UsageError, HeaderRefused, WriteConflict: nothing was written.
     """
     with _draft(ports, note.path) as draft:
         if text and text_hash(draft.raw) != text:
@@ -89,11 +82,7 @@ def update(
 
 
 def with_appended(ports: VaultPorts, path: str, more: str) -> tuple[str, str]:
-    """A note's text with a paragraph more, and the hash of the text as it is.
-
-    Raises:
-        UsageError: the note's text is not UTF-8.
-    """
+    """A note's text with a paragraph more, and the hash of the text as it is."""
     raw = ports.vault.read(path).raw
     try:
         body = body_bytes(raw).decode("utf-8")
@@ -145,11 +134,7 @@ def link(
     """Link a note to another as its owner; False if the owner's link exists.
 
     A link that the machine made becomes the owner's, with its relation and reason unless new ones
-    are given.
-
-    Raises:
-        UsageError: the notes are one and the same, or the relation is unknown.
-        HeaderRefused, WriteConflict: nothing was written.
+    are given. After an error nothing was written.
     """
     if source.path == target.path:
         raise UsageError("a note cannot be linked to itself")
@@ -199,9 +184,7 @@ def unlink(ports: VaultPorts, source: NoteSummary, target: NoteSummary) -> bool:
 class Removal:
     """What happened when a note was removed.
 
-    Attributes:
-        unlinked: notes from which a machine's link to it was removed.
-        dangling: notes in which a person's link to it remains.
+    `unlinked` notes lost a machine's link to it, in `dangling` ones a person's link remains.
     """
 
     path: str
@@ -210,11 +193,7 @@ class Removal:
 
 
 def remove(ports: VaultPorts, note: NoteSummary) -> Removal:
-    """Move a note to the trash; links of the machine's to it go with it, a person's stay.
-
-    Raises:
-        WriteConflict: a note changed meanwhile; nothing was done.
-    """
+    """Move a note to the trash; links of the machine's to it go with it, a person's stay."""
     with ports.changes.locked():
         content = ports.vault.read(note.path)
         removal = new_event(
@@ -284,11 +263,7 @@ def category_of(raw: bytes) -> str:
 
 
 def with_category(content: str, category: str) -> str:
-    """The text of a new note with its category above it.
-
-    Raises:
-        ValueError: the text is no valid Unicode.
-    """
+    """The text of a new note with its category above it; `ValueError` if it is no valid Unicode."""
     changes = {_CATEGORY: " ".join(category.split())}
     try:
         return edit_header(content.encode("utf-8"), changes).decode("utf-8")
@@ -297,11 +272,7 @@ def with_category(content: str, category: str) -> str:
 
 
 def set_category(ports: VaultPorts, note: NoteSummary, category: str) -> bool:
-    """Give a note another category as its owner; False if it has it already.
-
-    Raises:
-        HeaderRefused, WriteConflict: nothing was written.
-    """
+    """Give a note another category as its owner; False if it has it already."""
     category = " ".join(category.split())
     with _draft(ports, note.path) as draft:
         if category_of(draft.raw) == category:
@@ -315,9 +286,6 @@ def take_stock(ports: VaultPorts) -> int:
     """Index the existing notes and record their texts as known, so that they are not pending.
 
     `evolve --all` processes them all the same.
-
-    Returns:
-        How many notes there are.
     """
     synchronise(ports)
     with ports.changes.locked():

@@ -14,13 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One event with the names that explain it.
+    """One event with the names that explain it, such as the title of the note that changed.
 
-    Attributes:
-        title: of the note that changed.
-        because: title of the note that caused the change, if that is another one.
-        undone_by: id of the event that undid this one, or empty.
-        elsewhere: the change that the given note caused was in another note.
+    `because` is the title of the note that caused the change, if that is another one, `undone_by`
+    the id of the event that undid this one; `elsewhere` if the given note caused it in another.
     """
 
     event: Event
@@ -31,11 +28,9 @@ class HistoryEntry:
 
 
 def history(index: MemoryIndex, note: str, *, limit: int) -> list[HistoryEntry]:
-    """What happened, oldest first.
+    """What happened, oldest first: the newest `limit` events.
 
-    Args:
-        note: id or path: only this note, with what it caused in others; empty: all.
-        limit: the newest so many events.
+    With `note` (id or path) only those of this note, and what it caused in others.
     """
     if note:
         both = (*index.events.read(note), *index.events.triggered_by(note))

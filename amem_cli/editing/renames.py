@@ -19,16 +19,13 @@ _Renamed = list[tuple[LinkRecord, NoteSummary]]
 
 
 def update_renamed_links(ports: VaultPorts, targets: Collection[str] | None = None) -> list[str]:
-    """Rewrite the machine's links that a rename left behind.
+    """Rewrite the machine's links that a rename left behind; the paths of their notes.
 
     Obsidian rewrites links itself when it renames a note, so call this a moment later, for what was
     renamed outside of it. A link that leads to its note under any spelling stays.
 
     Args:
         targets: keys (id or path) of the notes that moved; None for every link of the machine.
-
-    Returns:
-        Paths of the notes whose links were rewritten.
     """
     renamed: dict[str, _Renamed] = {}
     for (source, key), record in ports.index.link_history.records().items():

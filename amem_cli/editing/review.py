@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from amem_cli.errors import AmemError, NotFoundError, Problem, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, change_of, new_event, provenance_of
@@ -27,16 +28,13 @@ LONGEST_KEYWORD = 80
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A proposal, compared with the note as it is today.
+    """A proposal, compared with the note as it is today, which may be gone from its path.
 
     Attributes:
-        path: where the note is now; where it was if it is gone.
         because: title of the note that caused the proposal.
-        change: what accepting would do today; None if the proposal no longer fits.
-        outdated: why it no longer fits, or empty.
+        change: what accepting would do today; None if the proposal no longer fits (`outdated`).
         blocked: why the note cannot be read; the proposal waits until it can.
-        link_before, link_after: of a proposal about a link, its record of today and the new one;
-            None after if the link would go.
+        link_before, link_after: a link's record of today and the new one; None if it would go.
     """
 
     proposal: Proposal
@@ -52,12 +50,7 @@ class ReviewItem:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What became of proposals.
-
-    Attributes:
-        outdated: dropped, as they no longer fit.
-        problems: why others still wait.
-    """
+    """What became of proposals: outdated ones were dropped, problems say why others wait."""
 
     accepted: tuple[ReviewItem, ...] = ()
     rejected: tuple[ReviewItem, ...] = ()
@@ -65,39 +58,27 @@ class Decisions:
     problems: tuple[Problem, ...] = ()
 
     def __add__(self, other: Decisions) -> Decisions:
-        return Decisions(
-            self.accepted + other.accepted,
-            self.rejected + other.rejected,
-            self.outdated + other.outdated,
-            self.problems + other.problems,
-        )
+        pairs = ((getattr(self, name), getattr(other, name)) for name in self.__slots__)
+        return Decisions(*(one + more for one, more in pairs))
 
 
 def review_items(
     ports: VaultPorts, note: str = "", *, problems: list[Problem] | None = None
 ) -> list[ReviewItem]:
-    """Proposals by note and time.
+    """Proposals by note and time; `problems` receives those that cannot be read.
 
-    Args:
-        note: id or path: only proposals for this note, and those that it caused.
-        problems: receives the proposals that cannot be read.
+    With `note` (id or path) only those for this note, and those that it caused.
     """
-    items = [_compared(ports, proposal) for proposal in ports.changes.waiting(problems)]
-    items = [
-        item
-        for item in items
-        if not note
-        or note in (item.proposal.note, item.path, item.proposal.path, item.proposal.trigger)
-    ]
+    items = []
+    for proposal in ports.changes.waiting(problems):
+        item = _compared(ports, proposal)
+        if not note or note in (proposal.note, item.path, proposal.path, proposal.trigger):
+            items.append(item)
     return sorted(items, key=lambda item: (item.path, item.proposal.id))
 
 
 def items_named(ports: VaultPorts, prefixes: Sequence[str]) -> list[ReviewItem]:
-    """The proposals that the user named by their ids or the beginnings of these.
-
-    Raises:
-        NotFoundError: no proposal, or more than one, begins so.
-    """
+    """The proposals that begin with what the user typed; `NotFoundError` if not one does each."""
     items = review_items(ports)
     named: dict[str, ReviewItem] = {}
     for prefix in prefixes:
@@ -117,12 +98,8 @@ def accept(
 ) -> Decisions:
     """Carry proposals out, note by note; one that fails stops no other.
 
-    Args:
-        edited: values that the person put in place of the proposed ones, by proposal id; they are
-            the person's own from then on.
-
-    Raises:
-        UsageError: an edited value is not valid in its field.
+    `edited` has values that the person put in place of the proposed ones, by proposal id; they are
+    the person's own from then on. One that is not valid in its field is an error.
     """
     values: dict[str, FieldValue] = {}
     by_note: dict[str, list[ReviewItem]] = {}
@@ -200,17 +177,8 @@ def _accept_in_note(
 def _carry_out(
     ports: VaultPorts, draft: NoteDraft, proposal: Proposal, value: FieldValue | None
 ) -> bool:
-    event = new_event(
-        ports,
-        "evolve",
-        by="machine" if value is None else "person",
-        trigger=proposal.trigger,
-        cause=proposal.cause,
-        reason=proposal.reason,
-        model=proposal.model,
-        prompt=proposal.prompt,
-        review="accepted" if value is None else "edited",
-    )
+    by, review = ("machine", "accepted") if value is None else ("person", "edited")
+    event = _decision(ports, "evolve", proposal, by=by, reason=proposal.reason, review=review)
     if proposal.link_change is not None:
         changes = [proposal.link_change]
         return bool(draft_link_changes(draft, ports.index, changes, partial(replace, event)))
@@ -222,20 +190,14 @@ def _carry_out(
 
 def _rejection(ports: VaultPorts, item: ReviewItem, reason: str) -> Event:
     proposal = item.proposal
-    return new_event(
-        ports,
-        "reject",
-        by="person",
-        note=proposal.note,
-        path=item.path,
-        trigger=proposal.trigger,
-        cause=proposal.cause,
-        reason=reason,
-        model=proposal.model,
-        prompt=proposal.prompt,
-        proposed=(proposal.change,),
-        links_before=() if item.link_before is None else (item.link_before,),
-    )
+    before = () if item.link_before is None else (item.link_before,)
+    event = _decision(ports, "reject", proposal, by="person", reason=reason, links_before=before)
+    return replace(event, note=proposal.note, path=item.path, proposed=(proposal.change,))
+
+
+def _decision(ports: VaultPorts, kind: str, proposal: Proposal, **values: Any) -> Event:
+    cause = {name: getattr(proposal, name) for name in ("trigger", "cause", "model", "prompt")}
+    return new_event(ports, kind, **cause, **values)
 
 
 def _compared(ports: VaultPorts, proposal: Proposal) -> ReviewItem:
@@ -292,10 +254,7 @@ def _note_by_key(ports: VaultPorts, key: str) -> NoteSummary | None:
 def _checked(change: Change, value: FieldValue) -> FieldValue:
     """The value cleaned for the field: one line each, tags by Obsidian's rules.
 
-    What was there before stays as it is.
-
-    Raises:
-        UsageError: the field cannot hold it.
+    What was there before stays as it is; `UsageError` if the field cannot hold the value.
     """
     if change.field == "links":
         raise UsageError(

@@ -52,12 +52,7 @@ _KEEP_EDITS = "--keep-edits takes back the rest and leaves your edits."
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What was reverted, the newest first.
-
-    Attributes:
-        paths: the notes that changed.
-        kept: what was left as it is, and why, one line each.
-    """
+    """What was reverted, the newest first; what was `kept` as it is, and why, one line each."""
 
     events: tuple[Event, ...]
     paths: tuple[str, ...]
@@ -77,24 +72,17 @@ def undo(
         keep_edits: revert what nobody edited since, and leave the rest.
 
     Raises:
-        NotFoundError: no event, or more than one, begins with this id; or its note is gone.
-        SettingsError: nothing was changed: there is nothing to revert, it was reverted already, or
-            a field was edited or built on since.
+        NotFoundError, SettingsError: nothing was changed.
     """
     with ports.changes.locked():
         event = _event(ports, prefix)
-        undone = undone_events(ports.index.events.read(event.note or event.path))
-        if event.id in undone:
+        if undone := _undone_by(ports, event):
             raise SettingsError(
                 f"event {event.id} was taken back already",
-                hint=_REDO.get(event.kind, f"amem undo {undone[event.id]} brings it back."),
+                hint=_REDO.get(event.kind, f"amem undo {undone} brings it back."),
             )
         caused = _caused(ports, event)
-        counting = [
-            each
-            for each in caused
-            if each.id not in undone_events(ports.index.events.read(each.note or each.path))
-        ]
+        counting = [each for each in caused if not _undone_by(ports, each)]
         if event.kind == "process" and caused and not counting:
             raise SettingsError(
                 f"all that event {event.id} did was taken back already",
@@ -119,10 +107,6 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
         since: an ISO 8601 date or time, days as `day_range` reads them, of which the first counts,
             or the beginning of an event's id, which is included.
         keep_edits: revert what nobody edited since, and leave the rest.
-
-    Raises:
-        UsageError: `since` is neither.
-        SettingsError: nothing was changed; see `undo`.
     """
     with ports.changes.locked():
         is_since = _since(ports, since)
@@ -146,7 +130,6 @@ def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Un
 
 
 def _since(ports: VaultPorts, since: str) -> Callable[[Event], bool]:
-    """Tells whether an event is from this moment or later."""
     # An id begins with zeros until the year 2540; no date does.
     if since.startswith("00"):
         first = _event(ports, since).id
@@ -184,6 +167,11 @@ def _event(ports: VaultPorts, prefix: str) -> Event:
     return same[0]
 
 
+def _undone_by(ports: VaultPorts, event: Event) -> str:
+    """The id of the event that reverted this one; empty if it still counts."""
+    return undone_events(ports.index.events.read(event.note or event.path)).get(event.id, "")
+
+
 def _caused(ports: VaultPorts, event: Event) -> list[Event]:
     """What a process, a removal or a merge did."""
     if event.kind not in ("process", *REMOVING):
@@ -199,11 +187,7 @@ def _caused(ports: VaultPorts, event: Event) -> list[Event]:
 def _revert(
     ports: VaultPorts, chosen: Iterable[Event], *, cascade: bool, keep_edits: bool, scope: str
 ) -> Undone:
-    """Revert events, and with `cascade` what built on them, as one change.
-
-    Args:
-        scope: as the `undo` events have it.
-    """
+    """Revert events, and with `cascade` what built on them, as one change."""
     events = {event.id: event for event in chosen}
     while True:
         drafts = _Drafts(ports, list(events.values()), keep_edits=keep_edits)
@@ -233,11 +217,8 @@ def _revert(
 class _Drafts:
     """The notes as they will be once a set of events is reverted.
 
-    Attributes:
-        notes: drafts by path.
-        restored: bytes and `undo` event of removed notes that come back, by path.
-        built_on: later events of the machine's that are in the way, by id.
-        conflicts: why events cannot be reverted.
+    `restored` has bytes and `undo` event of removed notes that come back, `built_on` later events
+    of the machine's that are in the way, `conflicts` why events cannot be reverted.
     """
 
     ports: VaultPorts
@@ -285,12 +266,19 @@ class _Drafts:
         path = _path_of(self.ports, event)
         draft = self.notes.get(path) or NoteDraft(self.ports, self.ports.vault.read(path))
         history = self._history(event)
-        links = self._links(path, history)
+        targets = self._targets(history)
+
+        def path_of(text: str) -> str:
+            # By its note, or by the text itself, a rename is no edit.
+            if text not in targets and is_worded(text):
+                return text
+            return note_of_link(self.ports, text, path) or targets.get(text) or text
+
         ids = {each.id for each in self.chosen}
         file = _values(parse_note(path, draft.content.raw, self.ports.names))
         blocked = {
             each.field: each
-            for each in obstacles(event, history, ids, file, _values(draft.note), links.path_of)
+            for each in obstacles(event, history, ids, file, _values(draft.note), path_of)
         }
         record = self._record(event)
         change = next((each for each in event.changes if each.field == "links"), None)
@@ -307,7 +295,7 @@ class _Drafts:
         else:
             fields: dict[str, FieldValue] = {}
             if raw is None:
-                fields = self._fields(draft, event, history, links, blocked)
+                fields = self._fields(draft, event, history, blocked, path_of)
                 raw = None if blocked else self._old_front_matter(draft, event)
             if raw is None:
                 draft.change(fields, record)
@@ -324,7 +312,8 @@ class _Drafts:
             self._histories[key] = self.ports.index.events.read(key)
         return self._histories[key]
 
-    def _links(self, source: str, history: Sequence[Event]) -> _UndoneLinks:
+    def _targets(self, history: Sequence[Event]) -> dict[str, str]:
+        """The paths of today that a note's links mean, by their texts in the journal."""
         targets: dict[str, str] = {}
         for record in (record for event in history for record in event.links):
             if record.target not in self._paths:
@@ -333,7 +322,14 @@ class _Drafts:
             path = self._paths[record.target]
             if path is not None:
                 targets[record.text] = path
-        return _UndoneLinks(self.ports, source, targets)
+        return targets
+
+    def _written(self, text: str, source: str, targets: Mapping[str, str]) -> str:
+        """A link as it has to be written today."""
+        path = targets.get(text)
+        if path is None or note_of_link(self.ports, text, source) is not None:
+            return text
+        return format_link(shortest_target(path, self.ports.index.names))
 
     def _old_front_matter(self, draft: NoteDraft, event: Event) -> bytes | None:
         """The note with the old bytes of its front matter, if only the text was edited since."""
@@ -368,7 +364,6 @@ class _Drafts:
     def _revert_records(
         self, draft: NoteDraft, event: Event, record: Event, history: Sequence[Event]
     ) -> None:
-        """Put back what the journal said of links before an event that changed no byte."""
         ids = {each.id for each in self.chosen}
         back = weights_before(event, [*history, *draft.events], ids, draft.note.links)
         self._check("a link", draft.path, back.built_on, is_edited=back.is_edited)
@@ -382,11 +377,10 @@ class _Drafts:
         draft: NoteDraft,
         event: Event,
         history: Sequence[Event],
-        links: _UndoneLinks,
         blocked: Mapping[str, Obstacle],
+        path_of: Callable[[str], str],
     ) -> dict[str, FieldValue]:
-        """Values that revert the event, or a conflict."""
-        present = _values(draft.note)
+        present, targets = _values(draft.note), self._targets(history)
         fields: dict[str, FieldValue] = {}
         for change in event.changes:
             name, obstacle = change.field, blocked.get(change.field)
@@ -403,10 +397,11 @@ class _Drafts:
                     links_made = (each for each in owned.links.values() if each.by == "machine")
                     texts = frozenset(each.text for each in links_made)
                     own = {"keywords": owned.keywords, "tags": owned.tags, "links": texts}[name]
-                values = without(change, present[name], links.path_of, own=own)
+                values = without(change, present[name], path_of, own=own)
                 # Only what comes back is written as it has to be today.
                 fields[name] = [
-                    text if text in present[name] else links.written(text) for text in values
+                    text if text in present[name] else self._written(text, draft.path, targets)
+                    for text in values
                 ]
             elif obstacle is None:
                 fields[name] = str(change.before)
@@ -469,29 +464,3 @@ def _exactly_before(raw: bytes, splice: Splice | None) -> bytes | None:
     if before is None or hashlib.sha256(before).hexdigest() != splice.sha_before:
         return None
     return before
-
-
-@dataclass(frozen=True, slots=True)
-class _UndoneLinks:
-    """The notes that a note's links mean, wherever they are now.
-
-    Attributes:
-        targets: paths by the link's text as the journal has it.
-    """
-
-    ports: VaultPorts
-    source: str
-    targets: dict[str, str]
-
-    def path_of(self, text: str) -> str:
-        """The path of the link's note, or the text itself, so that a rename is no edit."""
-        if text not in self.targets and is_worded(text):
-            return text
-        return note_of_link(self.ports, text, self.source) or self.targets.get(text) or text
-
-    def written(self, text: str) -> str:
-        """The link as it has to be written today."""
-        path = self.targets.get(text)
-        if path is None or note_of_link(self.ports, text, self.source) is not None:
-            return text
-        return format_link(shortest_target(path, self.ports.index.names))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amem_cli.graph.graph import distances, joining, part
+from amem_cli.graph.graph import distances, joining, part, relation_label, shortened
 from amem_cli.language.safe_text import json_text, on_one_line
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ _ROOT_COLOUR = "3"
 _REASON_LENGTH = 70
 
 
-@dataclass(frozen=True, slots=True)
-class Rectangle:
+class Rectangle(NamedTuple):
     """A card or frame on the canvas; `y` grows downwards."""
 
     x: int
@@ -46,47 +44,36 @@ class Rectangle:
     height: int = CARD_HEIGHT
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Cards by path, and frames around clusters, by name."""
-
-    cards: Mapping[str, Rectangle]
-    frames: Mapping[str, Rectangle]
+Places = dict[str, Rectangle]
 
 
 def canvas_text(graph: Graph, clusters: Sequence[Cluster], root: str | None = None) -> str:
-    """A canvas with a card for each note and an arrow for each link.
+    """A canvas with a card for each note and an arrow for each link; `root` is in the middle.
 
-    Ids follow from paths alone, so a new canvas of the same vault differs only where the network
-    does.
-
-    Args:
-        root: path of the note in the middle; None puts each cluster into a group.
+    Without it, each cluster is a group. Ids follow from paths alone, so a new canvas of the same
+    vault differs only where the network does.
     """
     if root is None:
-        layout = grouped_layout(graph, clusters, _LOOSE)
+        cards, frames = grouped_layout(graph, clusters, _LOOSE)
     else:
-        away = distances(graph, root, len(graph.nodes))
+        away = distances(graph, root)
         graph = part(graph, away)
-        layout = sided_layout(graph, root, away)
+        cards, frames = _sided_layout(graph, root, away), {}
     nodes: list[dict[str, Any]] = []
     # Obsidian draws in this order: groups lie below the cards in them.
-    for number, (name, frame) in enumerate(layout.frames.items()):
+    for number, (name, frame) in enumerate(frames.items()):
         group = {"id": _id("group", name), "type": "group", "label": on_one_line(name)}
         colour = {} if name == _LOOSE else {"color": _FRAME_COLOURS[number % len(_FRAME_COLOURS)]}
-        nodes.append({**group, **asdict(frame), **colour})
-    for path, place in layout.cards.items():
-        card = {"id": _id("note", path), "type": "file", "file": path, **asdict(place)}
+        nodes.append({**group, **frame._asdict(), **colour})
+    for path, place in cards.items():
+        card = {"id": _id("note", path), "type": "file", "file": path, **place._asdict()}
         nodes.append({**card, "color": _ROOT_COLOUR} if path == root else card)
-    edges = [
-        _arrow(edge, layout, with_reason=root in (edge.source, edge.target))
-        for edge in joining(graph)
-    ]
+    edges = [_arrow(edge, cards, root) for edge in joining(graph)]
     return json_text({"nodes": nodes, "edges": edges}, indent=2) + "\n"
 
 
-def _arrow(edge: Edge, layout: Layout, *, with_reason: bool) -> dict[str, Any]:
-    source, target = layout.cards[edge.source], layout.cards[edge.target]
+def _arrow(edge: Edge, cards: Places, root: str | None) -> dict[str, Any]:
+    source, target = cards[edge.source], cards[edge.target]
     across, down = target.x - source.x, target.y - source.y
     if abs(across) >= source.width:
         sides = ("right", "left") if across > 0 else ("left", "right")
@@ -101,17 +88,11 @@ def _arrow(edge: Edge, layout: Layout, *, with_reason: bool) -> dict[str, Any]:
     }
     if edge.relation in _RELATION_COLOURS:
         arrow["color"] = _RELATION_COLOURS[edge.relation]
-    reason = on_one_line(edge.reason) if with_reason else ""
-    if len(reason) > _REASON_LENGTH:
-        reason = reason[: _REASON_LENGTH - 1].rstrip() + "…"
+    with_reason = root in (edge.source, edge.target)
+    reason = shortened(on_one_line(edge.reason), _REASON_LENGTH) if with_reason else ""
     if label := ": ".join(filter(None, (relation_label(edge.relation), reason))):
         arrow["label"] = label
     return arrow
-
-
-def relation_label(relation: str) -> str:
-    """The label of a link in a picture; empty if the relation says no more than the line."""
-    return "" if relation == "related" else on_one_line(relation).replace("_", " ")
 
 
 def _id(*parts: str) -> str:
@@ -119,11 +100,11 @@ def _id(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def grouped_layout(graph: Graph, clusters: Sequence[Cluster], loose: str) -> Layout:
-    """Each cluster in a frame of its own, and the notes without one in a last frame.
+def grouped_layout(graph: Graph, clusters: Sequence[Cluster], loose: str) -> tuple[Places, Places]:
+    """Cards by path, and frames around them by the names of clusters.
 
     Args:
-        loose: the name of the last frame.
+        loose: the name of the last frame, which has the notes of no cluster.
     """
     groups = {cluster.name: cluster.paths for cluster in clusters}
     in_clusters = {path for paths in groups.values() for path in paths}
@@ -131,20 +112,16 @@ def grouped_layout(graph: Graph, clusters: Sequence[Cluster], loose: str) -> Lay
         groups[loose] = rest
     tables = {name: _table(graph, paths) for name, paths in groups.items()}
     frames = _shelves({name: _frame_size(cards) for name, cards in tables.items()}, last=loose)
-    placed = {
+    cards = {
         path: _moved(card, frames[name].x + _MARGIN, frames[name].y + _MARGIN)
-        for name, cards in tables.items()
-        for path, card in cards.items()
+        for name, table in tables.items()
+        for path, card in table.items()
     }
-    return Layout(placed, frames)
+    return cards, frames
 
 
-def sided_layout(graph: Graph, root: str, away: Mapping[str, int]) -> Layout:
-    """One note in the middle, what it links to on the right and what links to it on the left.
-
-    Args:
-        away: how many links away from `root` each note is.
-    """
+def _sided_layout(graph: Graph, root: str, away: Mapping[str, int]) -> Places:
+    """One note in the middle, what it links to on the right and what links to it on the left."""
     sides = _sides(graph, root, away)
     cards = {root: Rectangle(0, -CARD_HEIGHT // 2)}
     for side in (1, -1):
@@ -160,7 +137,7 @@ def sided_layout(graph: Graph, root: str, away: Mapping[str, int]) -> Layout:
                 cards[path] = Rectangle(side * (start + column * _COLUMN_STEP), y)
             if paths:
                 start += (columns - 1) * _COLUMN_STEP + CARD_WIDTH + _BETWEEN_SIDES
-    return Layout(cards, {})
+    return cards
 
 
 def _sides(graph: Graph, root: str, away: Mapping[str, int]) -> dict[str, tuple[int, int]]:
@@ -181,7 +158,7 @@ def _sides(graph: Graph, root: str, away: Mapping[str, int]) -> dict[str, tuple[
     return sides
 
 
-def _table(graph: Graph, paths: Sequence[str]) -> dict[str, Rectangle]:
+def _table(graph: Graph, paths: Sequence[str]) -> Places:
     """Cards in rows and columns, linked ones near one another."""
     rows = max(1, round(math.sqrt(len(paths) * _COLUMN_STEP / _ROW_STEP / _ASPECT)))
     columns = math.ceil(len(paths) / rows)
@@ -199,33 +176,29 @@ def _table(graph: Graph, paths: Sequence[str]) -> dict[str, Rectangle]:
 
 def _spring_places(graph: Graph, paths: Sequence[str]) -> Mapping[str, Sequence[float]]:
     """Where links pull the notes (Fruchterman and Reingold 1991); empty without links."""
-    # Sorted, so that the same vault gives the same canvas.
-    pairs = sorted({tuple(sorted((e.source, e.target))) for e in part(graph, paths).edges})
-    if not pairs or len(paths) > _MOST_WITH_SPRINGS:
+    network = part(graph, paths).network()
+    if not network.edges or len(paths) > _MOST_WITH_SPRINGS:
         return {}
     import networkx
 
-    network = networkx.Graph()
-    network.add_nodes_from(paths)
-    network.add_edges_from(pairs)
     places: Mapping[str, Sequence[float]] = networkx.spring_layout(network, seed=0, iterations=60)
     return places
 
 
-def _frame_size(cards: Mapping[str, Rectangle]) -> tuple[int, int]:
+def _frame_size(cards: Places) -> tuple[int, int]:
     """Width and height around cards that begin at (0, 0)."""
     width = max(card.x for card in cards.values()) + CARD_WIDTH
     height = max(card.y for card in cards.values()) + CARD_HEIGHT
     return width + 2 * _MARGIN, height + 2 * _MARGIN
 
 
-def _shelves(sizes: Mapping[str, tuple[int, int]], last: str) -> dict[str, Rectangle]:
+def _shelves(sizes: Mapping[str, tuple[int, int]], last: str) -> Places:
     """Rectangles in rows that fill a wide screen, the tallest first, around (0, 0)."""
     area = sum((w + _BETWEEN_GROUPS) * (h + _BETWEEN_GROUPS) for w, h in sizes.values())
     # No packing is perfect: rows of exactly this area's width would make the whole too tall.
     limit = math.sqrt(area * _ASPECT) * 1.15
     x = y = tallest = widest = 0
-    placed: dict[str, Rectangle] = {}
+    placed: Places = {}
     for name in sorted(sizes, key=lambda name: (name == last, -sizes[name][1])):
         width, height = sizes[name]
         if x and x + width > limit:
@@ -237,4 +210,4 @@ def _shelves(sizes: Mapping[str, tuple[int, int]], last: str) -> dict[str, Recta
 
 
 def _moved(one: Rectangle, across: int, down: int) -> Rectangle:
-    return replace(one, x=one.x + across, y=one.y + down)
+    return one._replace(x=one.x + across, y=one.y + down)

@@ -26,12 +26,7 @@ _NAMELESS = frozenset({"index", "readme", "home", "untitled", "moc", "inbox", "n
 
 
 class Cluster(NamedTuple):
-    """Notes that belong together.
-
-    Attributes:
-        name: a tag with `#`, the title of a note, or a few words; no two clusters share one.
-        paths: the most linked within the cluster first.
-    """
+    """Notes that belong together, most linked first; no two clusters share a name."""
 
     name: str
     paths: list[str]
@@ -45,11 +40,7 @@ def clusters(graph: Graph) -> list[Cluster]:
     """
     import networkx
 
-    network = networkx.Graph()
-    # The result depends on this order, even with a seed.
-    network.add_nodes_from(sorted(graph.nodes))
-    network.add_edges_from(sorted((edge.source, edge.target) for edge in graph.edges))
-    groups = networkx.community.louvain_communities(network, seed=0)
+    groups = networkx.community.louvain_communities(graph.network(), seed=0)
     return named(graph, [group for group in groups if len(group) > 1])
 
 
@@ -76,11 +67,7 @@ def cluster_of(clusters: Sequence[Cluster]) -> dict[str, int]:
 
 
 class _Terms:
-    """In how many notes tags and words occur, both folded.
-
-    Attributes:
-        spelling: a term as it is written.
-    """
+    """In how many notes tags and words occur, both folded, and how each is written."""
 
     def __init__(self, notes: Iterable[NoteSummary]) -> None:
         self.tags: Counter[str] = Counter()

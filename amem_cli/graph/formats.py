@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from amem_cli.graph.canvas import canvas_text, relation_label
+from amem_cli.data import table
+from amem_cli.graph.canvas import canvas_text
 from amem_cli.graph.clusters import Cluster, cluster_of
-from amem_cli.graph.graph import distances, joining, part
+from amem_cli.graph.graph import distances, joining, part, relation_label, shortened
 from amem_cli.language.safe_text import on_one_line
 
 if TYPE_CHECKING:
@@ -19,33 +19,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "dot", "mermaid", "graphml", "canvas", "html")
 MAP_FORMATS = ("png", "html", "json")
-SUFFIXES = {
-    ".txt": "text",
-    ".json": "json",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".mmd": "mermaid",
-    ".mermaid": "mermaid",
-    ".graphml": "graphml",
-    ".canvas": "canvas",
-    ".html": "html",
-    ".htm": "html",
-    ".png": "png",
-}
-
-# Tableau 10 with shades in between, distinguishable on white and on near black.
-CLUSTER_COLOURS = (
-    "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#edc948", "#ff9da7",
-    "#9c755f", "#d4a6c8", "#8cd17d", "#d37295",
-)  # fmt: skip
-_RELATION_COLOURS = {
-    "contradicts": "#dc2626",
-    "supersedes": "#ea580c",
-    "supports": "#16a34a",
-    "causes": "#9333ea",
-    "example_of": "#0891b2",
-    "part_of": "#0891b2",
-}
 _OTHER_RELATION = "#64748b"
 _TINT = 0.14
 
@@ -54,6 +27,17 @@ _LABEL_LINES = 3
 # Up to this many notes layers of boxes are readable; beyond, points that repel one another are.
 _MOST_IN_LAYERS = 60
 _MOST_WITH_REASONS = 60
+
+_DOT_SETTINGS = """\
+digraph vault {{
+  label="{name}"; labelloc=t; fontsize=20;
+  charset="UTF-8"; bgcolor="white"; fontname="Helvetica"; fontcolor="#334155";
+  {layout}
+  node [shape=box, style="rounded,filled", fillcolor="white", color="#94a3b8", \
+fontname="Helvetica", fontsize=11, margin="0.14,0.08"];
+  edge [color="{line}", arrowsize=0.6, fontname="Helvetica", fontsize=9, fontcolor="#64748b"];"""
+_IN_LAYERS = "layout=dot; rankdir=LR; nodesep=0.25; ranksep=0.9; splines=spline;"
+_REPELLING = 'layout=sfdp; overlap="prism"; overlap_scaling=-3; K=0.9; outputorder=edgesfirst;'
 
 # What mermaid draws by default, `maxEdges` and `maxTextSize`; no diagram may raise its own bounds.
 MOST_LINKS = 500
@@ -67,70 +51,27 @@ _PLACEHOLDERS = frozenset("°¶ß")
 _NOT_IN_XML = re.compile("[^\t\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Export(NamedTuple):
-    """A network in one of the formats.
-
-    Attributes:
-        notice: what was left out; empty if nothing was.
-    """
-
-    text: str
-    notice: str = ""
-
-
-def format_of(path: PurePath) -> str | None:
-    """The format of a file's suffix; None for any other."""
-    return SUFFIXES.get(path.suffix.lower())
+def suffixes() -> dict[str, str]:
+    """The formats of files by their suffixes."""
+    named: dict[str, str] = table("pictures.toml")["suffixes"]
+    return named
 
 
 def export(
     form: str, graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None
-) -> Export:
-    """A network for another program.
+) -> tuple[str, str]:
+    """A network for another program, and a notice if something was left out.
 
     Args:
-        form: `dot`, `mermaid`, `graphml` or `canvas`.
         root: path of the note whose neighbourhood it is; None for a whole vault.
     """
     if form == "dot":
-        return Export(dot_text(graph, clusters, vault_name, root))
+        return dot_text(graph, clusters, vault_name, root), ""
     if form == "graphml":
-        return Export(graphml_text(graph, clusters))
+        return graphml_text(graph, clusters), ""
     if form == "canvas":
-        return Export(canvas_text(graph, clusters, root))
-    chart = mermaid_text(graph, clusters, vault_name, root)
-    if chart.notes == len(graph.nodes):
-        return Export(chart.text)
-    notice = (
-        f"mermaid draws at most {MOST_LINKS} links: wrote the {chart.notes} most linked of"
-        f" {len(graph.nodes)} notes; dot, graphml, canvas and html hold all"
-    )
-    return Export(chart.text, notice)
-
-
-def neighbourhood_document(
-    document: dict[str, Any], root: str, away: Mapping[str, int]
-) -> dict[str, Any]:
-    """The document of a network that is a note's neighbourhood, with each note's distance."""
-    nodes = [{**node, "distance": away[node["path"]]} for node in document["nodes"]]
-    return {"root": root, **document, "nodes": nodes}
-
-
-def map_document(
-    document: dict[str, Any],
-    positions: Mapping[str, tuple[float, float]],
-    group: Mapping[str, str],
-) -> dict[str, Any]:
-    """The document of a network with the positions of its notes; null without a vector.
-
-    Args:
-        group: name of the group whose colour a note has, by path.
-    """
-    nodes = []
-    for node in document["nodes"]:
-        x, y = positions.get(node["path"], (None, None))
-        nodes.append({**node, "x": x, "y": y, "group": group.get(node["path"])})
-    return {**document, "nodes": nodes}
+        return canvas_text(graph, clusters, root), ""
+    return mermaid_text(graph, clusters, vault_name, root)
 
 
 def tint(colour: str) -> str:
@@ -141,16 +82,17 @@ def tint(colour: str) -> str:
 
 def relation_colour(relation: str) -> str:
     """The colour of a link of this relation, `#rrggbb`."""
-    return _RELATION_COLOURS.get(relation, _OTHER_RELATION)
+    colours: dict[str, str] = table("pictures.toml")["relations"]
+    return colours.get(relation, _OTHER_RELATION)
+
+
+def _cluster_colour(number: int) -> str:
+    colours: list[str] = table("pictures.toml")["clusters"]
+    return colours[number % len(colours)]
 
 
 def obsidian_address(vault_name: str, path: str) -> str:
-    """`obsidian://open?…` of a note, of letters, digits and `%` alone.
-
-    Args:
-        vault_name: as Obsidian knows the vault: the name of its folder.
-        path: of the note within the vault.
-    """
+    """`obsidian://open?…` of a note in a vault's folder, of letters, digits and `%` alone."""
     vault, file = (quote(text.encode("utf-8", "replace"), safe="") for text in (vault_name, path))
     return f"obsidian://open?vault={vault}&file={file}"
 
@@ -158,17 +100,14 @@ def obsidian_address(vault_name: str, path: str) -> str:
 def dot_text(
     graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None = None
 ) -> str:
-    """A `digraph` with a subgraph for each cluster; `dot` lays it out by itself.
-
-    Args:
-        root: path of the note to highlight.
-    """
+    """A `digraph` with a subgraph for each cluster; the note at `root` is highlighted."""
     names = {path: f"n{number}" for number, path in enumerate(graph.nodes, 1)}
     group = cluster_of(clusters)
     in_layers = len(graph.nodes) <= _MOST_IN_LAYERS
-    lines = ["digraph vault {", *_dot_settings(vault_name, in_layers=in_layers)]
+    layout, line = (_IN_LAYERS, "#94a3b8") if in_layers else (_REPELLING, "#94a3b890")
+    lines = [_DOT_SETTINGS.format(name=_escaped(vault_name), layout=layout, line=line)]
     for number, cluster in enumerate(clusters):
-        fill = CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
+        fill = _cluster_colour(number)
         lines += [
             f"  subgraph cluster_{number} {{",
             f'    label="{_escaped(cluster.name)}"; fontsize=14;',
@@ -189,24 +128,6 @@ def dot_text(
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _dot_settings(vault_name: str, *, in_layers: bool) -> Iterator[str]:
-    yield f'  label="{_escaped(vault_name)}"; labelloc=t; fontsize=20;'
-    yield '  charset="UTF-8"; bgcolor="white"; fontname="Helvetica"; fontcolor="#334155";'
-    if in_layers:
-        yield "  layout=dot; rankdir=LR; nodesep=0.25; ranksep=0.9; splines=spline;"
-    else:
-        yield '  layout=sfdp; overlap="prism"; overlap_scaling=-3; K=0.9; outputorder=edgesfirst;'
-    yield (
-        '  node [shape=box, style="rounded,filled", fillcolor="white", color="#94a3b8",'
-        ' fontname="Helvetica", fontsize=11, margin="0.14,0.08"];'
-    )
-    colour = "#94a3b8" if in_layers else "#94a3b890"
-    yield (
-        f'  edge [color="{colour}", arrowsize=0.6, fontname="Helvetica", fontsize=9,'
-        ' fontcolor="#64748b"];'
-    )
-
-
 def _dot_node(
     graph: Graph, path: str, vault_name: str, group: Mapping[str, int], *, in_layers: bool
 ) -> dict[str, str]:
@@ -220,7 +141,7 @@ def _dot_node(
         "URL": _escaped(obsidian_address(vault_name, path)),
     }
     if path in group:
-        colour = CLUSTER_COLOURS[group[path] % len(CLUSTER_COLOURS)]
+        colour = _cluster_colour(group[path])
         # `sfdp` draws no frames, so there the boxes are filled.
         fill = {} if in_layers else {"fillcolor": tint(colour)}
         attributes |= {"color": colour, **fill}
@@ -252,39 +173,30 @@ def _escaped(text: str) -> str:
     return plain.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
 
-class Mermaid(NamedTuple):
-    """A flowchart.
-
-    Attributes:
-        notes, links: how many are in it; fewer than in the network if mermaid cannot draw all.
-    """
-
-    text: str
-    notes: int
-    links: int
-
-
 def mermaid_text(
     graph: Graph, clusters: Sequence[Cluster], vault_name: str, root: str | None = None
-) -> Mermaid:
-    """A flowchart that mermaid draws by default: of a large network the part most linked.
+) -> tuple[str, str]:
+    """A flowchart that mermaid draws by default, and a notice if it is only the most linked part.
 
-    Args:
-        root: path of the note to highlight; the notes nearest to it are preferred.
+    Notes near `root`, which is highlighted, are preferred.
     """
     degrees = graph.degrees()
-    away = {} if root is None else distances(graph, root, len(graph.nodes))
+    away = {} if root is None else distances(graph, root)
     order = sorted(graph.nodes, key=lambda path: (away.get(path, 0), -degrees[path], path))
-    count = len(order)
+    count, notice = len(order), ""
     while True:
         chosen = part(graph, order[:count])
         edges = joining(chosen)
         text = "\n".join(_mermaid_lines(chosen, edges, clusters, vault_name, root)) + "\n"
         if len(edges) <= MOST_LINKS and len(text) <= MOST_CHARACTERS:
-            return Mermaid(text, len(chosen.nodes), len(edges))
+            return text, notice
         # The excess shrinks about in proportion to the notes, so few rounds are needed.
         over = max(len(edges) / MOST_LINKS, len(text) / MOST_CHARACTERS)
         count = min(count - 1, int(count / over) + 1)
+        notice = (
+            f"mermaid draws at most {MOST_LINKS} links: wrote the {count} most linked of"
+            f" {len(order)} notes; dot, graphml, canvas and html hold all"
+        )
 
 
 def _mermaid_lines(
@@ -298,7 +210,7 @@ def _mermaid_lines(
     yield "flowchart LR"
     boxes = {}
     for path, name in names.items():
-        title = textwrap.shorten(graph.nodes[path].title, _TITLE_LENGTH, placeholder=" …")
+        title = shortened(graph.nodes[path].title, _TITLE_LENGTH)
         boxes[path] = f'{name}["{_mermaid_escaped(title or path)}"]'
     styles = []
     for number, cluster in enumerate(clusters):
@@ -306,7 +218,7 @@ def _mermaid_lines(
             yield f'  subgraph c{number}["{_mermaid_escaped(cluster.name)}"]'
             yield from (f"    {boxes.pop(path)}" for path in members)
             yield "  end"
-            colour = CLUSTER_COLOURS[number % len(CLUSTER_COLOURS)]
+            colour = _cluster_colour(number)
             styles.append(f"  style c{number} fill:{colour}22,stroke:{colour}")
     yield from (f"  {box}" for box in boxes.values())
     for number, edge in enumerate(edges):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from amem_cli.language.safe_text import on_one_line
 from amem_cli.markdown.attachments import is_attachment
 from amem_cli.notes.names import NameTable, NoteNames, resolve
 
@@ -18,11 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A link between two notes, by their paths.
+    """A link between two notes, by their paths; one in the body is always a person's.
 
-    Attributes:
-        by: who made it; a link in the body is always a person's.
-        relation, strength, reason: as recorded when it was made, empty or None if unknown.
+    `relation`, `strength` and `reason` are as recorded when it was made, empty or None if unknown.
     """
 
     source: str
@@ -34,26 +33,13 @@ class Edge:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class BrokenLink:
-    """A link to a note that does not exist."""
-
-    source: str
-    target: str
-
-
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Notes and links.
-
-    Attributes:
-        nodes: notes by path.
-        edges: each linked pair and kind once, by source, then target.
-    """
+    """Notes by path, each linked pair and kind once in order, and links to nothing by source."""
 
     nodes: Mapping[str, NoteSummary]
     edges: tuple[Edge, ...]
-    broken: tuple[BrokenLink, ...]
+    broken: tuple[tuple[str, str], ...]
 
     def degrees(self) -> Mapping[str, int]:
         """Number of different notes that a note is linked with, by path."""
@@ -71,10 +57,14 @@ class Graph:
         """Notes without any link, by path."""
         return sorted(path for path, near in self.neighbours().items() if not near)
 
-    def hubs(self, limit: int = 5) -> list[tuple[str, int]]:
-        """The most linked notes with their degree."""
-        order = sorted(self.degrees().items(), key=lambda item: (-item[1], item[0]))
-        return [(path, degree) for path, degree in order[:limit] if degree > 1]
+    def network(self) -> Any:
+        """Notes and linked pairs for networkx, sorted: its results depend on the order."""
+        import networkx
+
+        network = networkx.Graph()
+        network.add_nodes_from(sorted(self.nodes))
+        network.add_edges_from(sorted((edge.source, edge.target) for edge in self.edges))
+        return network
 
 
 def vault_graph(index: MemoryIndex) -> Graph:
@@ -92,18 +82,17 @@ def build(
 ) -> Graph:
     """Resolve all links; those to attachments are left out, those to nothing are broken.
 
-    Args:
-        links: each with the path of its note.
-        records: how links were made, by their note's path and their target's id or path.
+    Links come with the paths of their notes, `records` say how they were made, by their note's path
+    and their target's id or path.
     """
     nodes = {note.path: note for note in notes}
     edges: dict[tuple[str, str, str], Edge] = {}
-    broken: set[BrokenLink] = set()
+    broken: set[tuple[str, str]] = set()
     for source, link in links:
         target = resolve(link.target, source, names)
         if target is None or target not in nodes:
             if not is_attachment(link.target):
-                broken.add(BrokenLink(source, link.target))
+                broken.add((source, link.target))
         elif target != source:
             record = records.get((source, nodes[target].key)) or records.get((source, target))
             edge = Edge(source, target, link.kind, "person")
@@ -129,17 +118,11 @@ def _informative(edge: Edge) -> tuple[bool, bool]:
     return bool(edge.reason), bool(edge.relation)
 
 
-def distances(graph: Graph, root: str, depth: int) -> dict[str, int]:
+def distances(graph: Graph, root: str, depth: int | None = None) -> dict[str, int]:
     """How many links away from `root` each note within `depth` links is, in either direction."""
-    near = graph.neighbours()
-    away = {root: 0}
-    queue = deque([root])
-    while queue:
-        path = queue.popleft()
-        fresh = [other for other in near[path] if other not in away and away[path] < depth]
-        away |= dict.fromkeys(fresh, away[path] + 1)
-        queue += fresh
-    return away
+    import networkx
+
+    return dict(networkx.single_source_shortest_path_length(graph.network(), root, cutoff=depth))
 
 
 def part(graph: Graph, paths: Collection[str]) -> Graph:
@@ -148,7 +131,7 @@ def part(graph: Graph, paths: Collection[str]) -> Graph:
     return Graph(
         {path: note for path, note in graph.nodes.items() if path in chosen},
         tuple(edge for edge in graph.edges if edge.source in chosen and edge.target in chosen),
-        tuple(link for link in graph.broken if link.source in chosen),
+        tuple(each for each in graph.broken if each[0] in chosen),
     )
 
 
@@ -159,10 +142,10 @@ def public(graph: Graph) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A note in the neighbourhood of another, with the link that leads to it.
+    """A note in the neighbourhood of another.
 
     Attributes:
-        edge: None at the root; of two the more informative one.
+        edge: the more informative link that leads to it; None at the root.
         mutual: each of the two notes links to the other.
         children: notes first reached from here, strong links with a reason first.
     """
@@ -204,3 +187,18 @@ def _order(path: str, edges: Sequence[Edge]) -> tuple[object, ...]:
     best = max(edges, key=_informative)
     other = best.target if best.source == path else best.source
     return (not best.reason, -(best.strength or 0.0), best.source != path, other)
+
+
+def relation_label(relation: str) -> str:
+    """The label of a link in a picture; empty if the relation says no more than the line."""
+    return "" if relation == "related" else on_one_line(relation).replace("_", " ")
+
+
+def shortened(text: str, longest: int) -> str:
+    """A text on one line, cut at a word and marked with an ellipsis if it is longer."""
+    line = " ".join(text[: 4 * longest].split())
+    if len(line) <= longest:
+        return line
+    cut = line[: longest - 1]
+    head, _, _ = cut.rpartition(" ")
+    return (head if len(head) > longest // 2 else cut).rstrip() + "…"

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from amem_cli.data import table
 from amem_cli.graph.clusters import Cluster, clusters, named
-from amem_cli.graph.formats import CLUSTER_COLOURS
+from amem_cli.graph.graph import shortened
 from amem_cli.language.safe_text import on_one_line
 
 if TYPE_CHECKING:
@@ -32,13 +33,6 @@ _SEED = 0
 _FEWEST_BY_MEANING = 8
 _MOST_BY_MEANING = 14
 
-# In order of preference for each sign; DejaVu Sans comes with matplotlib.
-_FAMILIES = (
-    "Inter", "Noto Sans", "Segoe UI", "Helvetica Neue", "DejaVu Sans", "Noto Sans CJK SC",
-    "Noto Sans CJK JP", "Source Han Sans SC", "PingFang SC", "Hiragino Sans", "Microsoft YaHei",
-    "Yu Gothic", "Malgun Gothic", "WenQuanYi Micro Hei", "Arial Unicode MS", "Noto Sans Arabic",
-    "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai",
-)  # fmt: skip
 # Offsets of a label from its point, in points of type, the best first.
 _AROUND = (
     (0, 0), (0, 14), (0, -14), (26, 8), (-26, 8), (26, -8), (-26, -8), (0, 24), (0, -24),
@@ -68,13 +62,12 @@ def note_positions(index: MemoryIndex, among: Container[str]) -> dict[str, Point
     t-SNE (van der Maaten and Hinton 2008) of the principal components, with a fixed seed: the same
     vectors give the same map. A note's vector is the mean of its passages' vectors.
     """
-    vectors = index.vectors.of_all_notes()
-    paths = sorted(path for path in vectors if path in among)
+    paths, vectors = _vectors(index, among)
     if not paths:
         return {}
     import numpy as np
 
-    plane = _plane(np.stack([vectors[path] for path in paths]))
+    plane = _plane(vectors)
     plane = plane - (plane.max(axis=0) + plane.min(axis=0)) / 2
     reach = float(np.abs(plane).max()) or 1.0
     return {path: (float(x), float(y)) for path, (x, y) in zip(paths, plane / reach, strict=True)}
@@ -89,20 +82,17 @@ def map_clusters(index: MemoryIndex, graph: Graph) -> tuple[list[Cluster], bool]
     linked = sum(len(cluster.paths) for cluster in linked_groups)
     if 2 * linked >= len(graph.nodes) or len(graph.nodes) < _FEWEST_BY_MEANING:
         return linked_groups, False
-    vectors = index.vectors.of_all_notes()
-    paths = sorted(path for path in vectors if path in graph.nodes)
+    paths, vectors = _vectors(index, graph.nodes)
     if len(paths) < _FEWEST_BY_MEANING:
         return linked_groups, False
-    import numpy as np
     from sklearn.cluster import KMeans
 
     count = max(2, min(_MOST_BY_MEANING, round(math.sqrt(len(paths) / 2))))
     grouping = KMeans(count, n_init=4, random_state=_SEED)
     groups: dict[int, list[str]] = {}
-    numbers = grouping.fit_predict(_reduced(np.stack([vectors[path] for path in paths])))
-    for path, number in zip(paths, numbers, strict=True):
+    for path, number in zip(paths, grouping.fit_predict(_reduced(vectors)), strict=True):
         groups.setdefault(int(number), []).append(path)
-    return named(graph, [groups[number] for number in sorted(groups)]), True
+    return named(graph, groups.values()), True
 
 
 def map_tags(graph: Graph) -> list[Cluster]:
@@ -123,6 +113,16 @@ def map_tags(graph: Graph) -> list[Cluster]:
             groups.setdefault(min(own, key=lambda tag: (counts[tag], tag)), []).append(path)
     order = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     return [Cluster(f"#{tag}", paths) for tag, paths in order]
+
+
+def _vectors(index: MemoryIndex, among: Container[str]) -> tuple[list[str], Vectors]:
+    """The notes that have a vector, and these; shape (notes, dimension)."""
+    import numpy as np
+
+    vectors = index.vectors.of_all_notes()
+    paths = sorted(path for path in vectors if path in among)
+    matrix = np.stack([vectors[path] for path in paths] or [np.zeros(0, np.float32)])
+    return paths, matrix
 
 
 def _reduced(vectors: Vectors) -> Vectors:
@@ -151,13 +151,7 @@ def _plane(vectors: Vectors) -> Vectors:
 
 
 class Label(NamedTuple):
-    """A text in a picture.
-
-    Attributes:
-        point: in the coordinates of the axes' data.
-        size: in points.
-        strong: bold, and centred on its point if there is room.
-    """
+    """A text in a picture, `size` in points; a strong one is bold, and centred on its point."""
 
     text: str
     point: Point
@@ -192,15 +186,11 @@ def map_picture(
     theme: str = "light",
     dpi: int = 150,
 ) -> bytes:
-    """A picture of notes as dots by their meaning, a colour for each group.
+    """A picture (PNG) of notes as dots by their meaning, a colour for each group.
 
     Args:
         positions: both coordinates in -1..1, by path.
         groups: the largest first; beyond the twelve colours they are drawn as loose notes.
-        theme: `light` or `dark`.
-
-    Returns:
-        The bytes of a PNG file.
     """
     import matplotlib
 
@@ -209,7 +199,8 @@ def map_picture(
 
     colours = THEMES[theme]
     placed = [Cluster(each.name, [p for p in each.paths if p in positions]) for each in groups]
-    coloured = list(zip([each for each in placed if each.paths], CLUSTER_COLOURS, strict=False))
+    shades: list[str] = table("pictures.toml")["clusters"]
+    coloured = list(zip([each for each in placed if each.paths], shades, strict=False))
     with warnings.catch_warnings(), plot.rc_context({"font.family": readable_families()}):
         # A sign that no font has is drawn as a box; labels were filtered before.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
@@ -296,7 +287,7 @@ def _write_legend(
     for number, (group, colour) in enumerate(groups):
         y = 0.86 - number * 0.042
         write(0.795, y, "●", colour, 13, va="center", family="DejaVu Sans")
-        name = _short(writable(group.name) or f"group {number + 1}", _LEGEND_LENGTH)
+        name = shortened(writable(group.name) or f"group {number + 1}", _LEGEND_LENGTH)
         write(0.812, y, name, theme.ink, 9.5, va="center")
         write(0.985, y, f"{len(group.paths)}", theme.faint, 9, va="center", ha="right")
 
@@ -305,20 +296,22 @@ def _labels(
     graph: Graph, positions: Positions, groups: Sequence[tuple[Cluster, str]], theme: Theme
 ) -> list[Label]:
     """The groups' names at their middles, then titles of the most linked notes."""
-    labels = []
-    for group, colour in groups:
-        if text := writable(group.name):
-            labels.append(Label(_short(text), _middle(group, graph, positions), colour, 12.5, True))
+    labels = [
+        Label(text, _middle(group, graph, positions), colour, 12.5, True)
+        for group, colour in groups
+        if (text := shortened(writable(group.name), _LABEL_LENGTH))
+    ]
     degrees = graph.degrees()
     order = sorted(positions, key=lambda path: (-degrees.get(path, 0), path))
     if len(order) > _NOTES_ALL_NAMED:
         order = [path for path in order[:_TITLES_NAMED] if degrees.get(path, 0)]
+    titles = ((path, graph.nodes[path].title) for path in order)
     names = {group.name for group, _ in groups}
-    for path in order:
-        title = graph.nodes[path].title
-        if title not in names and (text := writable(title)):
-            labels.append(Label(_short(text), positions[path], theme.ink, 8.5, False))
-    return labels
+    return labels + [
+        Label(text, positions[path], theme.ink, 8.5, False)
+        for path, title in titles
+        if title not in names and (text := shortened(writable(title), _LABEL_LENGTH))
+    ]
 
 
 def _middle(group: Cluster, graph: Graph, positions: Positions) -> Point:
@@ -334,17 +327,13 @@ def _middle(group: Cluster, graph: Graph, positions: Positions) -> Point:
     return float(densest[0]), float(densest[1])
 
 
-def _short(text: str, length: int = _LABEL_LENGTH) -> str:
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
-
-
 @cache
 def readable_families() -> list[str]:
     """Fonts that are installed, the most readable first."""
     from matplotlib import font_manager
 
     installed = {font.name for font in font_manager.fontManager.ttflist}
-    return [family for family in _FAMILIES if family in installed]
+    return [family for family in table("pictures.toml")["fonts"] if family in installed]
 
 
 @cache
@@ -367,18 +356,8 @@ def writable(text: str) -> str:
     return rest if 2 * len(rest) >= len(line) else ""
 
 
-def unwritable(names: Sequence[str]) -> list[str]:
-    """The names of which no font here can write the greater part."""
-    return [name for name in names if name and not writable(name)]
-
-
 def _place_labels(axes: Any, labels: Sequence[Label], dots: Sequence[Point], ground: str) -> None:
-    """Write labels, the first ones first; one that finds no free place is left out.
-
-    Args:
-        dots: points that no label covers, in the coordinates of the axes' data.
-        ground: the colour around the letters.
-    """
+    """Write labels, the first ones first, over no dot; one that finds no free place is left out."""
     from matplotlib import patheffects
     from matplotlib.transforms import Bbox
 

@@ -11,11 +11,12 @@ import hashlib
 import html
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from amem_cli.data import table
+from amem_cli.graph.graph import shortened
 from amem_cli.markdown.plain_text import prose_lines
 
 if TYPE_CHECKING:
@@ -32,39 +33,8 @@ Passages = Callable[[str], Sequence[str]]
 Positions = Mapping[str, tuple[float, float]]
 Clusters = Sequence[tuple[str, list[str]]]
 
-_BLANKS = re.compile(r"\s+")
 _HEADING = re.compile(r"\A\s*#{1,6}[ \t]+([^\n]*)\n")
 
-
-# In the order in which the page runs them.
-LIBRARIES = (
-    "d3-dispatch.min.js",
-    "d3-quadtree.min.js",
-    "d3-timer.min.js",
-    "d3-force.min.js",
-    "graphology.umd.min.js",
-    "sigma.min.js",
-)
-SCRIPTS = (
-    "network.js",
-    "colours.js",
-    "elements.js",
-    "state.js",
-    "layout.js",
-    "overlay.js",
-    "drawing.js",
-    "search.js",
-    "filters.js",
-    "panel.js",
-    "list.js",
-    "page.js",
-)
-LICENCES = (
-    ("sigma.js", "sigma.LICENSE.txt"),
-    ("graphology", "graphology.LICENSE.txt"),
-    ("d3-force, d3-quadtree, d3-dispatch, d3-timer", "d3.LICENSE.txt"),
-    ("events", "events.LICENSE.txt"),
-)
 
 # Comments that name an address, and maps that a browser would look for beside the page.
 _ADDRESS_COMMENT = re.compile(r"^// https?://\S+ (.*)$", re.MULTILINE)
@@ -89,7 +59,6 @@ def graph_page(
     The same notes make the same page, byte for byte.
 
     Args:
-        vault_name: name of the vault's folder, by which Obsidian opens its notes.
         clusters: names and paths of groups of notes, largest first.
         positions: of the notes, by path, in any unit; None lets the page arrange them.
         passages: the beginning of a note, by its path, as `IndexedText.passages` gives it.
@@ -97,13 +66,13 @@ def graph_page(
     """
     content = _content(network, vault_name, clusters, positions, passages, focus)
     style = _asset("assets", "page.css")
-    libraries = [
+    parts = table("pictures.toml")
+    scripts = [
         _ADDRESS_COMMENT.sub(rf"// {name} \1", _SOURCE_MAP.sub("", _asset("vendor", name)))
-        for name in LIBRARIES
+        for name in parts["libraries"]
     ]
-    scripts = libraries + [_asset("assets", name) for name in SCRIPTS]
+    scripts += [_asset("assets", name) for name in parts["scripts"]]
     allowed = " ".join(map(_digest, scripts))
-    licences = [(name, html.escape(_asset("vendor", file).strip())) for name, file in LICENCES]
     title = f"{vault_name} · notes and links".encode("utf-8", "replace").decode()
     values = {
         "policy": (
@@ -114,7 +83,10 @@ def graph_page(
         "style": f"<style>{style}</style>",
         "content": '<script type="application/json" id="content">'
         f"{_json_for_markup(content)}</script>",
-        "licences": "\n".join(f"<h3>{name}</h3>\n<pre>{text}</pre>" for name, text in licences),
+        "licences": "\n".join(
+            f"<h3>{name}</h3>\n<pre>{html.escape(_asset('vendor', file).strip())}</pre>"
+            for name, file in parts["licences"].items()
+        ),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
     return _PLACEHOLDER.sub(lambda match: values[match[1]], _asset("assets", "page.html"))
@@ -146,10 +118,9 @@ def _content(
     passages: Passages | None,
     focus: str | None,
 ) -> dict[str, Any]:
-    """The document that the page's scripts read.
+    """The document that the page's scripts read: rows in the order of `assets/network.js`.
 
-    Notes and links are rows, in the order that `assets/network.js` reads; links name notes by
-    their number.
+    Links name notes by their number.
     """
     numbers = {path: number for number, path in enumerate(network.nodes)}
     groups = [(name, [path for path in group if path in numbers]) for name, group in clusters]
@@ -163,7 +134,7 @@ def _content(
             note.path,
             note.title,
             note.created,
-            _shortened(note.context, LONGEST_TEXT),
+            shortened(note.context, LONGEST_TEXT),
             list(note.tags[:MOST_WORDS]),
             list(note.keywords[:MOST_WORDS]),
             list(note.aliases[:MOST_WORDS]),
@@ -182,7 +153,7 @@ def _content(
             int(edge.by == "machine"),
             relations.index(edge.relation),
             edge.strength,
-            _shortened(edge.reason, LONGEST_TEXT),
+            shortened(edge.reason, LONGEST_TEXT),
         ]
         for edge in network.edges
     ]
@@ -190,7 +161,7 @@ def _content(
         "vault": vault_name,
         "focus": numbers.get(focus, -1) if focus is not None else -1,
         "placed": positions is not None,
-        "clusters": _distinct_names(network, groups),
+        "clusters": [name for name, _ in groups],
         "relations": relations,
         "notes": notes,
         "links": links,
@@ -205,26 +176,4 @@ def _beginning(passages: Sequence[str], title: str, longest: int) -> str:
     # The panel shows the title already.
     if heading and heading[1].strip() == title:
         text = text[heading.end() :]
-    return _shortened(" ".join(prose_lines(text)), longest)
-
-
-def _distinct_names(network: Graph, groups: Clusters) -> list[str]:
-    """Names of clusters; a shared name gets the title of the most linked note added."""
-    names = Counter(name for name, _ in groups)
-    degrees = network.degrees() if len(names) < len(groups) else {}
-    return [
-        name
-        if names[name] == 1
-        else f"{name} · {network.nodes[max(group, key=lambda path: (degrees[path], path))].title}"
-        for name, group in groups
-    ]
-
-
-def _shortened(text: str, longest: int) -> str:
-    """A text on one line, cut at a word and marked with an ellipsis if it is longer."""
-    line = _BLANKS.sub(" ", text[: 4 * longest]).strip()
-    if len(line) <= longest:
-        return line
-    cut = line[: longest - 1]
-    head, _, _ = cut.rpartition(" ")
-    return (head if len(head) > longest // 2 else cut).rstrip() + "…"
+    return shortened(" ".join(prose_lines(text)), longest)

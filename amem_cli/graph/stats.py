@@ -24,11 +24,9 @@ _AT_HOST = " at "
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What was added in a month or a week, of what exists now.
+    """What was added in a month (`2026-03`) or a week (`2026-W10`, ISO 8601), of what exists now.
 
-    Attributes:
-        period: `2026-03`, or `2026-W10` (ISO 8601 weeks).
-        links_by_person, links_by_machine: linked pairs of notes; one that both made is a person's.
+    Links are linked pairs of notes; one that both made is a person's.
     """
 
     period: str
@@ -37,35 +35,11 @@ class Period:
     links_by_machine: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """Two or more successive periods in which nothing was added."""
-
-    periods: int
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """How a vault grew, in few lines.
-
-    Attributes:
-        earlier: the sum of all earlier periods, its `period` empty; None if there are none.
-        rows: the last periods, oldest first, up to today's or to a later one that notes are dated;
-            several periods without additions are one row.
-    """
-
-    earlier: Period | None
-    rows: tuple[Period | Gap, ...]
-
-
 def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[Period]:
     """Periods in which anything was added, oldest first.
 
-    A link counts on its day in the journal; a link that a person wrote into a text, which the
-    journal does not record, on the day of the younger of its two notes.
-
-    Args:
-        made: when links were made, by the ids or paths of their notes.
+    A link counts on its day in `made`, by the ids or paths of its notes; one that the journal does
+    not record, as a person's in a text, on the day of the younger of its two notes.
     """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     days = {path: _day(note.created) or _day(note.modified) for path, note in graph.nodes.items()}
@@ -94,40 +68,37 @@ def period_of(day: str, by: Span) -> str:
     return f"{year:04}-W{week:02}"
 
 
-def timeline(grown: Sequence[Period], today: date, by: Span, most: int) -> Timeline:
-    """The last `most` rows of what `growth` returns."""
+def timeline(
+    grown: Sequence[Period], today: date, by: Span, most: int
+) -> tuple[Period | None, list[Period | int]]:
+    """How a vault grew: the sum of all earlier periods, if there are any, and the last `most` rows.
+
+    These go up to today's period, or to a later one that notes are dated. A number stands for so
+    many periods without additions.
+    """
     periods = list(grown)
     now = period_of(today.isoformat(), by)
     if periods and periods[-1].period < now:
         periods.append(Period(now))
-    rows: list[Period | Gap] = []
+    rows: list[Period | int] = []
     last = _ordinal(periods[0].period, by) - 1 if periods else 0
     for each in periods:
         ordinal = _ordinal(each.period, by)
-        if ordinal - last == 2:
-            rows.append(Period(_name(last + 1, by)))
-        elif ordinal - last > 2:
-            rows.append(Gap(ordinal - last - 1))
+        if ordinal - last > 1:
+            rows.append(ordinal - last - 1)
         rows.append(each)
         last = ordinal
     former = [each for each in rows[:-most] if isinstance(each, Period)]
     counts = [(each.notes, each.links_by_person, each.links_by_machine) for each in former]
     earlier = Period("", *map(sum, zip(*counts, strict=True))) if counts else None
-    return Timeline(earlier, tuple(rows[-most:]))
+    return earlier, rows[-most:]
 
 
 def _ordinal(period: str, by: Span) -> int:
     """A number that is one more for the next period."""
     if by == "month":
-        return int(period[:4]) * 12 + int(period[5:]) - 1
+        return int(period[:4]) * 12 + int(period[5:])
     return date.fromisocalendar(int(period[:4]), int(period[6:]), 1).toordinal() // 7
-
-
-def _name(ordinal: int, by: Span) -> str:
-    if by == "month":
-        return f"{ordinal // 12:04}-{ordinal % 12 + 1:02}"
-    # Ordinal 1 is a Monday, so every multiple of 7 is the Sunday before a week.
-    return period_of(date.fromordinal(ordinal * 7 + 1).isoformat(), by)
 
 
 def _day(moment: str) -> str:
@@ -140,11 +111,7 @@ def _day(moment: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The price of a million tokens of the model in the settings; 0 if it is not set.
-
-    Attributes:
-        model: its name in the settings.
-    """
+    """The price of a million tokens of the model that the settings name; 0 if it is not set."""
 
     model: str = ""
     input: float = 0.0
@@ -162,11 +129,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class ModelCost:
-    """All calls of one model, and their cost.
-
-    Attributes:
-        cost: in the currency of the settings' prices; None if no price is known.
-    """
+    """All calls of one model, and their cost in the settings' currency, None if unknown."""
 
     model: str
     notes: int
@@ -182,14 +145,11 @@ class Stats:
     """Counts of the vault; tokens and seconds are of the memory process alone.
 
     Attributes:
-        orphans: notes without links.
         pending: notes that wait for the memory process.
         proposed: changes that wait for a person.
         problems: places in notes that need a person.
         processed: notes that the memory process has finished.
         link_feedback: the person's decisions about links, by who made the links.
-        orphans_without_amem: how many notes would have no links without the machine's.
-        growth: the months or weeks with additions, oldest first.
     """
 
     notes: int
@@ -218,7 +178,6 @@ class Stats:
 
     @property
     def orphan_rate_without_amem(self) -> float:
-        """The same share without the machine's links."""
         return self.orphans_without_amem / self.notes if self.notes else 0.0
 
     @property
@@ -229,24 +188,20 @@ class Stats:
 
     @property
     def cost_per_note(self) -> float | None:
-        """Cost per processed note."""
         cost = self.cost
         return None if cost is None or not self.processed else cost / self.processed
 
     @property
     def calls_per_note(self) -> float:
-        """Model calls per processed note."""
         return self.model_calls / self.processed if self.processed else 0.0
 
     @property
     def tokens_per_note(self) -> float:
-        """Tokens in and out per processed note."""
         total = self.prompt_tokens + self.answer_tokens
         return total / self.processed if self.processed else 0.0
 
     @property
     def seconds_per_note(self) -> float:
-        """Model time per processed note."""
         return self.model_seconds / self.processed if self.processed else 0.0
 
 
@@ -254,17 +209,13 @@ def stats(
     ports: VaultPorts,
     *,
     learn: bool = True,
-    price: Price | None = None,
+    price: Price = Price(),
     by: Span = "month",
     private: bool = True,
 ) -> Stats:
     """Count everything.
 
-    Args:
-        learn: decisions about links change the minimum strength of others.
-        price: of the model in the settings.
-        by: the periods of growth.
-        private: private notes, and what waits for them, count too.
+    With `learn`, decisions about links change the minimum strength of others.
     """
     index = ports.index
     graph = vault_graph(index)
@@ -273,7 +224,6 @@ def stats(
     keys = {note.key for note in graph.nodes.values()}
     # What the vault would be without the machine's links.
     own = replace(graph, edges=tuple(each for each in graph.edges if each.by == "person"))
-    price = price or Price()
     totals = index.events.model_totals()
     return Stats(
         notes=len(graph.nodes),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from amem_cli.graph.graph import Branch, Edge, Graph
-    from amem_cli.graph.overview import Growth, MissingNote, Overview
+    from amem_cli.graph.overview import Growth, Overview
     from amem_cli.terminal.output import Console
 
     Part = str | tuple[str, str]
@@ -77,7 +77,7 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
     ]
     show.section("orphans", share, orphans)
     broken = f"{plural(len(graph.broken), 'link')} to {plural(len(seen.missing), 'missing note')}"
-    show.section("broken links", broken, [_missing_row(each) for each in seen.missing])
+    show.section("broken links", broken, [_missing_row(*each) for each in seen.missing])
     if not graph.edges and len(graph.nodes) > 1:
         console.print(Styled("\n`amem evolve --all` looks for links among all notes"))
     elif show.left_out:
@@ -121,11 +121,10 @@ def _counts(seen: Overview) -> Row:
 def _growth_section(
     growth: Growth, titles: dict[str, str], degrees: Mapping[str, int]
 ) -> tuple[str, str, list[Row]]:
-    links = growth.links or {}
-    made = sum(links.values())
+    made = sum(growth.links.values())
     subtitle = plural(len(growth.notes), "new note")
     if made:
-        subtitle += f" and {plural(made, 'new link')} ({links['machine']} by amem)"
+        subtitle += f" and {plural(made, 'new link')} ({growth.links['machine']} by amem)"
     subtitle += f" in {growth.days} days"
     new: list[Row] = [
         (
@@ -176,13 +175,13 @@ def _disputes(seen: Overview, titles: dict[str, str]) -> list[Row]:
     ]
 
 
-def _missing_row(missing: MissingNote) -> Row:
-    places = ", ".join(map(on_one_line, missing.sources[:_PLACES_NAMED]))
-    more = len(missing.sources) - _PLACES_NAMED
+def _missing_row(target: str, sources: Sequence[str]) -> Row:
+    places = ", ".join(map(on_one_line, sources[:_PLACES_NAMED]))
+    more = len(sources) - _PLACES_NAMED
     others = f" and {more} more" if more > 0 else ""
     return (
-        (f"  {len(missing.sources):>3}  ", "green"),
-        (f"[[{on_one_line(missing.target)}]]", "red"),
+        (f"  {len(sources):>3}  ", "green"),
+        (f"[[{on_one_line(target)}]]", "red"),
         (f"  in {places}{others}", "dim"),
     )
 

@@ -206,7 +206,7 @@ def answer_document(answer: Answer) -> dict[str, Any]:
         "held": answer.held,
         "how": answer.how,
         "sources": [asdict(each) for each in answer.citations],
-        "shown": [asdict(each) for each in answer.shown],
+        "shown": [{"id": e.id, "path": e.path, "title": e.title} for e in answer.shown],
         "model": answer.model or None,
         "calls": answer.use.calls,
         "tokens": answer.use.prompt_tokens + answer.use.answer_tokens,

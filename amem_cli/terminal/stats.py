@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.doctor.finding import Finding, is_healthy
-from amem_cli.graph.stats import Gap, Period, timeline
+from amem_cli.graph.stats import Period, timeline
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Styled, plural
 
@@ -84,16 +84,16 @@ def _chart(stats: Stats, today: date, by: Span) -> Iterator[Styled]:
     """A line for each of the last periods; one line for a gap without additions."""
     if not stats.growth:
         return
-    chart = timeline(stats.growth, today, by, ROWS_SHOWN)
-    most = max((each.notes for each in chart.rows if isinstance(each, Period)), default=0)
+    earlier, rows = timeline(stats.growth, today, by, ROWS_SHOWN)
+    most = max((each.notes for each in rows if isinstance(each, Period)), default=0)
     yield Styled((f"\n{by:<10}", "cyan"), (f"{'notes':<{BAR_WIDTH + 7}}links", "cyan"))
-    if chart.earlier is not None:
-        yield _row("earlier", chart.earlier, "")
-    for each in chart.rows:
-        if isinstance(each, Gap):
-            yield Styled((f"…         {each.periods} {by}s without additions", "dim"))
-        else:
+    if earlier is not None:
+        yield _row("earlier", earlier, "")
+    for each in rows:
+        if isinstance(each, Period):
             yield _row(each.period, each, _bar(each.notes, most))
+        else:
+            yield Styled((f"…         {plural(each, by)} without additions", "dim"))
 
 
 def _row(name: str, period: Period, bar: str) -> Styled:

@@ -20,7 +20,7 @@ from amem_cli.index.sync import SyncReport
 from amem_cli.language.safe_text import on_one_line, printable
 from amem_cli.memory.outcome import Outcome
 from amem_cli.terminal.output import plural, rich_console
-from amem_cli.watch.events import WatchEvent
+from amem_cli.watch.worker import WatchEvent
 from amem_cli.workspace.documents import outcome_document
 from amem_cli.workspace.watch_lock import WatchStatus
 

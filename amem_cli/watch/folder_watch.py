@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -24,7 +23,6 @@ from watchdog.events import (
     FileModifiedEvent,
     FileMovedEvent,
     FileSystemEvent,
-    FileSystemEventHandler,
 )
 from watchdog.observers import Observer
 
@@ -48,13 +46,10 @@ _WATCHDOG_LOG = "watchdog.observers"
 
 
 class FolderWatch:
-    """Watches the visible folders of a vault, and its journal.
+    """Watches the visible folders of a vault, and its journal; `OSError` if nothing can be watched.
 
     Every top folder is watched by itself, so that what git and Obsidian do in their own folders
     costs nothing. Events say where to look, never what is there.
-
-    Raises:
-        OSError: nothing at all can be watched.
     """
 
     def __init__(self, root: Path) -> None:
@@ -69,8 +64,9 @@ class FolderWatch:
         self._renewed: set[str] = set()
         self._uncounted = True
         self._watched: dict[str, Any] = {}
-        self._handler = _Handler(self)
-        self._log = _LossLog(self)
+        # The only place that says that the system's queue ran over.
+        self._log = logging.Handler(logging.WARNING)
+        self._log.emit = lambda record: self._lose_hints()  # type: ignore[method-assign]
         self._has_failed = False
         # watchdog warns of a folder that comes back while the old one is still known to it.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
@@ -154,11 +150,7 @@ class FolderWatch:
         }
 
     def _watch_folders(self, renewed: set[str]) -> None:
-        """Watch each folder that is there, and no other.
-
-        Args:
-            renewed: top folders that came or went: one that is there now may be another one.
-        """
+        """Watch each folder that is there, and no other; a `renewed` one may be another one."""
         present, live = self._present(), self._live()
         for name in list(self._watched):
             if name and (name in renewed or name not in present or self._watched[name] not in live):
@@ -180,7 +172,7 @@ class FolderWatch:
     def _schedule(self, name: str, *, recursive: bool) -> None:
         self._uncounted = True
         self._watched[name] = self._observer.schedule(
-            self._handler, str(self._root / name), recursive=recursive, event_filter=EVENTS
+            self, str(self._root / name), recursive=recursive, event_filter=EVENTS
         )
 
     def _unschedule(self, name: str) -> None:
@@ -206,16 +198,18 @@ class FolderWatch:
         self._uncounted = True
         return f"the system's limit of watches is reached ({watched} of {folders} folders)"
 
-    def _hint(self, paths: Iterable[str], *, folders: bool) -> None:
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """Note where something happened; anything more could fail and end watchdog's thread."""
+        paths = (os.fsdecode(path) for path in (event.src_path, event.dest_path) if path)
         hints = {path for path in map(self._relative, paths) if path is not None}
-        if not folders:
+        if not event.is_directory:
             hints = {path for path in hints if path == JOURNAL or path.endswith(NOTE_SUFFIX)}
         if not hints:
             return
         with self._lock:
             is_first = not self._hints
             self._hints |= hints
-            if folders:
+            if event.is_directory:
                 self._uncounted = True
                 self._renewed |= {path for path in hints if "/" not in path}
         if is_first:
@@ -238,28 +232,6 @@ class FolderWatch:
         return None if not parts or any(part.startswith(".") for part in parts) else inside
 
 
-class _Handler(FileSystemEventHandler):
-    """Notes where something happened; anything more could fail and end watchdog's thread."""
-
-    def __init__(self, watch: FolderWatch) -> None:
-        self._watch = watch
-
-    def on_any_event(self, event: FileSystemEvent) -> None:
-        paths = [os.fsdecode(path) for path in (event.src_path, event.dest_path) if path]
-        self._watch._hint(paths, folders=event.is_directory)
-
-
-class _LossLog(logging.Handler):
-    """Reads watchdog's log, the only place that says that the system's queue ran over."""
-
-    def __init__(self, watch: FolderWatch) -> None:
-        super().__init__(logging.WARNING)
-        self._watch = watch
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._watch._lose_hints()
-
-
 def _has_dead_reader(owner: Any, name: str) -> bool:
     """Whether the thread has ended that reads the system's queue, which watchdog does not show."""
     reader = getattr(owner, name, None)
@@ -267,11 +239,7 @@ def _has_dead_reader(owner: Any, name: str) -> bool:
 
 
 def _require_handles() -> None:
-    """watchdog keeps the first of its handles for ever if it does not get them all.
-
-    Raises:
-        OSError: too many files are open.
-    """
+    """watchdog keeps the first of its handles for ever if it does not get them all."""
     with ExitStack() as taken:
         for _ in range(4):
             taken.callback(os.close, os.open(os.devnull, os.O_RDONLY))
@@ -290,11 +258,6 @@ def _is_folder(path: Path) -> bool:
 
 
 def _folders_in(folder: Path) -> list[str]:
-    """Names of the folders right in a folder.
-
-    Raises:
-        OSError: it cannot be read.
-    """
     with os.scandir(folder) as entries:
         return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Container
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.editing.renames import update_renamed_links
@@ -13,13 +14,22 @@ from amem_cli.index.events import PendingNote
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import SyncReport, embed_missing, synchronise
 from amem_cli.models.ports import Encoder
-from amem_cli.watch.debounce import Debouncer, Scan
-from amem_cli.watch.events import WatchEvent, WatchEventKind, reason_of
-from amem_cli.watch.worker import BackgroundWork
+from amem_cli.watch.worker import BackgroundWork, WatchEvent, WatchEventKind, reason_of
 
 if TYPE_CHECKING:
     from amem_cli.watch.folder_watch import FolderWatch
 
+# Measured: as scans read the files themselves, a writer that never rests leaves nothing stale at
+# any window; a short one answers sooner, a longer one reads a file that is saved in steps once.
+QUIET_SECONDS = 0.2
+# A file that is written without a pause is read all the same.
+LONGEST_SECONDS = 5.0
+# git and many editors delete a file and create it anew; only after this is it gone.
+GRACE_SECONDS = 2.0
+# A scan that failed, as on a locked index, is repeated.
+RETRY_SECONDS = 10.0
+# For more paths, one scan of the whole folder is cheaper.
+MANY = 400
 # How often it is checked whether the folder is still the watched one.
 TICK_SECONDS = 10.0
 # A hint may have been lost without a trace, so everything is scanned now and then.
@@ -36,6 +46,104 @@ CROWD_SECONDS = 0.02
 # So many notes do not vanish because somebody deletes notes, but with a disk or a folder.
 MANY_VANISHED = 10
 VANISHED_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A part of the folder that is due to be read.
+
+    Attributes:
+        within: paths, folders with all that is below them; None for the whole folder.
+        gone: notes that have been missing for so long that they count as gone.
+    """
+
+    within: frozenset[str] | None
+    gone: frozenset[str] = frozenset()
+
+
+@dataclass
+class Debouncer:
+    """Collects hints of changed paths until these have been quiet.
+
+    All times are seconds of one monotonic clock.
+    """
+
+    quiet: float = QUIET_SECONDS
+    longest: float = LONGEST_SECONDS
+    grace: float = GRACE_SECONDS
+    retry: float = RETRY_SECONDS
+    _hints: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _missing: dict[str, float] = field(default_factory=dict)
+    _rescan_at: float = inf
+
+    def hint(self, path: str, now: float) -> None:
+        """Something happened at a path."""
+        first, _ = self._hints.get(path, (now, now))
+        # A retry may be set to later than now.
+        self._hints[path] = (min(first, now), now)
+
+    def rescan(self, when: float) -> None:
+        """Scan everything, as hints may have been lost."""
+        self._rescan_at = min(self._rescan_at, when)
+
+    def take(self, now: float) -> Scan | None:
+        """What is due, if anything; hints are forgotten here.
+
+        A gone note is due again after another `grace`, unless `scanned` reports on the scan.
+        """
+        gone = {path for path, since in self._missing.items() if since + self.grace <= now}
+        self._missing.update(dict.fromkeys(gone, now))
+        if self._rescan_at <= now:
+            self._rescan_at = inf
+            self._hints.clear()
+            return Scan(None, frozenset(gone))
+        due = {path for path in self._hints if self._due_at(path) <= now}
+        if not due and not gone:
+            return None
+        for path in due:
+            del self._hints[path]
+        within = frozenset(due | gone)
+        return Scan(within if len(within) <= MANY else None, frozenset(gone))
+
+    def scanned(self, scan: Scan, missing: Collection[str], now: float) -> None:
+        """Remember which known notes a scan did not find."""
+        for path in [path for path in self._missing if path not in missing]:
+            parts = path.split("/")
+            folders = ("/".join(parts[:depth]) for depth in range(len(parts) + 1))
+            if scan.within is None or not scan.within.isdisjoint(folders):
+                del self._missing[path]
+        for path in missing:
+            self._missing.setdefault(path, now)
+
+    def failed(self, scan: Scan, now: float) -> None:
+        """Repeat a scan later."""
+        later = now + self.retry
+        if scan.within is None:
+            self.rescan(later)
+        for path in scan.within or ():
+            self._hints.setdefault(path, (later, later))
+
+    def pin(self, paths: Collection[str]) -> None:
+        """Keep missing notes in the index until something happens at their paths."""
+        self._missing.update(dict.fromkeys(paths, inf))
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """Known notes that the last scan did not find."""
+        return frozenset(self._missing)
+
+    def due_at(self) -> float | None:
+        """When `take` will next return a scan; None if nothing waits."""
+        times = [self._due_at(path) for path in self._hints]
+        times += [since + self.grace for since in self._missing.values()]
+        due = min([*times, self._rescan_at])
+        return due if due < inf else None
+
+    def _due_at(self, path: str) -> float:
+        first, last = self._hints[path]
+        return min(last + self.quiet, first + self.longest)
+
+
 _NOTHING = Scan(frozenset())
 
 
@@ -50,11 +158,9 @@ class Watch:
     Attributes:
         open_folder: begins to watch the folder; again after the folder was replaced.
         encoder: gives the one for new passages, each time anew, as it may be missing.
-        work: the worker that gives pending notes to the memory process; None on a machine that
-            leaves this to another one.
-        report: receives what happens.
-        monotonic: seconds.
+        work: the worker; None on a machine that leaves this to another one.
         end_reason: why watching is to end, before anything is read; empty to go on.
+        vanished: notes that vanished all at once, so that a person is asked about them.
     """
 
     ports: VaultPorts
@@ -65,10 +171,10 @@ class Watch:
     monotonic: Callable[[], float]
     end_reason: Callable[[], str] = lambda: ""
     debouncer: Debouncer = field(default_factory=Debouncer)
+    vanished: frozenset[str] = frozenset()
     _folder: FolderWatch | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
     _trouble: str = ""
-    _vanished: frozenset[str] = frozenset()
     _moved: dict[str, float] = field(default_factory=dict)
     _unfinished: bool = False
     _embed_error: str = ""
@@ -77,12 +183,7 @@ class Watch:
     _rescan_at: float = 0.0
 
     def run(self) -> None:
-        """Watch until `stop`.
-
-        Raises:
-            AmemError: the vault cannot be read or the index cannot be written at the start, or
-                there is an `end_reason`.
-        """
+        """Watch until `stop`, or until there is an `end_reason`, which is an error."""
         worker = None
         try:
             self._begin()
@@ -101,11 +202,6 @@ class Watch:
             self.work.stop()
         if self._folder is not None:
             self._folder.wake()
-
-    @property
-    def vanished(self) -> frozenset[str]:
-        """Notes that vanished all at once, so that a person is asked about them."""
-        return self._vanished
 
     def _begin(self) -> None:
         # Without hints, a scan every few seconds does as well, if later.
@@ -189,7 +285,7 @@ class Watch:
         if self._folder is None or self._folder.trouble():
             trouble = self._watch_folder()
             if self._folder is not None:
-                self.debouncer.rescan(self.monotonic())
+                self.debouncer.rescan(now)
                 trouble = self._folder.trouble()
         else:
             trouble = ""
@@ -204,7 +300,7 @@ class Watch:
         elif self.debouncer.due_at() is None:
             # This notices an index that was deleted, and whether the notes that a person is asked
             # about have been let go by another command.
-            self._scan_safely(Scan(self._vanished))
+            self._scan_safely(Scan(self.vanished))
 
     def _scan_safely(self, scan: Scan) -> None:
         """A scan that fails is repeated path by path; one bad note stops nothing else."""
@@ -231,9 +327,9 @@ class Watch:
         )
         now = self.monotonic()
         self.debouncer.scanned(scan, set(report.missing), now)
-        if self._vanished:
-            self._vanished &= self.debouncer.missing
-            if not self._vanished:
+        if self.vanished:
+            self.vanished &= self.debouncer.missing
+            if not self.vanished:
                 notes = self.ports.index.notes.count()
                 self._report("well", "no note is missing any more", missing=0, notes=notes)
         if scan.within is None:
@@ -259,8 +355,8 @@ class Watch:
         if not scan.gone or len(missing) <= max(MANY_VANISHED, VANISHED_SHARE * count):
             return scan.gone
         self.debouncer.pin(missing)
-        if not missing <= self._vanished:
-            self._vanished = missing
+        if not missing <= self.vanished:
+            self.vanished = missing
             text = (
                 f"{len(missing)} of {count} notes are gone at once, {min(missing)} first; put them"
                 " back, or let them go: amem index"

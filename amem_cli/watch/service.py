@@ -17,7 +17,7 @@ from pathlib import Path
 
 from amem_cli.errors import SettingsError
 from amem_cli.vault.dir_handle import read_own_file
-from amem_cli.watch.idle import NICENESS
+from amem_cli.watch.worker import NICENESS
 
 # Without two dashes, as it is in a comment of XML too.
 MARK = "amem watch wrote this file, and removes it when it is uninstalled."
@@ -40,15 +40,10 @@ _Commands = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What was done.
+    """What was done, if anything was to do (`changed`).
 
-    Attributes:
-        file: the unit or agent.
-        changed: False if all was so already.
-        done: what was done, one line.
-        to_type: commands that could not be run here and are left to the user.
-        reason: why they could not, or empty.
-        log: command that shows the service's log, or empty if it is gone.
+    `to_type` are commands that could not be run here, for this `reason`, and are left to the user;
+    `log` is the command that shows the service's log, empty if it is gone.
     """
 
     file: Path
@@ -70,13 +65,9 @@ class Installed:
 class _Service:
     """The service's file and commands on one system.
 
-    Attributes:
-        start: if the service is new, or its file unchanged.
-        restart: if the file changed.
-        stop: before the file goes.
-        after: when the file is gone.
-        probe: succeeds if the service runs, so that `start` must not be repeated.
-        leftover: a link to the file that may be left if `stop` could not be run.
+    `start` serves a new service or an unchanged file, `after` follows when the file is gone;
+    `probe` succeeds if the service runs, so that `start` must not be repeated; `leftover` is a link
+    to the file that may be left if `stop` could not be run.
     """
 
     file: Path
@@ -94,10 +85,6 @@ def install(
     root: Path, environment: Mapping[str, str], *, python: str = "", system: str = sys.platform
 ) -> Installed:
     """Have the vault watched from now on, and after each login.
-
-    Args:
-        python: the program that runs amem; this one if none is named.
-        system: as `sys.platform` names it.
 
     Raises:
         SettingsError: this system has no such service, a path cannot be written into its file, or
@@ -126,10 +113,7 @@ def install(
 def uninstall(
     root: Path, environment: Mapping[str, str], *, python: str = "", system: str = sys.platform
 ) -> Installed:
-    """Have the vault watched no more; `changed` is False if it was not.
-
-    Raises: see `install`.
-    """
+    """Have the vault watched no more; `changed` is False if it was not."""
     service = _service(root.resolve(), environment, python or sys.executable, system)
     if _content(service.file) is None:
         return Installed(service.file, False, f"there is no {service.file}")
@@ -273,11 +257,7 @@ def _check_writable(text: str) -> None:
 
 
 def _content(file: Path) -> bytes | None:
-    """What the service's file holds; None if there is none.
-
-    Raises:
-        SettingsError: it is not amem's.
-    """
+    """What the service's file holds; None if there is none, an error if it is not amem's."""
     try:
         content = read_own_file(file, _LARGEST_FILE)
     except FileNotFoundError:

@@ -1,26 +1,34 @@
-"""The watcher of a vault: its loop and worker by the vault's settings, its lock and its status."""
+"""The watcher of a vault: its loop and worker by the vault's settings, its lock and its status.
+
+A vault may be cloned on several machines; their files in `.amem/devices` decide which one works.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from amem_cli.errors import AmemError
+from amem_cli.errors import AmemError, SettingsError
 from amem_cli.locations import STATE_FOLDER, machine_name
-from amem_cli.watch.events import WatchEvent, status_after
-from amem_cli.watch.loop import Watch
-from amem_cli.watch.worker import BackgroundWork
+from amem_cli.memory.outcome import Outcome
+from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
+from amem_cli.vault.safe_write import create_file
+from amem_cli.watch.worker import BackgroundWork, WatchEvent, lower_priority, on_battery
 from amem_cli.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from amem_cli.memory.process import MemoryProcess
-    from amem_cli.watch.folder_watch import FolderWatch
+    from amem_cli.watch.loop import Watch
     from amem_cli.workspace.watch_lock import WatchLock, WatchStatus
 
 # The model leaves at least half of the machine to the person at it.
@@ -33,6 +41,13 @@ COUNT_SHARE = 500.0
 _TAKEN_UP = ("evolution.", "llm.", "watch.")
 _OF_OTHERS = ("default_vault", "notes_dir", "search.")
 _FROM_THE_START = "evolution.device"
+
+_FOLDER = "devices"
+_MOST_DEVICES = 1000
+_LARGEST_FILE = 4096
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", re.ASCII)
+_SINCE = "%Y-%m-%dT%H:%M:%SZ"
+
 Report = Callable[["WatchEvent | None", "WatchStatus"], None]
 
 
@@ -44,9 +59,8 @@ def background_threads(threads: int) -> int:
 class Watcher:
     """The one watcher of a vault.
 
-    Args:
-        report: receives each event and the status after it, from several threads but one at a
-            time; None as the event if only counts changed.
+    `report` receives each event and the status after it, from several threads but one at a time;
+    None as the event if only counts changed.
     """
 
     def __init__(self, workspace: Workspace, report: Report) -> None:
@@ -64,11 +78,7 @@ class Watcher:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the vault as its only watcher.
-
-        Raises:
-            SettingsError: another watcher holds it.
-        """
+        """Hold the vault as its only watcher; `SettingsError` if another one holds it."""
         from amem_cli.workspace.watch_lock import WatchLock
 
         lock = WatchLock(self._workspace.root, self._workspace.environment)
@@ -81,13 +91,7 @@ class Watcher:
             lock.release()
 
     def elsewhere(self) -> str:
-        """The other machine that runs the memory process for this vault; empty if this one does.
-
-        Raises:
-            SettingsError: it cannot be noted in the vault that this machine watches it.
-        """
-        from amem_cli.watch.idle import evolving_machine, register
-
+        """The other machine that runs the memory process for this vault; empty if this one does."""
         state = self._workspace.root / STATE_FOLDER
         machine = machine_name(self._workspace.environment)
         setting = self._workspace.settings.evolution_device
@@ -99,16 +103,18 @@ class Watcher:
     def run(self, begin: Callable[[Watch], None], *, evolves: bool) -> None:
         """Watch until the watch is stopped.
 
-        Args:
-            begin: receives the watch before it begins, to arrange for its end.
-            evolves: whether this machine runs the memory process.
+        `begin` gets the watch before it begins, to arrange for its end; `evolves` says whether this
+        machine runs the memory process.
         """
+        from amem_cli.watch.folder_watch import FolderWatch
+        from amem_cli.watch.loop import Watch
+
         workspace = self._workspace
         # The watch alone decides when a missing note is gone, not the memory process beside it.
         workspace.keep_missing = True
         self._watch = Watch(
             workspace.ports,
-            self._open_folder,
+            lambda: FolderWatch(workspace.root),
             lambda: workspace.embedding_encoder,
             self._work() if evolves else None,
             self._report,
@@ -118,14 +124,7 @@ class Watcher:
         begin(self._watch)
         self._watch.run()
 
-    def _open_folder(self) -> FolderWatch:
-        from amem_cli.watch.folder_watch import FolderWatch
-
-        return FolderWatch(self._workspace.root)
-
     def _work(self) -> BackgroundWork:
-        from amem_cli.watch.idle import lower_priority
-
         return BackgroundWork(
             process=self._process,
             resting=self.resting,
@@ -153,7 +152,6 @@ class Watcher:
         if reason:
             return reason
         from amem_cli.git.state import git_is_busy
-        from amem_cli.watch.idle import on_battery
 
         if self._watch is not None:
             if self._lock is not None and self._lock.stop_requested():
@@ -233,3 +231,101 @@ class Watcher:
             self._status_error = error
         if event is not None or status != before:
             self._on_event(event, status)
+
+
+def status_after(status: WatchStatus, event: WatchEvent) -> WatchStatus:
+    """The watcher's status after an event."""
+    changes: dict[str, Any] = _state_after(status, event)
+    if "trouble" in event.detail:
+        changes["trouble"] = event.text if event.detail["trouble"] else ""
+    if isinstance(event.result, Outcome):
+        use = event.result.use
+        changes.update(
+            learned=status.learned + (event.kind == "learned"),
+            links=status.links + len(event.result.links),
+            evolved=status.evolved + len(event.result.evolved),
+            tokens=status.tokens + use.prompt_tokens + use.answer_tokens,
+        )
+    return replace(status, **changes)
+
+
+def _state_after(status: WatchStatus, event: WatchEvent) -> dict[str, Any]:
+    kind, detail = event.kind, event.detail
+    quiet = {"state": "watching", "doing": "", "reason": ""}
+    if kind == "asking":
+        return {"state": "asking", "doing": "", "reason": event.text}
+    if kind == "stopped":
+        return {**quiet, "state": "stopping"}
+    # A question stays until no note is missing any more, whatever else happens.
+    if status.state == "asking" and detail.get("missing") != 0:
+        return {}
+    if kind == "embedding":
+        return {} if status.doing else {"state": "embedding", "reason": event.text}
+    if kind == "thinking":
+        return {"state": "thinking", "doing": detail["path"], "reason": ""}
+    if kind == "waiting" and event.result is None:
+        return {"state": "resting", "doing": "", "reason": detail["reason"]}
+    if kind == "trouble" and "trouble" not in detail:
+        return {"state": "failing", "doing": "", "reason": event.text}
+    if kind in ("learned", "watching", "well", "waiting"):
+        return quiet
+    ended = status.state == "failing" or (status.state == "embedding" and kind == "searchable")
+    return quiet if ended and kind in ("noticed", "searchable", "settings") else {}
+
+
+def register(state_folder: Path, machine: str, now: datetime) -> bool:
+    """Record in `.amem` that this machine watches the vault; False if it was recorded already.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
+    if not _NAME.fullmatch(machine):
+        raise SettingsError(
+            f"this machine's name {machine!r} cannot name a file",
+            hint="Delete the file `machine` in the user's state folder; a new name is made.",
+        )
+    path = state_folder / _FOLDER / f"{machine}.json"
+    if _since(path):
+        return False
+    record = {"machine": machine, "since": now.astimezone(timezone.utc).strftime(_SINCE)}
+    try:
+        make_own_folder(path.parent)
+        # A file that is not valid, as after a merge by hand, counts nowhere.
+        path.unlink(missing_ok=True)
+        create_file(path, json.dumps(record).encode() + b"\n")
+    except OSError as error:
+        raise SettingsError(
+            f"cannot write {_FOLDER}/{path.name}: {error.strerror}",
+            hint="Check .amem's permissions.",
+        ) from None
+    return True
+
+
+def evolving_machine(state_folder: Path, setting: str, machine: str) -> str:
+    """The machine whose watcher runs the memory process.
+
+    Every clone draws the same answer from the same files, whatever its clock says.
+
+    Args:
+        setting: `first`: the one that has watched the vault for longest; `any`: each; or a name.
+    """
+    if setting == "any":
+        return machine
+    if setting != "first":
+        return setting
+    files = islice(own_files(state_folder / _FOLDER, "*.json"), _MOST_DEVICES)
+    known = [(since, path.stem) for path in files if (since := _since(path))]
+    return min(known)[1] if known else machine
+
+
+def _since(path: Path) -> str:
+    """Since when a machine has watched the vault; empty if its file does not say."""
+    try:
+        record = json.loads(read_own_file(path, _LARGEST_FILE))
+        machine, since = record["machine"], str(record["since"])
+        # Moments are compared as text, so each must be written in the one form.
+        written = datetime.strptime(since, _SINCE).strftime(_SINCE) == since
+        valid = machine == path.stem and _NAME.fullmatch(machine) and written
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return ""
+    return since if valid else ""

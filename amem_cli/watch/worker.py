@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Any, Literal
 
 from amem_cli.errors import AmemError
 from amem_cli.index.events import PendingNote
 from amem_cli.memory.process import MemoryProcess, waiting_outcome
-from amem_cli.watch.events import WatchEvent, WatchEventKind, reason_of
 
 FIRST_RETRY_SECONDS = 60.0
 LONGEST_RETRY_SECONDS = 3600.0
@@ -21,23 +24,72 @@ OTHERS_SECONDS = 1.0
 # A command that waits for its turn looks for it about twenty times a second.
 TURN_SECONDS = 0.06
 
+# As `nice` does without a number.
+NICENESS = 10
+
+WatchEventKind = Literal[
+    "watching", "noticed", "embedding", "searchable", "thinking", "learned", "waiting", "followed",
+    "committed", "settings", "trouble", "well", "asking", "stopped",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """Something that happened while watching: a line for a person, and the same ready for JSON.
+
+    `result` is the `SyncReport` or `Outcome` behind it, if there is one.
+    """
+
+    kind: WatchEventKind
+    text: str
+    detail: dict[str, Any]
+    result: Any = None
+
+
+def reason_of(error: Exception) -> str:
+    """Why something failed, in one line."""
+    return error.message if isinstance(error, AmemError) else f"{type(error).__name__}: {error}"
+
+
+def on_battery(read: Callable[[], Any] | None = None) -> bool:
+    """True if the machine draws on its battery, as psutil says; False if that is not known."""
+    try:
+        if read is None:
+            import psutil
+
+            read = getattr(psutil, "sensors_battery", None)
+        battery = read() if read is not None else None
+    except Exception:  # Drivers of batteries answer in unforeseen ways.
+        return False
+    return battery is not None and battery.power_plugged is False
+
+
+def lower_priority() -> None:
+    """Lower the priority of the calling thread, and of threads and processes that it starts.
+
+    On systems other than Linux it is that of the whole process. It is never raised.
+    """
+    if sys.platform == "win32":
+        import psutil
+
+        with suppress(psutil.Error):
+            psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+        return
+    with suppress(OSError):
+        os.nice(max(0, NICENESS - os.nice(0)))
+
 
 @dataclass
 class _Attempts:
-    """What was tried with one version of a pending note; times are of the worker's clock.
+    """What was tried with one version of a pending note, and failed so often in a row.
 
-    Attributes:
-        settled_at: when it has rested, if nobody touches it until then.
-        failures: how often it failed in a row.
-        retry_at: when it may be tried again after a failure.
-        is_over: only another version is worth trying.
+    `ready_at` is when it may be tried, by the worker's clock, if nobody touches it until then;
+    infinite if only another version is worth trying.
     """
 
     version: str
-    settled_at: float = -inf
+    ready_at: float = -inf
     failures: int = 0
-    retry_at: float = -inf
-    is_over: bool = False
 
 
 @dataclass
@@ -49,10 +101,8 @@ class BackgroundWork:
     Attributes:
         process: opens the memory process when there is work; its models load with their first use.
         resting: why no work is to be done now, in a few words; empty to go on.
-        report: receives an event for every note.
         finished: called after a round of work, as to commit what was changed.
         unload: called when there was nothing to do for `idle_seconds`.
-        monotonic: seconds of the clock for retries and idling.
         begin: called first in the worker's own thread, as to lower its priority.
     """
 
@@ -114,8 +164,7 @@ class BackgroundWork:
     def round(self) -> tuple[int, float | None]:
         """Process each pending note that is ready.
 
-        Returns:
-            How many were processed, and the seconds until the next one is ready (None: none waits).
+        Returns how many these were, and the seconds until the next is ready (None: none waits).
         """
         renewed, self._renewed = self._renewed, False
         process = self.process()
@@ -127,8 +176,6 @@ class BackgroundWork:
         }
         done, pauses = 0, list[float]()
         for note in pending:
-            if self._attempts[note.path].is_over:
-                continue
             seconds = self._seconds_until(process, note.path)
             if seconds > 0:
                 pauses.append(seconds)
@@ -148,28 +195,26 @@ class BackgroundWork:
             self._stop.wait(TURN_SECONDS)
         if done:
             self.finished()
-        return done, min(pauses, default=None)
+        return done, min((pause for pause in pauses if pause < inf), default=None)
 
     def _attempts_of(self, note: PendingNote) -> _Attempts:
         attempts = self._attempts.get(note.path)
         if attempts is not None and attempts.version == note.version:
             return attempts
         # An earlier watcher or a command may have failed with it.
-        retry_at = self.monotonic() + _back_off(note.attempts) if note.attempts else -inf
-        return _Attempts(note.version, retry_at=retry_at)
+        ready_at = self.monotonic() + _back_off(note.attempts) if note.attempts else -inf
+        return _Attempts(note.version, ready_at)
 
     def _seconds_until(self, process: MemoryProcess, path: str) -> float:
         now, attempts = self.monotonic(), self._attempts[path]
-        seconds = max(attempts.retry_at, attempts.settled_at) - now
-        if seconds > 0:
-            return seconds
-        try:
-            # Whoever edits on moves it further away.
-            attempts.settled_at = now + process.seconds_to_settle(path)
-        except AmemError:
-            # It is gone or cannot be read; the next scan of the folder will tell.
-            return FIRST_RETRY_SECONDS
-        return attempts.settled_at - now
+        if attempts.ready_at <= now:
+            try:
+                # Whoever edits on moves it further away.
+                attempts.ready_at = now + process.seconds_to_settle(path)
+            except AmemError:
+                # It is gone or cannot be read; the next scan of the folder will tell.
+                return FIRST_RETRY_SECONDS
+        return attempts.ready_at - now
 
     def _must_rest(self) -> bool:
         reason = self.resting()
@@ -190,10 +235,10 @@ class BackgroundWork:
         attempts = self._attempts[note.path]
         if outcome.pending or outcome.failed:
             attempts.failures = max(attempts.failures, note.attempts) + 1
-            attempts.retry_at = self.monotonic() + _back_off(attempts.failures)
+            attempts.ready_at = self.monotonic() + _back_off(attempts.failures)
         elif any(each.path == note.path for each in process.ports.index.queue.pending()):
             # As if its properties cannot be edited.
-            attempts.is_over = True
+            attempts.ready_at = inf
             outcome = replace(outcome, pending=True)
         kind: WatchEventKind = "waiting" if outcome.pending else "learned"
         self.report(WatchEvent(kind, outcome.title, {"path": outcome.path}, outcome))

@@ -162,12 +162,9 @@ class Queries(SharedVault):
         Raises:
             UsageError: the question is empty.
         """
-        from amem_cli.ask.ask import AskSettings, ask
+        from amem_cli.ask.ask import ask, budget_of
 
         trusted = use_model and self.model_trust.asked_for == "all"
-        settings = AskSettings.of(self.settings, trusted=trusted)
-        if budget is not None:
-            settings = replace(settings, budget=budget)
         encoder = self._encoder_if_any()
         with self.model_at_work() if trusted else contextlib.nullcontext():
             # A model that is not asked is not loaded either.
@@ -179,7 +176,8 @@ class Queries(SharedVault):
                     question,
                     encoder=encoder,
                     model=model,
-                    settings=settings,
+                    budget=budget_of(self.settings) if budget is None else budget,
+                    deadline=self.settings.llm_deadline_seconds,
                     limit=limit,
                     filters=self._visible(filters),
                 )

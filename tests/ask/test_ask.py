@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.ask.ask import NEAREST, NOT_HELD, Answer, AskSettings, ask
+from amem_cli.ask.ask import NEAREST, NOT_HELD, Answer, ask, budget_of
 from amem_cli.editing.edit import link
 from amem_cli.errors import ModelError, UsageError
 from amem_cli.index.memory_index import VaultPorts
@@ -165,12 +165,6 @@ def test_words_alone_do_without_an_encoder(ports: VaultPorts) -> None:
     assert not asked(ports, None, "dentist?", encoder=None).held
 
 
-def test_a_model_that_is_not_trusted_is_not_asked(ports: VaultPorts) -> None:
-    model = ScriptedModel()
-    answer = asked(ports, model, settings=AskSettings(trusted=False))
-    assert answer.how == "extract" and not model.requests
-
-
 def test_an_empty_vault_asks_no_model(tmp_path: Path) -> None:
     ports = open_vault(tmp_path)
     synchronise(ports)
@@ -215,7 +209,7 @@ def test_long_notes_are_shown_by_their_best_passages_within_the_budget(tmp_path:
     refresh(ports)
     model = ScriptedModel([says("At noon.", "long")] * 2)
     for budget in (300, 3000):
-        answer = asked(ports, model, settings=AskSettings(budget=budget))
+        answer = asked(ports, model, budget=budget)
         assert answer.citations[0].quote.count("walrus") == 1
         assert len(model.requests[-1].text) < 6 * budget
     line = (tmp_path / "long.md").read_text().splitlines()[answer.citations[0].line - 1]
@@ -244,10 +238,9 @@ def test_the_line_of_a_quotation_is_told_whatever_stands_in_it(
 
 def test_the_budget_follows_the_models_window() -> None:
     small, usual, large = (
-        AskSettings.of(replace(Settings(), llm_context_tokens=size), trusted=True)
-        for size in (512, 4096, 100_000)
+        budget_of(replace(Settings(), llm_context_tokens=size)) for size in (512, 4096, 100_000)
     )
-    assert small.budget < usual.budget < large.budget <= 3000
+    assert small < usual < large <= 3000
 
 
 def test_a_note_that_gives_orders_is_only_data(ports: VaultPorts, tmp_path: Path) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from amem_cli.workspace.verdicts import StoredVerdict, model_subject, store_verdict
 
+from amem_cli.settings import Settings
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.terminal import at_terminal
@@ -122,6 +125,16 @@ def test_a_model_answers_with_its_sources(vault: Program) -> None:
         assert len(server.requests) == 3
         assert vault("ask", QUESTION, "--no-llm", **good(server)).code == 0
         assert len(server.requests) == 3
+
+
+def test_a_model_that_a_test_found_unfit_is_not_asked(vault: Program) -> None:
+    with ChatServer() as server:
+        named = Settings(llm_backend="openai", llm_model="good", llm_base_url=server.url)
+        verdict = StoredVerdict("unfit", "it invents", "2026-03-02", 0.9)
+        environment = {**os.environ, **vault.environment}
+        store_verdict(model_subject(named, server.url), verdict, environment)
+        assert vault("ask", QUESTION, "--json", **good(server)).json["how"] == "extract"
+        assert not server.requests
 
 
 def test_a_model_that_invents_is_not_believed(vault: Program) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from amem_cli.graph.stats import Gap, Period, Price, period_of, timeline
+from amem_cli.graph.stats import Period, Price, period_of, timeline
 from amem_cli.index.events import ModelTotals
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
@@ -98,37 +98,23 @@ def test_a_model_of_ones_own_costs_nothing_and_another_servers_is_not_known() ->
     assert Price("m").of(ModelTotals("m at somewhere", *counts)) is None
 
 
-def test_one_empty_period_is_a_row_and_more_are_one_row() -> None:
+def test_empty_periods_in_a_row_are_one_row() -> None:
     known = [Period(name, notes=3) for name in ("1980-01", "2025-10", "2025-12")]
-    shown = timeline(known, date(2026, 3, 31), "month", 12)
-    assert shown.earlier is None
-    assert shown.rows == (
-        known[0],
-        Gap(548),
-        known[1],
-        Period("2025-11"),
-        known[2],
-        Gap(2),
-        Period("2026-03"),
-    )
-    last = timeline(known, date(2026, 3, 31), "month", 3)
-    assert last.earlier == Period("", notes=6)
-    assert last.rows == (known[2], Gap(2), Period("2026-03"))
+    earlier, rows = timeline(known, date(2026, 3, 31), "month", 12)
+    assert earlier is None
+    assert rows == [known[0], 548, known[1], 1, known[2], 2, Period("2026-03")]
+    earlier, rows = timeline(known, date(2026, 3, 31), "month", 3)
+    assert earlier == Period("", notes=6)
+    assert rows == [known[2], 2, Period("2026-03")]
     # Notes may be dated ahead.
-    assert timeline(known, date(2025, 11, 1), "month", 1).rows == (known[2],)
-    assert timeline([], date(2025, 11, 1), "month", 1).rows == ()
+    assert timeline(known, date(2025, 11, 1), "month", 1)[1] == [known[2]]
+    assert timeline([], date(2025, 11, 1), "month", 1) == (None, [])
 
 
 def test_weeks_go_on_over_the_turn_of_the_year() -> None:
     known = [Period("2020-W52", notes=1), Period("2021-W01", notes=1)]
-    shown = timeline(known, date(2021, 1, 20), "week", 12)
-    assert shown.rows == (
-        known[0],
-        Period("2020-W53"),
-        known[1],
-        Period("2021-W02"),
-        Period("2021-W03"),
-    )
+    _, rows = timeline(known, date(2021, 1, 20), "week", 12)
+    assert rows == [known[0], 1, known[1], 1, Period("2021-W03")]
     assert period_of("soon", "month") == period_of("", "week") == ""
 
 

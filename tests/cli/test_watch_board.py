@@ -14,7 +14,8 @@ from amem_cli.index.sync import SyncReport
 from amem_cli.memory.outcome import EvolvedNote, ModelUse, NewLink, Outcome
 from amem_cli.notes.note import Metadata
 from amem_cli.terminal.watching import WatchBoard, news_document, news_lines, status_lines, summary
-from amem_cli.watch.events import WatchEvent, status_after
+from amem_cli.watch.watcher import status_after
+from amem_cli.watch.worker import WatchEvent
 from amem_cli.workspace.watch_lock import WatchStatus
 
 NOON = datetime(2026, 3, 2, 12, 0).astimezone()

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from amem_cli.data import table
 from amem_cli.graph.clusters import clusters
 from amem_cli.graph.graph import Edge, Graph
-from amem_cli.graph.page import LIBRARIES, SCRIPTS, graph_page
+from amem_cli.graph.page import graph_page
 from tests.conftest import Program
 from tests.networks import made_up_network, made_up_note
 from tests.outside_tools import node_package
@@ -130,7 +131,8 @@ def test_only_the_pages_own_scripts_and_style_may_run() -> None:
         "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         for text in texts
     }
-    assert len(allowed) == len(LIBRARIES) + len(SCRIPTS) + 1
+    parts = table("pictures.toml")
+    assert len(allowed) == len(parts["libraries"]) + len(parts["scripts"]) + 1
     assert len(digests - allowed) == 1, "all but the notes, which are data"
 
 
@@ -172,17 +174,6 @@ def test_a_page_of_five_thousand_notes_stays_small() -> None:
     )
     bare = graph_page(Graph({}, (), ()), vault_name="Notes", clusters=[])
     assert len(page.encode()) - len(bare.encode()) < 5_000_000
-
-
-def test_clusters_of_one_name_are_told_apart_by_their_hubs() -> None:
-    network = made_up_network(60, 90)
-    paths = list(network.nodes)
-    page = graph_page(
-        network, vault_name="Notes", clusters=[("#bread", paths[:30]), ("#bread", paths[30:])]
-    )
-    names = content(page)["clusters"]
-    assert len(set(names)) == 2
-    assert all(name.startswith("#bread · ") for name in names)
 
 
 def test_given_places_are_kept() -> None:

@@ -14,8 +14,7 @@ from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelRequest
 from amem_cli.vault.clock import SystemClock
-from amem_cli.watch.events import WatchEvent
-from amem_cli.watch.worker import BackgroundWork
+from amem_cli.watch.worker import BackgroundWork, WatchEvent
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
 from tests.memory.test_evolve import CHANGE, NEW, add_old, linking

@@ -8,7 +8,7 @@ from math import inf
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from amem_cli.watch.debounce import MANY, Debouncer, Scan
+from amem_cli.watch.loop import MANY, Debouncer, Scan
 
 
 def new_debouncer() -> Debouncer:

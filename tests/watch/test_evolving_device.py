@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.errors import SettingsError
-from amem_cli.watch.idle import evolving_machine, register
+from amem_cli.watch.watcher import evolving_machine, register
 from tests.hypothesis_profiles import examples
 from tests.repositories import new_repository, person
 

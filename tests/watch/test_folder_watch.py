@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from amem_cli.vault.folder import VaultFolder
-from amem_cli.watch.debounce import Debouncer
 from amem_cli.watch.folder_watch import FolderWatch
+from amem_cli.watch.loop import Debouncer
 from tests.repositories import new_repository, person
 from tests.vaults import write_note
 

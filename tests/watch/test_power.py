@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from amem_cli.watch.idle import on_battery
+from amem_cli.watch.worker import on_battery
 
 TOP = Path(__file__).parents[2]
 
@@ -66,7 +66,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="this is about niceness")
 def test_a_process_that_goes_last_starts_processes_that_do() -> None:
     program = """
         import os, subprocess
-        from amem_cli.watch.idle import lower_priority
+        from amem_cli.watch.worker import lower_priority
         for _ in range(2):
             lower_priority()
         print(os.nice(0), flush=True)
@@ -79,7 +79,7 @@ def test_a_process_that_goes_last_starts_processes_that_do() -> None:
 def test_what_goes_last_already_is_not_raised() -> None:
     program = """
         import os
-        from amem_cli.watch.idle import lower_priority
+        from amem_cli.watch.worker import lower_priority
         lower_priority()
         print(os.nice(0))
     """
@@ -90,7 +90,7 @@ def test_what_goes_last_already_is_not_raised() -> None:
 def test_one_thread_can_go_last_with_what_it_starts() -> None:
     program = """
         import os, subprocess, threading
-        from amem_cli.watch.idle import lower_priority
+        from amem_cli.watch.worker import lower_priority
         def work():
             lower_priority()
             subprocess.run(["nice"])

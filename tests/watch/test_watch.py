@@ -20,11 +20,9 @@ from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.port import FileContent
-from amem_cli.watch.debounce import Debouncer
-from amem_cli.watch.events import WatchEvent
 from amem_cli.watch.folder_watch import FolderWatch
-from amem_cli.watch.loop import Watch
-from amem_cli.watch.worker import BackgroundWork
+from amem_cli.watch.loop import Debouncer, Watch
+from amem_cli.watch.worker import BackgroundWork, WatchEvent
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel
 from tests.vaults import open_vault, write_note
