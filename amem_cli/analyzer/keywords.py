@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from amem_cli.analyzer.terms import is_everyday
 from amem_cli.data import word_set
 from amem_cli.language.words import (
     TOKEN,
@@ -189,6 +188,16 @@ def _is_unfit(written: str, word: str, language: str) -> bool:
 def _unfit_in_english() -> frozenset[str]:
     verbs = (form for verb in word_set("unfit/verbs.txt") for form in _forms(verb))
     return word_set("unfit/verb_forms.txt") | word_set("unfit/modifiers.txt") | frozenset(verbs)
+
+
+def is_everyday(word: str) -> bool:
+    """Whether a folded word, in any form, is common in English or German speech."""
+    return stem(word) in _everyday_stems()
+
+
+@cache
+def _everyday_stems() -> frozenset[str]:
+    return frozenset(map(stem, word_set("everyday/en.txt") | word_set("everyday/de.txt")))
 
 
 def _forms(verb: str) -> tuple[str, str, str]:

@@ -8,19 +8,23 @@ adding them was wrong far more often than right (docs/memory.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
 
-from amem_cli.analyzer.link_evidence import Evidence, LinkCandidate, SharedTerm, gather_evidence
-from amem_cli.analyzer.terms import (
+from amem_cli.analyzer.link_evidence import (
     DocumentFrequency,
+    Evidence,
+    LinkCandidate,
+    SharedTerm,
+    gather_evidence,
     mentions_title,
-    replaced_titles,
     searchable,
-    stance,
 )
 from amem_cli.data import table
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
 from amem_cli.language.words import (
+    TOKEN,
     UNSPACED_RUN,
     detect_language,
     fold,
@@ -31,7 +35,7 @@ from amem_cli.language.words import (
     words,
 )
 from amem_cli.markdown.plain_text import prose, without_quotes
-from amem_cli.notes.note import MemoryLink, Note, Relation
+from amem_cli.notes.note import SUPERSEDING, MemoryLink, Note, Relation
 
 _TERMS_IN_REASON = 3
 _TEXT_IN_REASON = 8_000
@@ -140,7 +144,7 @@ def link_suggestions(
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
     # What a note quotes is said by somebody else, so it replaces nothing.
     own_words = sentences(prose(without_quotes(note.body)))
-    named = replaced_titles([older.title for older in candidates], own_words)
+    named = _replaced_titles([older.title for older in candidates], own_words)
     # Nothing takes the place of a note that was written later.
     replaced = {i for i in named if not _is_newer(candidates[i], note)}
     scored = sorted(
@@ -200,7 +204,7 @@ def _relation(
             candidate.title, searchable(sentence), document_frequency, total
         )
         if named or _paraphrases_title(candidate.title, sentence):
-            relation = stance(candidate.title, sentence)
+            relation = _stance(candidate.title, sentence)
             if relation is not None:
                 return relation
     return "related"
@@ -211,6 +215,84 @@ def _paraphrases_title(title: str, sentence: str) -> bool:
     subject = {stem(word) for word in words(title) if not is_stopword(word)}
     shared = subject & {stem(word) for word in words(sentence)}
     return len(shared) >= 3 and 2 * len(shared) >= len(subject)
+
+
+# Letters on either side: what is called a sentence may be a whole note.
+_LOOKED_AT = 300
+_CLAUSE = re.compile(r"[,;:()–—]")
+_NEXT_WORD = re.compile(r"\s+(\w+)")
+_NARROWED = re.compile(r"['’]|-\w")
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile("".join(table("stance.toml")[name]))
+
+
+def _replaced_titles(titles: Sequence[str], sentences: Iterable[str]) -> set[int]:
+    """Which of the titles name what a sentence says in so many words is replaced, by position.
+
+    The whole title of two words or more follows the verb, and nothing that belongs to it follows
+    that. So the words may be everyday ones, which elsewhere are in a text by chance.
+    """
+    verbs = [
+        verb
+        for sentence in map(fold, sentences)
+        for verb in _pattern("replaces").finditer(sentence)
+        if not _is_doubted(sentence, verb)
+    ]
+    return {at for at, title in enumerate(titles) if verbs and _is_replaced(title, verbs)}
+
+
+def _is_replaced(title: str, verbs: Iterable[re.Match[str]]) -> bool:
+    tokens = TOKEN.findall(fold(title))
+    if any(map(is_unspaced, tokens)) or sum(not is_stopword(token) for token in tokens) < 2:
+        return False
+    named = re.compile(r"\W{1,3}".join(map(re.escape, tokens)) + r"(?!\w)")
+    return any(_is_object(named, verb) for verb in verbs)
+
+
+def _is_object(named: re.Pattern[str], verb: re.Match[str]) -> bool:
+    found = named.match(verb.string, verb.end())
+    if found is None:
+        return False
+    rest = verb.string[found.end() : found.end() + _LOOKED_AT]
+    if "lös" in verb[0]:
+        return _pattern("parted").match(rest) is not None
+    follows = _NEXT_WORD.match(rest)
+    if _NARROWED.match(rest):
+        return False
+    return follows is None or (
+        is_stopword(follows[1]) and not _pattern("narrowing").fullmatch(follows[1])
+    )
+
+
+def _stance(title: str, sentence: str) -> Relation | None:
+    """What a sentence that names another note says of it: that it is replaced, or wrong."""
+    folded = fold(sentence)
+    named = folded.rfind(" ".join(fold(title).split()))
+    for relation in SUPERSEDING:
+        for found in _pattern(relation).finditer(folded):
+            # "lunch is replaced by the review": not the review is.
+            until = min(max(named, 0), found.end() + _LOOKED_AT)
+            takes_its_place = _pattern("by").search(folded, found.end(), until) is not None
+            if not (takes_its_place or _is_doubted(folded, found)):
+                return relation
+    return None
+
+
+def _is_doubted(sentence: str, cue: re.Match[str]) -> bool:
+    """Whether a folded sentence denies, asks or supposes what it says with the cue."""
+    before = sentence[max(cue.start() - _LOOKED_AT, 0) : cue.start()]
+    after = sentence[cue.end() : cue.end() + _LOOKED_AT]
+    clause = _CLAUSE.split(before)[-1]
+    asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)").endswith("?")
+    return (
+        asks
+        or _pattern("against").search(clause) is not None
+        or _pattern("denied").search(_CLAUSE.split(after)[0]) is not None
+        or _pattern("unless").search(before) is not None
+    )
 
 
 _LONGEST_CONTEXT = 240
