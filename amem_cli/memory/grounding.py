@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from amem_cli.data import word_set
 from amem_cli.language.words import detect_language, fold, sentences, words
 from amem_cli.markdown.tags import normalise_tag, tag_key
+from amem_cli.memory.ask_model import all_instructions
 from amem_cli.models.prompt_text import clean_line, numbers_in, repeats_itself, subject_stems
 
 if TYPE_CHECKING:
@@ -108,14 +109,13 @@ class NoteText:
 
 
 def checked_context(
-    sentence: object, source: NoteText, *, asked: str, similarity: Similarity | None
+    sentence: object, source: NoteText, similarity: Similarity | None
 ) -> tuple[str, str]:
     """The sentence as a context, or why not.
 
     Args:
         sentence: of the model's answer; of several sentences the first whole one counts.
         source: what it must be about.
-        asked: the instructions, which must not come back as an answer.
         similarity: cosine of two texts, or None without an encoder.
 
     Returns:
@@ -123,7 +123,7 @@ def checked_context(
     """
     line = clean_line(sentence, 2 * LONGEST_CONTEXT) if isinstance(sentence, str) else None
     line = _first_sentence(line) if line else ""
-    fault = _form_fault(line) or _content_fault(line, source, asked)
+    fault = _form_fault(line) or _content_fault(line, source)
     if not fault and not _is_about(line, source, similarity):
         fault = "is not about the note"
     return ("", fault) if fault else (line, "")
@@ -159,11 +159,11 @@ def _form_fault(line: str) -> str:
     return ""
 
 
-def _content_fault(line: str, source: NoteText, asked: str) -> str:
+def _content_fault(line: str, source: NoteText) -> str:
     own = words(line)
     if own == words(source.title) or fold(line).rstrip(".") == fold(source.title):
         return "only repeats the title"
-    if repeats_instructions(line, asked, source):
+    if repeats_instructions(line, all_instructions(), source):
         return "repeats the instructions"
     if _share_of_runs(own, source.spoken, "", _COPY_WORDS) > 0.8:
         return COPIES

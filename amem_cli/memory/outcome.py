@@ -5,17 +5,22 @@ A `NoteAnalysis` is what the steps propose; an `Outcome` is what the process did
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
-from amem_cli.memory.trust import PLAUSIBLE
-from amem_cli.notes.note import MemoryLink, Metadata, Relation
+from amem_cli.notes.note import MemoryLink, Metadata, Note, Relation
 
 if TYPE_CHECKING:
     from amem_cli.journal.events import Change, LinkRecord
     from amem_cli.journal.proposals import Proposal
+
+
+Described = TypeVar("Described", Note, Metadata)
+
+# Least strength by the evidence at which a model is asked about an older note at all.
+PLAUSIBLE = 0.06
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +165,16 @@ class Description:
     problems: tuple[str, ...] = ()
 
 
+def filled(present: Described, values: Metadata) -> Described:
+    """A note, or its metadata, with values for the fields that are empty."""
+    return replace(
+        present,
+        keywords=present.keywords or values.keywords,
+        tags=present.tags or values.tags,
+        context=present.context or values.context,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Linking:
     """Links from the note, and changes of the older notes that they lead to.
@@ -167,6 +182,7 @@ class Linking:
     Attributes:
         link_changes: changes of links that the machine made earlier, from this note or from one
             that it is linked with.
+        believed: False if a model was asked and gave no usable answer.
     """
 
     links: tuple[MemoryLink, ...] = ()
@@ -174,6 +190,7 @@ class Linking:
     step: Step = field(default_factory=Step)
     problems: tuple[str, ...] = ()
     link_changes: tuple[LinkUpdate, ...] = ()
+    believed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

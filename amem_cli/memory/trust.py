@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
+from amem_cli.memory.outcome import PLAUSIBLE
 
 AskedFor = Literal["all", "context", "nothing"]
 VerdictKind = Literal["fit", "usable", "unfit"]
 
-# Least strength by the evidence at which a model is asked about an older note at all.
-PLAUSIBLE = 0.06
 # A trial has few pairs, so a prior stands in for a model that was never tried: one related pair
 # linked, and of so many others the share wrongly linked at which `PLAUSIBLE` is right.
 _USUAL_MISTAKES = PLAUSIBLE / (1 - PLAUSIBLE)

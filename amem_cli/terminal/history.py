@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.editing.history import HistoryEntry
-from amem_cli.editing.review import Decisions, ReviewItem
 from amem_cli.journal.events import Event, to_record
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
 from amem_cli.terminal.output import Styled, plural
 
 if TYPE_CHECKING:
+    from amem_cli.editing.history import HistoryEntry
+    from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.journal.events import LinkRecord
     from amem_cli.terminal.output import Console
 
