@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from amem_cli.analyzer.analyzer import general_names
 from amem_cli.analyzer.keywords import candidate_phrases, is_everyday
-from amem_cli.analyzer.tags import general_names
 from amem_cli.data import word_set
 from amem_cli.index.full_text import search_terms
 from amem_cli.index.records import NoteSummary

@@ -11,28 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
-from amem_cli.memory.outcome import PLAUSIBLE
+from amem_cli.memory.outcome import PLAUSIBLE, AskedFor
 
-AskedFor = Literal["all", "context", "nothing"]
 VerdictKind = Literal["fit", "usable", "unfit"]
 
 # A trial has few pairs, so a prior stands in for a model that was never tried: one related pair
 # linked, and of so many others the share wrongly linked at which `PLAUSIBLE` is right.
 _USUAL_MISTAKES = PLAUSIBLE / (1 - PLAUSIBLE)
 _OTHERS_BEFORE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class ModelTrust:
-    """How far a model is trusted.
-
-    Attributes:
-        asked_for: metadata, links and changes at once; the context alone; or nothing.
-        plausible: least strength by the evidence, 0..1, at which its yes to a link counts.
-    """
-
-    asked_for: AskedFor
-    plausible: float = PLAUSIBLE
 
 
 def reliability(found: int, related: int, mistaken: int, others: int) -> float:

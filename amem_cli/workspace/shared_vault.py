@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from amem_cli.index.ports import VaultPorts
     from amem_cli.index.sync import SyncReport
     from amem_cli.journal.events import Clock, Event, NoteWrite
+    from amem_cli.memory.outcome import ModelTrust
     from amem_cli.memory.process import MemoryProcess
-    from amem_cli.memory.trust import ModelTrust
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.settings import Settings
     from amem_cli.vault.folder import VaultFolder

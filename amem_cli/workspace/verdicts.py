@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from amem_cli.locations import user_state_folder, write_state
-from amem_cli.memory.trust import ModelTrust, asked_for, least_plausible
+from amem_cli.memory.outcome import ModelTrust
 from amem_cli.settings import Settings
 
 VERDICTS_FILE = "model-verdicts.json"
@@ -97,6 +97,8 @@ def trust_in(settings: Settings, url: str, environment: Mapping[str, str]) -> Mo
     named = bool(settings.llm_model)
     if verdict is None:
         return ModelTrust("all" if named else "context")
+    from amem_cli.memory.trust import asked_for, least_plausible
+
     asked = asked_for(verdict.kind)
     if asked == "all" and not named:
         return ModelTrust("context")
