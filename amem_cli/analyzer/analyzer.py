@@ -64,12 +64,7 @@ def note_vector(encode: Callable[[Sequence[str]], Vectors], note: Note) -> Vecto
 
 @dataclass(frozen=True)
 class AnalyzerValues:
-    """The offline analyzer's values for one note, each computed on demand.
-
-    Attributes:
-        encode: texts to unit vectors.
-        text: the note's text.
-    """
+    """The offline analyzer's values for a note, each computed on demand."""
 
     index: MemoryIndex
     encode: Callable[[Sequence[str]], Vectors]
@@ -150,14 +145,10 @@ def _is_general(tag: str) -> bool:
 def context_sentence(title: str, text: str, encode: Callable[[Sequence[str]], Vectors]) -> str:
     """What the note is about in one line of at most 160 characters.
 
-    Args:
-        encode: texts to unit vectors; called once, with at most 25 texts, and not at all for
-            a single sentence.
-
-    Returns:
-        A sentence of the note without markup, led by the title if it lacks the title's words, and
-        cut at a clause if it is too long. Never empty unless title and text are blank;
-        never with `[[`, `{{`, `---` or a line break.
+    A sentence of the note without markup, led by the title if it lacks the title's words, and cut
+    at a clause if it is too long. Empty only if title and text are blank; never with `[[`, `{{`,
+    `---` or a line break. `encode` (texts to unit vectors) is called once, with at most 25 texts,
+    and not at all for a single sentence.
     """
     choices = _choices(text)
     best = choices[0] if choices else ""
@@ -247,12 +238,7 @@ _LEAST_USES_OF_A_COMMON_TAG = 2
 
 @dataclass(frozen=True, slots=True)
 class TagUse:
-    """A tag of the vault.
-
-    Attributes:
-        count: notes that carry it.
-        vector: unit vector of the tag's name, None if it was not encoded.
-    """
+    """A tag of the vault, the notes that carry it, and its name's unit vector if it was encoded."""
 
     tag: str
     count: int
@@ -276,13 +262,9 @@ def suggest_tags(
 ) -> list[str]:
     """Valid tags for a note, the best fitting first, written as the vault writes them.
 
-    A tag of the vault is scored by the weighted vote of the nearest notes, by its own words among
-    the note's keywords and by the likeness of its name to the note.
-
-    Args:
-        text_vector: unit vector of the note.
-        keywords: the note's, the most important first.
-        neighbours: the nearest notes, nearest first; five to ten of them.
+    A tag of the vault is scored by the weighted vote of the nearest notes (nearest first, five to
+    ten), by its own words among the note's keywords and by the likeness of its name to the note
+    (text_vector: its unit vector).
     """
     uses = {tag_key(use.tag): use for use in vocabulary if normalise_tag(use.tag) == use.tag}
     votes = _votes(neighbours)
@@ -375,10 +357,8 @@ def fitting_general_tags(
 ) -> list[str]:
     """The general tags that both words and meaning of a note support, the best first.
 
-    Args:
-        text: the note's, without its title.
-        text_vector: unit vector of the note.
-        encode: texts to unit vectors; called once, and not at all if no word speaks for a tag.
+    `text_vector` is the note's unit vector. `encode` is called once, and not at all if no word
+    speaks for a tag.
     """
     said = Counter(map(stem, words(f"{title}\n{text[:_MAX_TEXT_FOR_TAGS]}")))
     in_title = set(map(stem, words(title)))

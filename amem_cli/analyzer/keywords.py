@@ -66,13 +66,11 @@ class _Token:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPhrase:
-    """A phrase of a text.
+    """A phrase as the text spells it most often, and whether it opens a sentence, an item or the
+    title.
 
-    Attributes:
-        text: as the text spells it most often.
-        firm: of a shape that keywords have. A loose one (`callum drops`, a lone everyday word) is
-            a last resort.
-        opens: it opens a sentence, a list item or the title.
+    A firm one has the shape of a keyword; a loose one (`callum drops`, a lone everyday word) is a
+    last resort.
     """
 
     text: str
@@ -355,9 +353,8 @@ _FOR_OPENING = 0.2
 def candidate_phrases(text: str, limit: int = 20) -> list[str]:
     """Phrases of the text that may be its keywords, the likeliest first, without an encoder.
 
-    Returns:
-        At most `limit` phrases in the text's own spelling, each of one to three words, that do not
-        repeat one another. Proper nouns, identifiers and hyphenated words stay whole.
+    Each is of one to three words in the text's own spelling, and none repeats another. Proper
+    nouns, identifiers and hyphenated words stay whole.
     """
     chosen: list[str] = []
     stems: list[frozenset[str]] = []
@@ -372,14 +369,10 @@ def candidate_phrases(text: str, limit: int = 20) -> list[str]:
 
 
 def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
-    """The keywords of a note, the most important first.
+    """Distinct phrases of a note as its keywords, the most important first.
 
-    Args:
-        encode: texts to unit vectors; called once, with the text and at most 16 phrases.
-        limit: most keywords; a short note gets fewer, in proportion to its words.
-
-    Returns:
-        Distinct phrases that occur in the text; empty for a text without meaningful words.
+    A short note gets fewer, in proportion to its words. `encode` (texts to unit vectors) is called
+    once, with the text and at most 16 phrases.
     """
     scored = scored_phrases(text)[:_CANDIDATES]
     # Better few keywords than a silly one.

@@ -128,18 +128,13 @@ def link_suggestions(
     limit: int = 4,
     minimum: float = USUAL_MINIMUM,
 ) -> list[MemoryLink]:
-    """The links that the evidence carries, the strongest first.
+    """The links that the evidence carries, the strongest first, each with a sentence as its reason.
 
     Args:
         candidates: the older notes nearest to the note by any kind of search, 10 to 30 of them.
-        document_frequency: number of notes of the vault that hold a folded word.
-        total: number of notes in the vault.
-        limit: most links made.
-        minimum: least strength of a link; a strength is an estimate of the probability that a
-            person would call the two notes related.
-
-    Returns:
-        Links with a one-sentence reason in the note's language.
+        document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
+        minimum: least strength; an estimate of the probability that a person would call the two
+            notes related.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
     # What a note quotes is said by somebody else, so it replaces nothing.
@@ -301,13 +296,7 @@ _LONGEST_CONTEXT = 240
 def superseded_contexts(
     note: Note, links: Sequence[MemoryLink], candidates: Sequence[LinkCandidate]
 ) -> list[Evolution]:
-    """Contexts of the older notes that the new one supersedes, closed with a clause that says so.
-
-    Args:
-        note: the new note.
-        links: the links made from it.
-        candidates: the older notes that were candidates, the linked ones among them.
-    """
+    """Contexts of the candidates that the links supersede, closed with a clause that says so."""
     older = {candidate.path: candidate for candidate in candidates}
     closed = (
         (link, _closed_context(note, older[link.target]))

@@ -148,8 +148,7 @@ class LinkCandidate:
 
     Attributes:
         similarity: cosine of the two notes' vectors.
-        rank: place of the candidate among the new note's nearest, 0 = nearest.
-        reverse_rank: place of the new note among the candidate's nearest, None if it is not
+        rank, reverse_rank: place of each among the other's nearest, 0 = nearest; None if it is not
             among those that were looked at.
         links: paths that the candidate is linked with, in either direction.
         key: its id, or its path if it has none.
@@ -221,10 +220,8 @@ def gather_evidence(
 ) -> list[Evidence]:
     """The evidence for each candidate, in the candidates' order.
 
-    Args:
-        document_frequency: number of notes in the vault that hold a folded word (the new note may
-            be counted or not).
-        total: number of notes in the vault.
+    `document_frequency` is the number of notes that hold a folded word, of `total` in the vault;
+    the new note may be counted or not.
     """
     own = note_terms(note.title, note.body, note.keywords)
     theirs = [note_terms(c.title, c.text, c.keywords) for c in candidates]
@@ -356,11 +353,9 @@ PHRASES = 12
 def near_notes(
     index: MemoryIndex, path: str, text: str, vector: Vectors, limit: int
 ) -> list[LinkCandidate]:
-    """The nearest notes by meaning and by words, the nearest first.
+    """The notes nearest to one by meaning and by words, the nearest first.
 
-    Args:
-        path: the note itself, which is left out.
-        text: its text; vector: its enhanced embedding, shape (dimension,).
+    `vector` is the note's enhanced embedding, shape (dimension,).
     """
     # Notes that share rare words may be far apart in meaning, so both kinds of search count.
     near = index.vectors.scores(vector, limit + 1)
@@ -382,11 +377,8 @@ def at_best(
     index: MemoryIndex, summaries: Sequence[NoteSummary], vector: Vectors
 ) -> list[LinkCandidate]:
     """Notes with what speaks for a link to each, as if it and the other were the nearest to each
-    other; which notes are that depends on the rest of the vault.
-
-    Args:
-        vector: the other note's enhanced embedding, shape (dimension,).
-    """
+    other; which notes are that depends on the rest of the vault. `vector` is the other note's
+    enhanced embedding, shape (dimension,)."""
     paths = [summary.path for summary in summaries]
     near = index.vectors.scores(vector, len(paths), paths)
     return [_candidate(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]

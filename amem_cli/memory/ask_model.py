@@ -23,13 +23,8 @@ SHOWN_IN_PART = "the model's window held only a part of what it was to read"
 
 
 class ModelReply(NamedTuple):
-    """One reply of a model.
-
-    Attributes:
-        answer: of the requested schema; None if it was rejected.
-        fault: why it was rejected; of a valid answer, a remark on it.
-        use: what it cost.
-    """
+    """A model's answer of the requested schema, or None if it was rejected; why it was rejected, or
+    a remark on a valid answer; and what it cost."""
 
     answer: dict[str, Any] | None
     fault: str
@@ -97,11 +92,8 @@ def numbered(letter: str, items: Sequence[Shown]) -> dict[str, Shown]:
 def named_entries(
     value: object, key: str, shown: Mapping[str, Shown], most: int = MOST_READ
 ) -> Iterator[tuple[Mapping[str, Any], Shown | None]]:
-    """The entries of a list in an answer, whose shape need not be right.
-
-    Yields:
-        Each with the shown item that it names; None if it names none, or one for the second time.
-    """
+    """The entries of a list in an answer (of any shape), each with the shown item that it names;
+    None if it names none, or one for the second time."""
     named = set()
     for entry in value[:most] if isinstance(value, list) else []:
         name = entry.get(key) if isinstance(entry, dict) else None

@@ -27,10 +27,8 @@ class EvolveBatch:
 
     Attributes:
         asked: the user named these notes; else it skips those that others finished meanwhile.
-        begin: called with each note's path before its turn.
-        progress: called with the number of notes that have had their turn, and of all.
-        reached: how many have had their turn.
-        elsewhere: how many of them other processes had finished.
+        begin, progress: called before a note's turn with its path, and after it.
+        reached, elsewhere: notes that have had their turn; those that other processes finished.
         stopped: why the rest is not tried, as a line and a hint; empty if all were.
     """
 

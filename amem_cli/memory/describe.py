@@ -103,12 +103,7 @@ def metadata_question(
 
 @dataclass(frozen=True, slots=True)
 class CheckedMetadata:
-    """What of an answer is kept.
-
-    Attributes:
-        metadata: the parts that passed; empty if a part was not asked for or failed.
-        faults: by name of each field that was asked for, what was refused and why.
-    """
+    """What of an answer is kept, and by each field that was asked for what was refused and why."""
 
     metadata: Metadata
     faults: Mapping[str, Sequence[str]]
@@ -144,9 +139,6 @@ def ask_for_metadata(
     Args:
         missing: all that the note lacks; the question may be about less.
         joint: the reply to the joint question; it counts as the first attempt.
-
-    Raises:
-        ModelError: the model gave no answer.
     """
     similarity, trusted = similarity_by(values.encode), settings.trusted
     metadata, use = Metadata(), ModelUse()
@@ -244,10 +236,9 @@ def check_metadata(
     similarity: Similarity | None,
     trusted: bool = False,
 ) -> CheckedMetadata:
-    """Keep of an answer what the note bears out.
+    """Keep of an answer, whose shape need not be right, what the note bears out.
 
     Args:
-        answer: any JSON object; its shape need not be right.
         similarity: cosine of two texts, or None without an encoder.
         trusted: the model is able to judge, so it may name what the note only means, and choosing
             the first of the items is no sign of weakness.

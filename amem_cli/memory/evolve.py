@@ -74,7 +74,6 @@ def checked_changes(
 
     Args:
         value: the `changes` of an answer; the shape need not be right.
-        note: the new note.
         shown: the linked older notes by the names under which they were shown.
     """
     changes: list[Evolution] = []
@@ -203,12 +202,9 @@ def existing_links(
 ) -> list[ExistingLink]:
     """Links that the machine made earlier and that a new text may have made stronger or wrong.
 
-    Those of the note itself come first, then those between the candidates. None for a text that
-    went through the process before, and none that a person made or wants as it is.
-
-    Args:
-        doubted: paths of candidates that the text may supersede or contradict; of links between
-            candidates only those that begin or end there are worth their tokens.
+    Those of the note itself come first, then those between the candidates: only those that begin or
+    end at a doubted one, which the text may supersede or contradict, are worth their tokens. None
+    for a text that went through the process before, and none that a person made or wants as it is.
     """
     summary = index.notes.summary(note.path)
     if summary is None or any(
@@ -240,11 +236,7 @@ def _existing(index: MemoryIndex, source: str, owned: Provenance) -> list[Existi
 def existing_lines(
     note: Note, links: Sequence[ExistingLink], names: Mapping[str, str]
 ) -> list[str]:
-    """The lines that show the links; none without links.
-
-    Args:
-        names: by path, how the shown notes are called in the question.
-    """
+    """The lines that show the links, if any; `names` are by path those of the shown notes."""
     if not links:
         return []
     called = {**names, note.path: "new note"}
@@ -272,11 +264,8 @@ def existing_properties(links: Sequence[ExistingLink]) -> dict[str, Any]:
 def checked_existing(
     value: object, note: Note, links: Sequence[ExistingLink], candidates: Sequence[LinkCandidate]
 ) -> tuple[list[LinkUpdate], list[str]]:
-    """The changes of links that an answer supports, each link once, and what was refused.
-
-    Args:
-        value: the `standing` of an answer; the shape need not be right.
-    """
+    """The changes of links that an answer's `standing` (of any shape) supports, each link once, and
+    what was refused."""
     notes = {candidate.path: candidate for candidate in candidates}
     updates: list[LinkUpdate] = []
     faults: list[str] = []

@@ -66,7 +66,6 @@ class NoteText:
     """A note that a sentence must be about, read once for several checks.
 
     Attributes:
-        title, text: of the note.
         said: further text that a sentence about the note may draw on, such as its metadata or
             the newer note that changes it.
         summary: an earlier context of the note.
@@ -111,16 +110,7 @@ class NoteText:
 def checked_context(
     sentence: object, source: NoteText, similarity: Similarity | None
 ) -> tuple[str, str]:
-    """The sentence as a context, or why not.
-
-    Args:
-        sentence: of the model's answer; of several sentences the first whole one counts.
-        source: what it must be about.
-        similarity: cosine of two texts, or None without an encoder.
-
-    Returns:
-        The context and an empty text, or an empty text and the reason.
-    """
+    """The first whole sentence of an answer as a context, and why it is refused; one is empty."""
     line = clean_line(sentence, 2 * LONGEST_CONTEXT) if isinstance(sentence, str) else None
     line = _first_sentence(line) if line else ""
     fault = _form_fault(line) or _content_fault(line, source)

@@ -30,11 +30,7 @@ _LONGEST_QUESTION = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LinkExample:
-    """A pair of notes of which a person decided whether they belong together.
-
-    Attributes:
-        newer, older: titles of the note that has or had the link, and of the other.
-    """
+    """Titles of a note that has or had a link, and of the other, and what a person decided."""
 
     newer: str
     older: str
@@ -65,13 +61,8 @@ def _line(example: LinkExample) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LinkFeedback:
-    """What became of one model's links, or the analyzer's, and what follows.
-
-    Attributes:
-        judge: name of the model, or of the analyzer.
-        kept, removed: links on which the person decided.
-        minimum: least strength of the links that it makes next.
-    """
+    """What a person decided on the links of a model, or of the analyzer, and the least strength of
+    those that it makes next."""
 
     judge: str
     kept: int
@@ -81,11 +72,7 @@ class LinkFeedback:
 
 @dataclass(frozen=True, slots=True)
 class LearnedThresholds:
-    """The decisions about links in one vault, and what they mean for other links.
-
-    Attributes:
-        learn: the decisions count.
-    """
+    """The decisions about links in one vault, and what they mean for others if they count."""
 
     links: tuple[DecidedLink, ...] = ()
     learn: bool = True
@@ -114,11 +101,8 @@ class LearnedThresholds:
         vector: Vectors,
         may_be_shown: Callable[[NoteSummary], bool],
     ) -> list[LinkExample]:
-        """A link that the person wants and a pair that they took apart, those nearest in meaning.
-
-        Args:
-            vector: the note's enhanced embedding, shape (dimension,).
-        """
+        """A link that the person wants and a pair that they took apart, the nearest in meaning to
+        the note, whose enhanced embedding is `vector`, shape (dimension,)."""
         if not (self.learn and self.links):
             return []
         paths = {path for each in self.links for path in (each.source, each.target)}

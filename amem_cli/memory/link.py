@@ -103,18 +103,14 @@ def ask_for_links(
     deadline: float,
     joint: ModelReply | None = None,
 ) -> Linking:
-    """Ask which of the shown notes the note is related to, and what it changes in them.
+    """Ask a trusted model which of the shown notes a note is related to, and what it changes there.
 
-    Only a trusted model is worth asking. Its links are kept if they are plausible; without a usable
-    answer the analyzer's are.
+    Its links are kept if they are plausible; without a usable answer the analyzer's are.
 
     Args:
         note: with its metadata.
         joint: the reply to the joint question; it counts as the first attempt, and its cost as the
             first step's.
-
-    Raises:
-        ModelError: the model gave no answer.
     """
     use, fault = ModelUse(), ""
     made_by = LINKING_PROMPT if joint is None else JOINT_PROMPT
@@ -162,13 +158,8 @@ def link_request(
     *,
     metadata: MetadataQuestion | None = None,
 ) -> ModelRequest:
-    """Ask within so many seconds which candidates the note is linked with, at least one of them
-    shown, and what it changes in them.
-
-    Args:
-        note: with its metadata.
-        metadata: asked for as well, which makes it the joint question.
-    """
+    """Ask within so many seconds which candidates a described note is linked with, and what it
+    changes in them; and for `metadata`, which makes it the joint question."""
     shown = _shown(note, question)
     names = {one.path: name for name, one in shown.items()}
     title = quote_line(note.title, TITLE_BYTES)
@@ -258,17 +249,14 @@ def check_links(
     similarity: Similarity | None,
     vocabulary: Sequence[str] = (),
 ) -> Linking:
-    """Keep of an answer what the notes bear out.
+    """Keep of an answer, whose shape need not be right, what the notes bear out.
+
+    The links come strongest first; one whose reason is not about both notes has an empty reason.
+    Changes are of linked notes only, at most one a note.
 
     Args:
-        answer: any JSON object; its shape need not be right.
-        note, question: as in the request.
         similarity: cosine of two texts, or None without an encoder.
         vocabulary: the vault's tags, whose spelling is used.
-
-    Returns:
-        The links strongest first; one whose reason is not about both notes has an empty reason.
-        Changes of linked notes only, at most one a note.
     """
     shown = _shown(note, question)
     links, faults = _links(answer.get("links"), note, shown)

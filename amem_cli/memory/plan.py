@@ -85,11 +85,7 @@ def _target_of(text: str, source: str, index: MemoryIndex) -> str | None:
 def draft_link_changes(
     draft: NoteDraft, index: MemoryIndex, changes: Sequence[LinkUpdate], event: MakeEvent
 ) -> list[ChangedLink]:
-    """Draft the allowed changes of a note's links, one event each.
-
-    Args:
-        event: makes an event of a reason and further fields.
-    """
+    """Draft the allowed changes of a note's links, one event each, made from its fields."""
     note = draft.note
     owned = provenance_of(index, note.id or note.path, draft.events)
     made = []

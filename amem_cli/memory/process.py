@@ -65,12 +65,7 @@ WEIGHED_FOR_EACH_SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class MemorySteps:
-    """The steps of the memory process for the notes of one vault.
-
-    Attributes:
-        model: None leaves all of it to the offline analyzer.
-        learned: what the owner's decisions about links teach.
-    """
+    """The steps of the process; without a model the offline analyzer does all of it."""
 
     index: MemoryIndex
     encoder: Encoder
@@ -85,8 +80,7 @@ class MemorySteps:
             owned: what of the note the machine wrote.
 
         Raises:
-            ModelError: the language model gave no answer.
-            EncoderError: the encoder cannot be run.
+            ModelError, EncoderError: the model gave no answer, or the encoder cannot be run.
         """
         text = plain_text(note.body)
         if not text:
@@ -240,11 +234,7 @@ class MemorySteps:
 
 @dataclass(frozen=True, slots=True)
 class MemoryProcess:
-    """The memory process of one open vault.
-
-    Attributes:
-        model: None leaves all of it to the offline analyzer.
-    """
+    """The memory process of one open vault; without a model the offline analyzer does all of it."""
 
     ports: VaultPorts
     encoder: Encoder
@@ -281,11 +271,7 @@ class MemoryProcess:
             return waiting_outcome(self.ports, path, (problem,))
 
     def _run_once(self, path: str, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
-        """Describe, link and evolve one version of a note, and record it.
-
-        Raises:
-            WriteConflict: the note changed meanwhile.
-        """
+        """Describe, link and evolve one version of a note, unless it changes meanwhile."""
         waiting = partial(waiting_outcome, self.ports, path)
         if self.model is not None and self.model.is_remote:
             # A neighbour may have been made private a moment ago.
@@ -340,12 +326,7 @@ class MemoryProcess:
         )
 
     def _try_on(self, content: FileContent, note: Note) -> None:
-        """Check that the note's properties can take what the process is going to write, before a
-        model works in vain.
-
-        Raises:
-            HeaderRefused: they cannot.
-        """
+        """Check that the note's properties can take what will be written, before a model works."""
         missing = (name for name in METADATA_FIELDS if not getattr(note, name))
         fields: dict[str, FieldValue] = {
             name: "x" if name == "context" else ["x"] for name in missing
@@ -353,20 +334,12 @@ class MemoryProcess:
         NoteDraft(self.ports, content).change(fields, new_event(self.ports, "process"))
 
     def seconds_to_settle(self, path: str) -> float:
-        """How long a note is still to be left alone; 0 if it is ready.
-
-        Raises:
-            NotFoundError: the note is gone.
-        """
+        """How long a note is still to be left alone; 0 if it is ready."""
         content = self.ports.vault.read(path)
         return self._seconds_to_settle(content, parse_note(path, content.raw, self.ports.names))
 
     def is_finished(self, path: str) -> bool:
-        """Whether the journal says that the note's text as it is now has been through the process.
-
-        Raises:
-            NotFoundError: the note is gone.
-        """
+        """Whether the note's text as it is now has been through the process, by the journal."""
         content = self.ports.vault.read(path)
         return self._is_finished(parse_note(path, content.raw, self.ports.names), content)
 

@@ -39,11 +39,8 @@ def with_links_updated(
 ) -> NoteAnalysis:
     """The analysis with the updates of the note's own links that its new text calls for.
 
-    Nothing changes for a text that went through the process before.
-
-    Args:
-        text_hash: of the note's text.
-        trusted: what the model says of an existing link counts.
+    Nothing changes for a text that went through the process before, by its hash. What the model
+    says of an existing link counts if it is trusted.
     """
     events = index.events.read(note.id or note.path)
     processed = [event.text_hash for event in events if event.kind == "process" and event.text_hash]

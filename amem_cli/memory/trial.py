@@ -56,11 +56,10 @@ CONTEXTS = 4
 
 @dataclass(frozen=True, slots=True)
 class TrialCase:
-    """A new note beside older ones.
+    """A new note beside older ones, of which the related ones, by place, belong with it.
 
     Attributes:
         about: parts of words, folded; a keyword that holds one is about the note's matter.
-        related: places of the older notes that belong with the new one.
         changes: the note makes the summary of its one related note wrong.
     """
 

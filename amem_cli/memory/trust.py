@@ -22,12 +22,8 @@ _OTHERS_BEFORE = 4
 
 
 def reliability(found: int, related: int, mistaken: int, others: int) -> float:
-    """How often a model's yes to a pair is right if as many pairs are related as not, 0..1.
-
-    Args:
-        found: related pairs that it linked, of `related` ones.
-        mistaken: unrelated pairs that it linked, of `others`.
-    """
+    """How often a model's yes to a pair is right if as many pairs are related as not, 0..1; `found`
+    and `mistaken` are those of the `related` and the `others` that it linked."""
     hits = (found + 1) / (related + 1)
     mistakes = (mistaken + _USUAL_MISTAKES * _OTHERS_BEFORE) / (others + _OTHERS_BEFORE)
     return hits / (hits + mistakes)
@@ -79,10 +75,8 @@ class CaseResult:
         alone: it was asked for all at once, as a trusted model is; else for the context alone.
         fault: why an answer was not valid, or could not be had.
         about: what it wrote has words of the note, whether it passed the checks or not.
-        context: it wrote a context that passed.
-        keywords: its keywords that passed are about the note's subject.
-        found: how many of the `related` notes it linked. All counts are 0 without a valid answer.
-        refused: how many of the `others` it did not link.
+        context, keywords: it wrote a context that passed, and keywords about the note's subject.
+        found, refused: how many of the `related` notes it linked, and of the `others` it did not.
         change_found: it said what the new note changes in the older one.
         kept: it changed nothing in a case that calls for no change.
         seconds: of the answer, without loading the model.
@@ -129,13 +123,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the cases add up to.
+    """What the cases that are counted add up to.
 
     Attributes:
-        asked: cases that are counted.
         reliability, plausible: see the functions `reliability` and `least_plausible`.
         tokens_per_second: of the answers, reading the prompts included in the time.
-        seconds_per_note, tokens_per_note: of one question.
     """
 
     asked: int
@@ -156,13 +148,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be analysis of a model.
-
-    Attributes:
-        decided: enough cases were asked; otherwise another run may say something else.
-        line: the verdict and its reason on one line.
-        advice: what to do.
-    """
+    """What is to be thought of a model, and what to do; undecided if too few cases were asked."""
 
     kind: VerdictKind
     decided: bool
@@ -223,13 +209,7 @@ def figures_of(results: Sequence[CaseResult]) -> Figures:
 
 
 def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> Verdict:
-    """Judge a model.
-
-    Args:
-        results: the questions that were asked, in order.
-        cases: how many there would be in all.
-        seconds: time that was given.
-    """
+    """Judge a model by its answers in order to some of so many cases within the time."""
     if is_lost(results) and any(one.was_answered for one in results):
         return _undecided(
             f"only {len(results) - FAILURES_IN_A_ROW} of {cases} questions, for then it could not"
