@@ -171,7 +171,8 @@ def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
         return "generic"
     if written[0].isdigit():
         return "number"
-    if _is_identifier(written):
+    # An identifier: `max_delay`, `mp3`, `iPhone`.
+    if "_" in written or any(each.isdigit() or each.isupper() for each in written[1:]):
         return "code"
     return _kind_of_plain_word(written, word, language, opens=opens)
 
@@ -206,12 +207,6 @@ def _forms(verb: str) -> tuple[str, str, str]:
     return verb, third, verb.removesuffix("e") + "ed"
 
 
-def _is_identifier(written: str) -> bool:
-    has_digit = any(character.isdigit() for character in written)
-    has_inner_capital = any(character.isupper() for character in written[1:])
-    return "_" in written or has_digit or has_inner_capital
-
-
 def _kind_of_plain_word(written: str, word: str, language: str, *, opens: bool) -> str:
     everyday = is_everyday(word)
     # German writes every noun with a capital, English only names.
@@ -237,7 +232,8 @@ def _runs(line: str, tokens: Sequence[_Token]) -> Iterator[Sequence[_Token]]:
                 if _GAP_WITHIN_PHRASE.fullmatch(gap) is None:
                     break
             members = tokens[first : last + 1]
-            if _is_phrase(members) and not _cuts_a_name(line, tokens, first, last):
+            cuts_a_name = _is_one_name(line, tokens, first - 1) or _is_one_name(line, tokens, last)
+            if _is_phrase(members) and not cuts_a_name:
                 yield members
 
 
@@ -275,10 +271,6 @@ def _is_proper(members: Sequence[_Token], kinds: Sequence[str]) -> bool:
     return (kinds[0] in _PROPER or opens_with_capital) and all(
         kind in _PROPER for kind in kinds[1:]
     )
-
-
-def _cuts_a_name(line: str, tokens: Sequence[_Token], first: int, last: int) -> bool:
-    return _is_one_name(line, tokens, first - 1) or _is_one_name(line, tokens, last)
 
 
 def _is_one_name(line: str, tokens: Sequence[_Token], left: int) -> bool:
@@ -342,7 +334,6 @@ def _unspaced_score(piece: str, counts: Counter[str]) -> float:
 
 Encode = Callable[[Sequence[str]], "Vectors"]
 
-_MAX_PHRASE_TEXT = 20_000
 _CANDIDATES = 16
 _WORDS_PER_KEYWORD = 9
 _DIVERSITY = 0.2
@@ -381,7 +372,7 @@ def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
     if wanted <= 0:
         return []
     phrases = [phrase.text for phrase in scored]
-    vectors = encode([text[:_MAX_PHRASE_TEXT], *phrases])
+    vectors = encode([text[:_MAX_TEXT], *phrases])
     near = _rescaled([float(value) for value in vectors[1:] @ vectors[0]])
     statistics = _rescaled([phrase.score for phrase in scored])
     relevance = [
@@ -396,7 +387,7 @@ def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
 def _wanted(text: str) -> int:
     length = sum(
         len(match.group()) / 2 if is_unspaced(match.group()) else 1.0
-        for match in TOKEN.finditer(text[:_MAX_PHRASE_TEXT])
+        for match in TOKEN.finditer(text[:_MAX_TEXT])
     )
     return math.ceil(length / _WORDS_PER_KEYWORD)
 

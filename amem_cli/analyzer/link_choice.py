@@ -297,28 +297,15 @@ def superseded_contexts(
     note: Note, links: Sequence[MemoryLink], candidates: Sequence[LinkCandidate]
 ) -> list[Evolution]:
     """Contexts of the candidates that the links supersede, closed with a clause that says so."""
-    older = {candidate.path: candidate for candidate in candidates}
-    closed = (
-        (link, _closed_context(note, older[link.target]))
-        for link in links
-        if link.relation == "supersedes" and link.target in older
-    )
-    return [
-        Evolution(link.target, context=context, reason=link.reason)
-        for link, context in closed
-        if context is not None
-    ]
-
-
-def _closed_context(note: Note, older: LinkCandidate) -> str | None:
-    if not (older.context and note.title and note.created):
-        return None
-    # The context names the new note already, so it stays as it is.
-    if fold(note.title) in fold(older.context):
-        return None
-    form = phrases_in(detect_language(older.context))["superseded_since"]
-    closing = form.format(date=note.created[:10], title=_quotable(note.title))
-    opening = older.context.rstrip(" .。")
-    if len(opening) + len(closing) > _LONGEST_CONTEXT:
-        return None
-    return opening + closing
+    contexts = {candidate.path: candidate.context for candidate in candidates}
+    changes = []
+    for link in links:
+        context = contexts.get(link.target)
+        # One that names the new note already stays as it is.
+        if link.relation == "supersedes" and context and fold(note.title) not in fold(context):
+            form = phrases_in(detect_language(context))["superseded_since"]
+            closing = form.format(date=note.created[:10], title=_quotable(note.title))
+            closed = context.rstrip(" .。") + closing
+            if note.created and len(closed) <= _LONGEST_CONTEXT:
+                changes.append(Evolution(link.target, context=closed, reason=link.reason))
+    return changes

@@ -222,20 +222,32 @@ def checked_keywords(
     trusted: bool = False,
 ) -> tuple[tuple[str, ...], list[str]]:
     """The keywords that the note bears out, at most 6, and what was refused and why."""
-    kept: dict[str, str] = {}
-    faults: list[str] = []
     opening = _SPEAKER.match(source.text)
     speaker = fold(opening.group(1)) if opening else ""
-    for text in proposed:
+
+    def judged(text: str) -> tuple[str, str, str]:
         keyword = clean_line(text, _LONGEST_KEYWORD)
         fault = "not a phrase" if keyword is None else _keyword_fault(keyword, speaker, source)
         keyword = (keyword or "").strip(" .,:;#-–—'\"")
-        if not fault and not is_borne_out(keyword, source, similarity, trusted=trusted):
+        if not fault and not _is_borne_out(keyword, source, similarity, trusted):
             fault = "not in the note"
+        return fault, " ".join(words(keyword)) or fold(keyword), keyword
+
+    return _sifted(proposed, MOST_KEYWORDS, judged)
+
+
+def _sifted(
+    proposed: Sequence[str], most: int, judged: Callable[[str], tuple[str, str, str]]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Of texts with a fault, a key and a label each: the labels, once by key, and the faults."""
+    kept: dict[str, str] = {}
+    faults: list[str] = []
+    for text in proposed:
+        fault, key, label = judged(text)
         if fault:
-            faults.append(f"{_quoted(text)} is {fault}")
-        elif len(kept) < MOST_KEYWORDS:
-            kept.setdefault(" ".join(words(keyword)) or fold(keyword), keyword)
+            faults.append(f"“{clean_line(text[:60], 60) or '…'}” is {fault}")
+        elif len(kept) < most:
+            kept.setdefault(key, label)
     return tuple(kept.values()), faults
 
 
@@ -246,7 +258,7 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
         or len(keyword) < 2
         or not any(map(str.isalpha, keyword))
         or not _KEYWORD_JUNK.isdisjoint(keyword)
-        or is_number_of_choice(keyword, source)
+        or _is_number_of_choice(keyword, source)
     ):
         return "not a phrase"
     times = word_set("time_words.txt")
@@ -259,14 +271,14 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
     return "said twice over" if len(set(spoken)) < len(spoken) or repeats_itself(keyword) else ""
 
 
-def is_number_of_choice(text: str, source: NoteText) -> bool:
+def _is_number_of_choice(text: str, source: NoteText) -> bool:
     """Whether a text begins with the number of something shown, such as `k3`, by mistake."""
     number = _NUMBERED.match(fold(text))
     return number is not None and number.group() not in words(source.whole)
 
 
-def is_borne_out(
-    keyword: str, source: NoteText, similarity: Similarity | None, *, trusted: bool = False
+def _is_borne_out(
+    keyword: str, source: NoteText, similarity: Similarity | None, trusted: bool
 ) -> bool:
     """Whether the note holds the keyword's words, or is close to it in meaning."""
     shared = source.shares(keyword)
@@ -296,30 +308,24 @@ def checked_tags(
     trusted model names it.
     """
     spelling = {tag_key(tag): tag for tag in vocabulary}
-    kept: dict[str, str] = {}
-    faults: list[str] = []
-    for text in proposed:
+
+    def judged(text: str) -> tuple[str, str, str]:
         line = clean_line(text, _LONGEST_TAG)
-        tag = normalise_tag(line) if line else None
+        tag = (normalise_tag(line) if line else None) or ""
         known = spelling.get(tag_key(tag)) if tag else None
         fault = "" if known else _tag_fault(tag, source, similarity, trusted)
-        if fault or tag is None:
-            faults.append(f"{_quoted(text)} is {fault}")
-        elif len(kept) < MOST_TAGS:
-            kept.setdefault(tag_key(tag), known or tag)
-    return tuple(kept.values()), faults
+        return fault, tag_key(tag), known or tag
+
+    return _sifted(proposed, MOST_TAGS, judged)
 
 
-def _tag_fault(
-    tag: str | None, source: NoteText, similarity: Similarity | None, trusted: bool
-) -> str:
-    spoken = [part for part in _TAG_WORDS.split(fold(tag or "")) if part]
+def _tag_fault(tag: str, source: NoteText, similarity: Similarity | None, trusted: bool) -> str:
+    spoken = [part for part in _TAG_WORDS.split(fold(tag)) if part]
     if (
-        tag is None
-        or not tag[0].isalpha()
+        not tag[:1].isalpha()
         or len(spoken) > _MOST_TAG_WORDS
         or len(set(spoken)) < len(spoken)
-        or is_number_of_choice(tag, source)
+        or _is_number_of_choice(tag, source)
     ):
         return "not a tag"
     without_subject = word_set("time_words.txt") | word_set("form_words.txt")
@@ -333,7 +339,3 @@ def _tag_fault(
     if similarity is None or similarity(phrase, source.whole) < least:
         return "not in the note"
     return ""
-
-
-def _quoted(text: str) -> str:
-    return f"“{clean_line(text[:60], 60) or '…'}”"

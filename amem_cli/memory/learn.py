@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, minimum_strength
@@ -118,19 +117,13 @@ class LearnedThresholds:
                 and {each.source, each.target} <= near.keys()
             ]
             fitting.sort(key=lambda each: (-near[each.source] - near[each.target], each[:2]))
-            shown = (_example(index, each, may_be_shown) for each in fitting)
-            examples += list(islice(filter(None, shown), 1))
+            for source, target, decision in fitting:
+                newer, older = index.notes.summary(source), index.notes.summary(target)
+                if newer and older and may_be_shown(newer) and may_be_shown(older):
+                    said = (decision.relation, decision.reason)
+                    examples.append(LinkExample(newer.title, older.title, kept, *said))
+                    break
         return examples
-
-
-def _example(
-    index: MemoryIndex, link: DecidedLink, may_be_shown: Callable[[NoteSummary], bool]
-) -> LinkExample | None:
-    newer, older = index.notes.summary(link.source), index.notes.summary(link.target)
-    if newer is None or older is None or not (may_be_shown(newer) and may_be_shown(older)):
-        return None
-    decision = link.decision
-    return LinkExample(newer.title, older.title, decision.kept, decision.relation, decision.reason)
 
 
 def learned_thresholds(index: MemoryIndex, *, learn: bool = True) -> LearnedThresholds:

@@ -26,12 +26,8 @@ AskedFor = Literal["all", "context", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class ModelTrust:
-    """How far a model is trusted.
-
-    Attributes:
-        asked_for: metadata, links and changes at once; the context alone; or nothing.
-        plausible: least strength by the evidence, 0..1, at which its yes to a link counts.
-    """
+    """How far a model is trusted: what it is asked for (`all` is metadata, links and changes at
+    once), and the least strength by the evidence, 0..1, at which its yes to a link counts."""
 
     asked_for: AskedFor
     plausible: float = PLAUSIBLE

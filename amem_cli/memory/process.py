@@ -7,7 +7,7 @@ value if it fails again. `MemoryProcess` records what comes of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -172,32 +172,32 @@ class MemorySteps:
         ]
         if not older or not self.settings.max_links:
             return Linking(), None
+        suggestions = partial(
+            link_suggestions,
+            note,
+            older,
+            document_frequency=self.index.text.document_frequency,
+            total=self.index.notes.count(),
+        )
         minimum = self.learned.minimum(ANALYZER)
-        suggested = self._suggested(note, older, self.settings.max_links, minimum)
+        suggested = suggestions(limit=self.settings.max_links, minimum=minimum)
         alike = [each for each in older if each.private == note.private]
         offline = superseded_contexts(note, suggested, alike)
         linking = Linking(tuple(suggested), tuple(offline))
         if not self.settings.trusted or self._model_for(note) is None:
             return linking, None
-        return linking, self._link_question(note, vector, older, linking, owned)
-
-    def _suggested(
-        self, note: Note, older: Sequence[LinkCandidate], limit: int, minimum: float
-    ) -> list[MemoryLink]:
-        return link_suggestions(
-            note,
-            older,
-            document_frequency=self.index.text.document_frequency,
-            total=self.index.notes.count(),
-            limit=limit,
-            minimum=minimum,
-        )
+        weaker = suggestions(limit=len(older), minimum=self.settings.plausible)
+        plausible = {link.target: link for link in weaker}
+        by_path = {each.path: each for each in older if self._model_for(each) is not None}
+        shown = [by_path[path] for path in plausible if path in by_path]
+        return linking, self._link_question(note, vector, shown, plausible, linking, owned)
 
     def _link_question(
         self,
         note: Note,
         vector: Vectors,
-        older: Sequence[LinkCandidate],
+        readable: Sequence[LinkCandidate],
+        plausible: Mapping[str, MemoryLink],
         linking: Linking,
         owned: Provenance,
     ) -> LinkQuestion | None:
@@ -206,10 +206,6 @@ class MemorySteps:
         from amem_cli.memory.link import MOST_SHOWN, LinkQuestion
 
         settings = self.settings
-        by_path = {each.path: each for each in older}
-        links = self._suggested(note, older, len(older), settings.plausible)
-        plausible = {link.target: link for link in links}
-        readable = [by_path[path] for path in plausible if self._model_for(by_path[path])]
         candidates = readable[: min(settings.candidates, MOST_SHOWN)]
         if not candidates or self.model is None:
             return None
@@ -244,16 +240,13 @@ class MemoryProcess:
     def run(
         self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
     ) -> Outcome:
-        """Process one note.
+        """Process one note; if the model fails, it is pending and the outcome says why.
 
         Args:
             asked: the user named this note, so it need not have settled.
             dry_run: report what would change and write nothing.
             only_pending: leave a note that another process has finished meanwhile, and report what
                 that one made of it.
-
-        Returns:
-            What was done; if the model failed, the note is pending and the outcome says why.
 
         Raises:
             NotFoundError: the note is gone.
@@ -267,8 +260,7 @@ class MemoryProcess:
                     # Somebody saved while the model worked: their text is what counts.
                     continue
             self._count_failure(path, "kept changing")
-            problem = "kept changing while it was processed"
-            return waiting_outcome(self.ports, path, (problem,))
+            return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
     def _run_once(self, path: str, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
         """Describe, link and evolve one version of a note, unless it changes meanwhile."""
@@ -276,9 +268,8 @@ class MemoryProcess:
         if self.model is not None and self.model.is_remote:
             # A neighbour may have been made private a moment ago.
             synchronise(self.ports)
-        content = self.ports.vault.read(path)
-        note = parse_note(path, content.raw, self.ports.names)
-        if only_pending and self._is_finished(note, content):
+        content, note = self._read(path)
+        if only_pending and self._is_finished(content, note):
             return _made_elsewhere(self.ports, path)
         if note.refused is not None:
             place = f"line {note.refused.line}: {note.refused.message}"
@@ -335,21 +326,22 @@ class MemoryProcess:
 
     def seconds_to_settle(self, path: str) -> float:
         """How long a note is still to be left alone; 0 if it is ready."""
-        content = self.ports.vault.read(path)
-        return self._seconds_to_settle(content, parse_note(path, content.raw, self.ports.names))
+        return self._seconds_to_settle(*self._read(path))
 
     def is_finished(self, path: str) -> bool:
         """Whether the note's text as it is now has been through the process, by the journal."""
-        content = self.ports.vault.read(path)
-        return self._is_finished(parse_note(path, content.raw, self.ports.names), content)
+        return self._is_finished(*self._read(path))
 
-    def _is_finished(self, note: Note, content: FileContent) -> bool:
+    def _read(self, path: str) -> tuple[FileContent, Note]:
+        content = self.ports.vault.read(path)
+        return content, parse_note(path, content.raw, self.ports.names)
+
+    def _is_finished(self, content: FileContent, note: Note) -> bool:
         refresh(self.ports, [])
         keys = [key for key in (note.id, note.path) if key]
         return self.ports.index.queue.was_processed(keys, text_hash(content.raw))
 
     def _is_settled(self, content: FileContent, note: Note) -> bool:
-        """Whether nobody is likely to be editing the note at this moment."""
         return self._seconds_to_settle(content, note) <= 0
 
     def _seconds_to_settle(self, content: FileContent, note: Note) -> float:
@@ -375,7 +367,7 @@ class MemoryProcess:
             if current.sha != content.sha:
                 raise WriteConflict(f"{path} changed meanwhile")
             plan = ProcessPlan(self.ports, self.settings, self._is_settled, current, analysis)
-            if only_pending and self._is_finished(plan.note.note, current):
+            if only_pending and self._is_finished(current, plan.note.note):
                 # It had nothing to write, else the file would be another one.
                 raise WriteConflict(f"{path} was finished with meanwhile")
             outcome = plan.draft()
@@ -406,14 +398,6 @@ def _made_elsewhere(ports: VaultPorts, path: str) -> Outcome:
         if record.by != "machine":
             continue
         target = ports.index.notes.summary(record.path)
-        links.append(
-            NewLink(
-                target=key,
-                path=record.path,
-                title=record.path if target is None else target.title,
-                relation=cast(Relation, record.relation),
-                reason=record.reason,
-                strength=record.strength,
-            )
-        )
+        title, relation = target.title if target else record.path, cast("Relation", record.relation)
+        links.append(NewLink(key, record.path, title, relation, record.reason, record.strength))
     return replace(waiting_outcome(ports, path, (), pending=False), links=tuple(links))

@@ -287,7 +287,7 @@ class _Trial:
 
     def _candidates(self, case: TrialCase) -> list[LinkCandidate]:
         """The older notes as a search would find them, the nearest first."""
-        texts = [f"{one.title}. {one.text}" for one in (case, *case.older)]
+        texts = [f"{case.title}. {case.text}", *(f"{one.title}. {one.text}" for one in case.older)]
         own, *vectors = self.encoder.encode(texts)
         near = [
             replace(one, similarity=float(vector @ own))

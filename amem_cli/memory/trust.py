@@ -58,13 +58,7 @@ FEWEST_CONTEXTS = 2
 FEWEST_BEFORE_UNFIT = 3
 # After so many in a row without any answer no more is asked.
 FAILURES_IN_A_ROW = 3
-_ADVICE_FOR_THE_WEAK = (
-    "Its answers count if the analyzer agrees. A larger model may do more: amem model list."
-)
-_ADVICE_FOR_THE_USELESS = (
-    "The analyzer does the work; amem model use none saves the time. A larger model may do more:"
-    " amem model list."
-)
+_LARGER = "A larger model may do more: amem model list."
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +157,7 @@ class Verdict:
 
 def asked_for(kind: str) -> AskedFor:
     """What a model of a verdict is asked for."""
-    by_kind: dict[str, AskedFor] = {"fit": "all", "unfit": "nothing"}
-    return by_kind.get(kind, "context")
+    return "all" if kind == "fit" else "nothing" if kind == "unfit" else "context"
 
 
 def is_lost(results: Sequence[CaseResult]) -> bool:
@@ -219,10 +212,12 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
     figures = figures_of(results)
     useless = _uselessness(results, figures)
     if useless:
-        advice = (
-            "Choose another model (amem model list), or none: the analyzer does the work alone."
+        return Verdict(
+            "unfit",
+            True,
+            f"unfit: {useless}",
+            "Choose another model (amem model list), or none: the analyzer does the work alone.",
         )
-        return Verdict("unfit", True, f"unfit: {useless}", advice)
     alone = all(one.alone for one in results)
     enough = figures.asked >= (FEWEST_NOTES if alone else FEWEST_CONTEXTS)
     short = _shortcomings(figures, alone=alone)
@@ -239,7 +234,9 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
             "usable",
             True,
             f"usable for contexts alone: {'; '.join(short)}",
-            _ADVICE_FOR_THE_USELESS if not figures.contexts.hits else _ADVICE_FOR_THE_WEAK,
+            f"Its answers count if the analyzer agrees. {_LARGER}"
+            if figures.contexts.hits
+            else f"The analyzer does the work; amem model use none saves the time. {_LARGER}",
         )
     return _undecided(
         f"only {len(results)} of {cases} questions in {seconds:.0f} s, which decides nothing more",
