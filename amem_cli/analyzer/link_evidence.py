@@ -225,11 +225,25 @@ def gather_evidence(
     """
     own = note_terms(note.title, note.body, note.keywords)
     theirs = [note_terms(c.title, c.text, c.keywords) for c in candidates]
-    weights = _own_weights(own, theirs, document_frequency, total)
+    common = [key for key in own if any(key in other for other in theirs)][:_MAX_TERMS]
+    weights = {}
+    for key in common:
+        # Two notes share it, even if the new one is not counted yet.
+        rare = rarity(max(2, document_frequency(own[key].word)), total)
+        weights[key] = SharedTerm(own[key], rare * _KIND_WEIGHT[own[key].kind])
+    shared = [
+        tuple(
+            sorted(
+                (entry for key, entry in weights.items() if key in other),
+                key=lambda entry: (-entry.weight, entry.term.word),
+            )
+        )
+        for other in theirs
+    ]
     cosines = _standardised([candidate.similarity for candidate in candidates])
-    shared = [_shared_terms(own, other, weights) for other in theirs]
     overlaps = [
-        _overlap(terms, len(own), len(other)) for terms, other in zip(shared, theirs, strict=True)
+        sum(entry.weight**2 for entry in terms) / math.sqrt(max(len(own), 12) * max(len(other), 12))
+        for terms, other in zip(shared, theirs, strict=True)
     ]
     supports = _supports(candidates, theirs, overlaps)
     body = searchable(note.body)
@@ -248,34 +262,6 @@ def gather_evidence(
         )
         for i, candidate in enumerate(candidates)
     ]
-
-
-def _own_weights(
-    own: Mapping[str, Term],
-    theirs: Sequence[Mapping[str, Term]],
-    document_frequency: DocumentFrequency,
-    total: int,
-) -> dict[str, SharedTerm]:
-    shared = [key for key in own if any(key in other for other in theirs)]
-    weights: dict[str, SharedTerm] = {}
-    for key in shared[:_MAX_TERMS]:
-        term = own[key]
-        # Two notes share it, even if the new one is not counted yet.
-        notes = max(2, document_frequency(term.word))
-        weights[key] = SharedTerm(term, rarity(notes, total) * _KIND_WEIGHT[term.kind])
-    return weights
-
-
-def _shared_terms(
-    own: Mapping[str, Term], other: Mapping[str, Term], weights: Mapping[str, SharedTerm]
-) -> tuple[SharedTerm, ...]:
-    shared = [weights[key] for key in own if key in other and key in weights]
-    return tuple(sorted(shared, key=lambda entry: (-entry.weight, entry.term.word)))
-
-
-def _overlap(shared: Sequence[SharedTerm], own: int, other: int) -> float:
-    weight = sum(entry.weight**2 for entry in shared)
-    return weight / math.sqrt(max(own, 12) * max(other, 12))
 
 
 def _standardised(values: Sequence[float]) -> list[float]:

@@ -110,12 +110,10 @@ def evolve_many(
     *,
     dry_run: bool = False,
     asked: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total: None,
 ) -> list[Outcome]:
     """Process notes one by one; if a dead model stops the run, the rest have an outcome as well."""
-    batch = EvolveBatch(process, paths, asked=asked, dry_run=dry_run)
-    if progress is not None:
-        batch.progress = progress
+    batch = EvolveBatch(process, paths, asked, dry_run, progress=progress)
     outcomes = list(batch.outcomes())
     rest = paths[batch.reached :]
     return [*outcomes, *(waiting_outcome(process.ports, path, batch.stopped) for path in rest)]
