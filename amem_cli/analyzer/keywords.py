@@ -150,13 +150,11 @@ def _parts_only(
 ) -> set[str]:
     """Keys of single words that occur only within one and the same firm phrase."""
     parts: set[str] = set()
+    counts = {key: spelled.total() for key, spelled in spellings.items()}
     for key, members in first.items():
-        count = spellings[key].total()
-        if len(members) > 1 and language != "de" and _is_firm(members, language, count):
-            own = (stem(token.word) for token in members)
-            parts |= {
-                each for each in own if each in spellings and spellings[each].total() == count
-            }
+        if len(members) > 1 and language != "de" and _is_firm(members, language, counts[key]):
+            own = {stem(token.word) for token in members}
+            parts |= {each for each in own if counts.get(each) == counts[key]}
     return parts
 
 
@@ -315,21 +313,12 @@ def _unspaced_phrases(lines: Sequence[str]) -> list[ScoredPhrase]:
                     piece = run[start : start + length]
                     counts[piece] += 1
                     first.setdefault(piece, number)
-    telling = [
-        piece
-        for piece, count in counts.items()
-        if (len(piece) == 2 or count > 1) and word_set("stopwords/zh.txt").isdisjoint(piece)
-    ]
-    return [
-        ScoredPhrase(
-            piece, _unspaced_score(piece, counts) / (1 + 0.25 * math.log(1 + first[piece]))
-        )
-        for piece in telling
-    ]
-
-
-def _unspaced_score(piece: str, counts: Counter[str]) -> float:
-    return (0.4 + math.log(1 + counts[piece])) * (1 + 0.2 * (len(piece) - 2) * (counts[piece] > 1))
+    phrases = []
+    for piece, count in counts.items():
+        if (len(piece) == 2 or count > 1) and word_set("stopwords/zh.txt").isdisjoint(piece):
+            score = (0.4 + math.log(1 + count)) * (1 + 0.2 * (len(piece) - 2) * (count > 1))
+            phrases.append(ScoredPhrase(piece, score / (1 + 0.25 * math.log(1 + first[piece]))))
+    return phrases
 
 
 Encode = Callable[[Sequence[str]], "Vectors"]

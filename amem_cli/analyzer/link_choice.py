@@ -142,22 +142,19 @@ def link_suggestions(
     named = _replaced_titles([older.title for older in candidates], own_words)
     # Nothing takes the place of a note that was written later.
     replaced = {i for i in named if not _is_newer(candidates[i], note)}
-    scored = sorted(
-        (
-            (max(strength(entry), _STRENGTH_OF_REPLACED * (i in replaced)), i)
-            for i, entry in enumerate(evidence)
-        ),
-        key=lambda pair: (-pair[0], pair[1]),
-    )
+    scores = [
+        max(strength(entry), _STRENGTH_OF_REPLACED * (i in replaced))
+        for i, entry in enumerate(evidence)
+    ]
     made = []
-    for score, i in scored[:limit]:
-        if score >= minimum:
+    for i in sorted(range(len(scores)), key=lambda i: -scores[i])[:limit]:
+        if scores[i] >= minimum:
             older = candidates[i]
             relation: Relation = "supersedes"
             if i not in replaced:
                 relation = _relation(note, older, own_words, evidence[i], document_frequency, total)
             reason = link_reason(note, older, evidence[i], relation)
-            made.append(MemoryLink(older.path, relation, reason, round(score, 2)))
+            made.append(MemoryLink(older.path, relation, reason, round(scores[i], 2)))
     return made
 
 

@@ -129,4 +129,4 @@ def _updates_by_text(
         )
         for path, (_, record) in linked.items()
     )
-    return [update for update in updates if update is not None]
+    return [*filter(None, updates)]

@@ -58,7 +58,6 @@ FEWEST_CONTEXTS = 2
 FEWEST_BEFORE_UNFIT = 3
 # After so many in a row without any answer no more is asked.
 FAILURES_IN_A_ROW = 3
-_LARGER = "A larger model may do more: amem model list."
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +203,11 @@ def figures_of(results: Sequence[CaseResult]) -> Figures:
 def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> Verdict:
     """Judge a model by its answers in order to some of so many cases within the time."""
     if is_lost(results) and any(one.was_answered for one in results):
-        return _undecided(
+        return _usable(
             f"only {len(results) - FAILURES_IN_A_ROW} of {cases} questions, for then it could not"
             f" be asked any more: {results[-1].fault}",
             "Try again when it can be asked: amem model test",
+            decided=False,
         )
     figures = figures_of(results)
     useless = _uselessness(results, figures)
@@ -230,22 +230,19 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
             f" {figures.plausible:.2f} or more.",
         )
     if enough:
-        return Verdict(
-            "usable",
-            True,
-            f"usable for contexts alone: {'; '.join(short)}",
-            f"Its answers count if the analyzer agrees. {_LARGER}"
-            if figures.contexts.hits
-            else f"The analyzer does the work; amem model use none saves the time. {_LARGER}",
-        )
-    return _undecided(
+        role = "The analyzer does the work; amem model use none saves the time."
+        if figures.contexts.hits:
+            role = "Its answers count if the analyzer agrees."
+        return _usable("; ".join(short), f"{role} A larger model may do more: amem model list.")
+    return _usable(
         f"only {len(results)} of {cases} questions in {seconds:.0f} s, which decides nothing more",
         f"Give it more time: amem model test --seconds {max(300, round(seconds * 5))}",
+        decided=False,
     )
 
 
-def _undecided(why: str, advice: str) -> Verdict:
-    return Verdict("usable", False, f"usable for contexts alone: {why}", advice)
+def _usable(why: str, advice: str, *, decided: bool = True) -> Verdict:
+    return Verdict("usable", decided, f"usable for contexts alone: {why}", advice)
 
 
 def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:
