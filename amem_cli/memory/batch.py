@@ -110,10 +110,11 @@ def evolve_many(
     *,
     dry_run: bool = False,
     asked: bool = False,
-    progress: Progress = lambda done, total: None,
+    progress: Progress | None = None,
 ) -> list[Outcome]:
     """Process notes one by one; if a dead model stops the run, the rest have an outcome as well."""
-    batch = EvolveBatch(process, paths, asked, dry_run, progress=progress)
+    batch = EvolveBatch(process, paths, asked, dry_run)
+    batch.progress = progress or batch.progress
     outcomes = list(batch.outcomes())
     rest = paths[batch.reached :]
     return [*outcomes, *(waiting_outcome(process.ports, path, batch.stopped) for path in rest)]
