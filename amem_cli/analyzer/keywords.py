@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from amem_cli.analyzer.terms import is_everyday
 from amem_cli.data import word_set
 from amem_cli.language.words import (
     TOKEN,
@@ -67,13 +66,11 @@ class _Token:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPhrase:
-    """A phrase of a text.
+    """A phrase as the text spells it most often, and whether it opens a sentence, an item or the
+    title.
 
-    Attributes:
-        text: as the text spells it most often.
-        firm: of a shape that keywords have. A loose one (`callum drops`, a lone everyday word) is
-            a last resort.
-        opens: it opens a sentence, a list item or the title.
+    A firm one has the shape of a keyword; a loose one (`callum drops`, a lone everyday word) is a
+    last resort.
     """
 
     text: str
@@ -153,13 +150,11 @@ def _parts_only(
 ) -> set[str]:
     """Keys of single words that occur only within one and the same firm phrase."""
     parts: set[str] = set()
+    counts = {key: spelled.total() for key, spelled in spellings.items()}
     for key, members in first.items():
-        count = spellings[key].total()
-        if len(members) > 1 and language != "de" and _is_firm(members, language, count):
-            own = (stem(token.word) for token in members)
-            parts |= {
-                each for each in own if each in spellings and spellings[each].total() == count
-            }
+        if len(members) > 1 and language != "de" and _is_firm(members, language, counts[key]):
+            own = {stem(token.word) for token in members}
+            parts |= {each for each in own if counts.get(each) == counts[key]}
     return parts
 
 
@@ -174,7 +169,8 @@ def _kind(written: str, word: str, language: str, *, opens: bool) -> str:
         return "generic"
     if written[0].isdigit():
         return "number"
-    if _is_identifier(written):
+    # An identifier: `max_delay`, `mp3`, `iPhone`.
+    if "_" in written or any(each.isdigit() or each.isupper() for each in written[1:]):
         return "code"
     return _kind_of_plain_word(written, word, language, opens=opens)
 
@@ -191,18 +187,22 @@ def _unfit_in_english() -> frozenset[str]:
     return word_set("unfit/verb_forms.txt") | word_set("unfit/modifiers.txt") | frozenset(verbs)
 
 
+def is_everyday(word: str) -> bool:
+    """Whether a folded word, in any form, is common in English or German speech."""
+    return stem(word) in _everyday_stems()
+
+
+@cache
+def _everyday_stems() -> frozenset[str]:
+    return frozenset(map(stem, word_set("everyday/en.txt") | word_set("everyday/de.txt")))
+
+
 def _forms(verb: str) -> tuple[str, str, str]:
     """A regular verb with its third person and its past."""
     if verb.endswith("y") and verb[-2] not in "aeiou":
         return verb, verb[:-1] + "ies", verb[:-1] + "ied"
     third = verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "z")) else "s")
     return verb, third, verb.removesuffix("e") + "ed"
-
-
-def _is_identifier(written: str) -> bool:
-    has_digit = any(character.isdigit() for character in written)
-    has_inner_capital = any(character.isupper() for character in written[1:])
-    return "_" in written or has_digit or has_inner_capital
 
 
 def _kind_of_plain_word(written: str, word: str, language: str, *, opens: bool) -> str:
@@ -230,7 +230,8 @@ def _runs(line: str, tokens: Sequence[_Token]) -> Iterator[Sequence[_Token]]:
                 if _GAP_WITHIN_PHRASE.fullmatch(gap) is None:
                     break
             members = tokens[first : last + 1]
-            if _is_phrase(members) and not _cuts_a_name(line, tokens, first, last):
+            cuts_a_name = _is_one_name(line, tokens, first - 1) or _is_one_name(line, tokens, last)
+            if _is_phrase(members) and not cuts_a_name:
                 yield members
 
 
@@ -268,10 +269,6 @@ def _is_proper(members: Sequence[_Token], kinds: Sequence[str]) -> bool:
     return (kinds[0] in _PROPER or opens_with_capital) and all(
         kind in _PROPER for kind in kinds[1:]
     )
-
-
-def _cuts_a_name(line: str, tokens: Sequence[_Token], first: int, last: int) -> bool:
-    return _is_one_name(line, tokens, first - 1) or _is_one_name(line, tokens, last)
 
 
 def _is_one_name(line: str, tokens: Sequence[_Token], left: int) -> bool:
@@ -316,26 +313,16 @@ def _unspaced_phrases(lines: Sequence[str]) -> list[ScoredPhrase]:
                     piece = run[start : start + length]
                     counts[piece] += 1
                     first.setdefault(piece, number)
-    telling = [
-        piece
-        for piece, count in counts.items()
-        if (len(piece) == 2 or count > 1) and word_set("stopwords/zh.txt").isdisjoint(piece)
-    ]
-    return [
-        ScoredPhrase(
-            piece, _unspaced_score(piece, counts) / (1 + 0.25 * math.log(1 + first[piece]))
-        )
-        for piece in telling
-    ]
-
-
-def _unspaced_score(piece: str, counts: Counter[str]) -> float:
-    return (0.4 + math.log(1 + counts[piece])) * (1 + 0.2 * (len(piece) - 2) * (counts[piece] > 1))
+    phrases = []
+    for piece, count in counts.items():
+        if (len(piece) == 2 or count > 1) and word_set("stopwords/zh.txt").isdisjoint(piece):
+            score = (0.4 + math.log(1 + count)) * (1 + 0.2 * (len(piece) - 2) * (count > 1))
+            phrases.append(ScoredPhrase(piece, score / (1 + 0.25 * math.log(1 + first[piece]))))
+    return phrases
 
 
 Encode = Callable[[Sequence[str]], "Vectors"]
 
-_MAX_PHRASE_TEXT = 20_000
 _CANDIDATES = 16
 _WORDS_PER_KEYWORD = 9
 _DIVERSITY = 0.2
@@ -346,9 +333,8 @@ _FOR_OPENING = 0.2
 def candidate_phrases(text: str, limit: int = 20) -> list[str]:
     """Phrases of the text that may be its keywords, the likeliest first, without an encoder.
 
-    Returns:
-        At most `limit` phrases in the text's own spelling, each of one to three words, that do not
-        repeat one another. Proper nouns, identifiers and hyphenated words stay whole.
+    Each is of one to three words in the text's own spelling, and none repeats another. Proper
+    nouns, identifiers and hyphenated words stay whole.
     """
     chosen: list[str] = []
     stems: list[frozenset[str]] = []
@@ -363,14 +349,10 @@ def candidate_phrases(text: str, limit: int = 20) -> list[str]:
 
 
 def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
-    """The keywords of a note, the most important first.
+    """Distinct phrases of a note as its keywords, the most important first.
 
-    Args:
-        encode: texts to unit vectors; called once, with the text and at most 16 phrases.
-        limit: most keywords; a short note gets fewer, in proportion to its words.
-
-    Returns:
-        Distinct phrases that occur in the text; empty for a text without meaningful words.
+    A short note gets fewer, in proportion to its words. `encode` (texts to unit vectors) is called
+    once, with the text and at most 16 phrases.
     """
     scored = scored_phrases(text)[:_CANDIDATES]
     # Better few keywords than a silly one.
@@ -379,7 +361,7 @@ def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
     if wanted <= 0:
         return []
     phrases = [phrase.text for phrase in scored]
-    vectors = encode([text[:_MAX_PHRASE_TEXT], *phrases])
+    vectors = encode([text[:_MAX_TEXT], *phrases])
     near = _rescaled([float(value) for value in vectors[1:] @ vectors[0]])
     statistics = _rescaled([phrase.score for phrase in scored])
     relevance = [
@@ -394,7 +376,7 @@ def extract_keywords(text: str, encode: Encode, *, limit: int = 5) -> list[str]:
 def _wanted(text: str) -> int:
     length = sum(
         len(match.group()) / 2 if is_unspaced(match.group()) else 1.0
-        for match in TOKEN.finditer(text[:_MAX_PHRASE_TEXT])
+        for match in TOKEN.finditer(text[:_MAX_TEXT])
     )
     return math.ceil(length / _WORDS_PER_KEYWORD)
 

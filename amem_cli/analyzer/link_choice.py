@@ -8,19 +8,23 @@ adding them was wrong far more often than right (docs/memory.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
 
-from amem_cli.analyzer.link_evidence import Evidence, LinkCandidate, SharedTerm, gather_evidence
-from amem_cli.analyzer.terms import (
+from amem_cli.analyzer.link_evidence import (
     DocumentFrequency,
+    Evidence,
+    LinkCandidate,
+    SharedTerm,
+    gather_evidence,
     mentions_title,
-    replaced_titles,
     searchable,
-    stance,
 )
 from amem_cli.data import table
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
 from amem_cli.language.words import (
+    TOKEN,
     UNSPACED_RUN,
     detect_language,
     fold,
@@ -31,7 +35,7 @@ from amem_cli.language.words import (
     words,
 )
 from amem_cli.markdown.plain_text import prose, without_quotes
-from amem_cli.notes.note import MemoryLink, Note, Relation
+from amem_cli.notes.note import SUPERSEDING, MemoryLink, Note, Relation
 
 _TERMS_IN_REASON = 3
 _TEXT_IN_REASON = 8_000
@@ -124,41 +128,33 @@ def link_suggestions(
     limit: int = 4,
     minimum: float = USUAL_MINIMUM,
 ) -> list[MemoryLink]:
-    """The links that the evidence carries, the strongest first.
+    """The links that the evidence carries, the strongest first, each with a sentence as its reason.
 
     Args:
         candidates: the older notes nearest to the note by any kind of search, 10 to 30 of them.
-        document_frequency: number of notes of the vault that hold a folded word.
-        total: number of notes in the vault.
-        limit: most links made.
-        minimum: least strength of a link; a strength is an estimate of the probability that a
-            person would call the two notes related.
-
-    Returns:
-        Links with a one-sentence reason in the note's language.
+        document_frequency: number of notes of the vault that hold a folded word, of `total` notes.
+        minimum: least strength; an estimate of the probability that a person would call the two
+            notes related.
     """
     evidence = gather_evidence(note, candidates, document_frequency=document_frequency, total=total)
     # What a note quotes is said by somebody else, so it replaces nothing.
     own_words = sentences(prose(without_quotes(note.body)))
-    named = replaced_titles([older.title for older in candidates], own_words)
+    named = _replaced_titles([older.title for older in candidates], own_words)
     # Nothing takes the place of a note that was written later.
     replaced = {i for i in named if not _is_newer(candidates[i], note)}
-    scored = sorted(
-        (
-            (max(strength(entry), _STRENGTH_OF_REPLACED * (i in replaced)), i)
-            for i, entry in enumerate(evidence)
-        ),
-        key=lambda pair: (-pair[0], pair[1]),
-    )
+    scores = [
+        max(strength(entry), _STRENGTH_OF_REPLACED * (i in replaced))
+        for i, entry in enumerate(evidence)
+    ]
     made = []
-    for score, i in scored[:limit]:
-        if score >= minimum:
+    for i in sorted(range(len(scores)), key=lambda i: -scores[i])[:limit]:
+        if scores[i] >= minimum:
             older = candidates[i]
             relation: Relation = "supersedes"
             if i not in replaced:
                 relation = _relation(note, older, own_words, evidence[i], document_frequency, total)
             reason = link_reason(note, older, evidence[i], relation)
-            made.append(MemoryLink(older.path, relation, reason, round(score, 2)))
+            made.append(MemoryLink(older.path, relation, reason, round(scores[i], 2)))
     return made
 
 
@@ -200,7 +196,7 @@ def _relation(
             candidate.title, searchable(sentence), document_frequency, total
         )
         if named or _paraphrases_title(candidate.title, sentence):
-            relation = stance(candidate.title, sentence)
+            relation = _stance(candidate.title, sentence)
             if relation is not None:
                 return relation
     return "related"
@@ -213,41 +209,100 @@ def _paraphrases_title(title: str, sentence: str) -> bool:
     return len(shared) >= 3 and 2 * len(shared) >= len(subject)
 
 
+# Letters on either side: what is called a sentence may be a whole note.
+_LOOKED_AT = 300
+_CLAUSE = re.compile(r"[,;:()–—]")
+_NEXT_WORD = re.compile(r"\s+(\w+)")
+_NARROWED = re.compile(r"['’]|-\w")
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile("".join(table("stance.toml")[name]))
+
+
+def _replaced_titles(titles: Sequence[str], sentences: Iterable[str]) -> set[int]:
+    """Which of the titles name what a sentence says in so many words is replaced, by position.
+
+    The whole title of two words or more follows the verb, and nothing that belongs to it follows
+    that. So the words may be everyday ones, which elsewhere are in a text by chance.
+    """
+    verbs = [
+        verb
+        for sentence in map(fold, sentences)
+        for verb in _pattern("replaces").finditer(sentence)
+        if not _is_doubted(sentence, verb)
+    ]
+    return {at for at, title in enumerate(titles) if verbs and _is_replaced(title, verbs)}
+
+
+def _is_replaced(title: str, verbs: Iterable[re.Match[str]]) -> bool:
+    tokens = TOKEN.findall(fold(title))
+    if any(map(is_unspaced, tokens)) or sum(not is_stopword(token) for token in tokens) < 2:
+        return False
+    named = re.compile(r"\W{1,3}".join(map(re.escape, tokens)) + r"(?!\w)")
+    return any(_is_object(named, verb) for verb in verbs)
+
+
+def _is_object(named: re.Pattern[str], verb: re.Match[str]) -> bool:
+    found = named.match(verb.string, verb.end())
+    if found is None:
+        return False
+    rest = verb.string[found.end() : found.end() + _LOOKED_AT]
+    if "lös" in verb[0]:
+        return _pattern("parted").match(rest) is not None
+    follows = _NEXT_WORD.match(rest)
+    if _NARROWED.match(rest):
+        return False
+    return follows is None or (
+        is_stopword(follows[1]) and not _pattern("narrowing").fullmatch(follows[1])
+    )
+
+
+def _stance(title: str, sentence: str) -> Relation | None:
+    """What a sentence that names another note says of it: that it is replaced, or wrong."""
+    folded = fold(sentence)
+    named = folded.rfind(" ".join(fold(title).split()))
+    for relation in SUPERSEDING:
+        for found in _pattern(relation).finditer(folded):
+            # "lunch is replaced by the review": not the review is.
+            until = min(max(named, 0), found.end() + _LOOKED_AT)
+            takes_its_place = _pattern("by").search(folded, found.end(), until) is not None
+            if not (takes_its_place or _is_doubted(folded, found)):
+                return relation
+    return None
+
+
+def _is_doubted(sentence: str, cue: re.Match[str]) -> bool:
+    """Whether a folded sentence denies, asks or supposes what it says with the cue."""
+    before = sentence[max(cue.start() - _LOOKED_AT, 0) : cue.start()]
+    after = sentence[cue.end() : cue.end() + _LOOKED_AT]
+    clause = _CLAUSE.split(before)[-1]
+    asks = sentence[-_LOOKED_AT:].rstrip(" \"”'’)").endswith("?")
+    return (
+        asks
+        or _pattern("against").search(clause) is not None
+        or _pattern("denied").search(_CLAUSE.split(after)[0]) is not None
+        or _pattern("unless").search(before) is not None
+    )
+
+
 _LONGEST_CONTEXT = 240
 
 
 def superseded_contexts(
     note: Note, links: Sequence[MemoryLink], candidates: Sequence[LinkCandidate]
 ) -> list[Evolution]:
-    """Contexts of the older notes that the new one supersedes, closed with a clause that says so.
-
-    Args:
-        note: the new note.
-        links: the links made from it.
-        candidates: the older notes that were candidates, the linked ones among them.
-    """
-    older = {candidate.path: candidate for candidate in candidates}
-    closed = (
-        (link, _closed_context(note, older[link.target]))
-        for link in links
-        if link.relation == "supersedes" and link.target in older
-    )
-    return [
-        Evolution(link.target, context=context, reason=link.reason)
-        for link, context in closed
-        if context is not None
-    ]
-
-
-def _closed_context(note: Note, older: LinkCandidate) -> str | None:
-    if not (older.context and note.title and note.created):
-        return None
-    # The context names the new note already, so it stays as it is.
-    if fold(note.title) in fold(older.context):
-        return None
-    form = phrases_in(detect_language(older.context))["superseded_since"]
-    closing = form.format(date=note.created[:10], title=_quotable(note.title))
-    opening = older.context.rstrip(" .。")
-    if len(opening) + len(closing) > _LONGEST_CONTEXT:
-        return None
-    return opening + closing
+    """Contexts of the candidates that the links supersede, closed with a clause that says so."""
+    contexts = {candidate.path: candidate.context for candidate in candidates}
+    changes = []
+    for link in links:
+        context = contexts.get(link.target)
+        # One that names the new note already stays as it is.
+        if link.relation == "supersedes" and context and fold(note.title) not in fold(context):
+            form = phrases_in(detect_language(context))["superseded_since"]
+            closing = form.format(date=note.created[:10], title=_quotable(note.title))
+            closed = context.rstrip(" .。") + closing
+            if note.created and len(closed) <= _LONGEST_CONTEXT:
+                changes.append(Evolution(link.target, context=closed, reason=link.reason))
+    return changes

@@ -6,23 +6,134 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from amem_cli.analyzer.keywords import candidate_phrases
-from amem_cli.analyzer.tags import general_names
-from amem_cli.analyzer.terms import DocumentFrequency, Term, mentions_title, note_terms, searchable
+from amem_cli.analyzer.analyzer import general_names
+from amem_cli.analyzer.keywords import candidate_phrases, is_everyday
+from amem_cli.data import word_set
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.text import search_terms
-from amem_cli.language.words import fold, stem, words
+from amem_cli.language.words import (
+    TOKEN,
+    cjk_bigrams,
+    detect_language,
+    fold,
+    is_generic,
+    is_stopword,
+    is_unspaced,
+    stem,
+    words,
+)
+from amem_cli.markdown.plain_text import prose
 from amem_cli.notes.note import Note
 from amem_cli.search.search import linked_paths
 
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.models.ports import Vectors
+
+DocumentFrequency = Callable[[str], int]
+
+_MAX_TEXT = 8_000
+_WORDS_OF_A_QUOTATION = 4
+# Only there does a capital say something; the first word of a sentence always has one.
+_MID_SENTENCE = re.compile(r"(?<=[\w,;:)(&/„\"“+] )[A-ZÄÖÜ][\w'’-]{1,40}")
+
+
+class Term(NamedTuple):
+    """A word of a note: as it was written, and how much it says about the subject."""
+
+    written: str
+    word: str
+    kind: str
+
+
+def note_terms(title: str, text: str, keywords: Sequence[str] = ()) -> dict[str, Term]:
+    """The meaningful words of a note by stem, in the order of first use."""
+    plain = prose(text[:_MAX_TEXT], with_code=True)
+    language = detect_language(plain)
+    capitalised = {match.group() for match in _MID_SENTENCE.finditer(plain)}
+    terms: dict[str, Term] = {}
+    for source in (title, *keywords, plain):
+        for match in TOKEN.finditer(source):
+            for term in _terms_of(match.group(), language, capitalised):
+                terms.setdefault(stem(term.word), term)
+    return terms
+
+
+def _terms_of(written: str, language: str, capitalised: set[str]) -> list[Term]:
+    if is_unspaced(written):
+        return [
+            Term(pair, pair, "cjk")
+            for pair in cjk_bigrams(written)
+            if word_set("stopwords/zh.txt").isdisjoint(pair)
+        ]
+    folded = words(written)
+    word = folded[0] if folded else ""
+    if not 3 <= len(word) <= 60 or is_generic(word) or is_stopword(word, language):
+        return []
+    return [
+        Term(
+            written.removesuffix("'s").removesuffix("’s"),
+            word,
+            _kind(word, written, language, capitalised),
+        )
+    ]
+
+
+def _kind(word: str, written: str, language: str, capitalised: set[str]) -> str:
+    if "_" in word or (any(c.isdigit() for c in word) and any(c.isalpha() for c in word)):
+        return "code"
+    if is_everyday(word):
+        return "everyday"
+    if word[0].isdigit():
+        return "word" if len(word) > 3 else "everyday"
+    if written in capitalised:
+        return "noun" if language == "de" else "name"
+    return "everyday" if language == "de" and written.islower() else "word"
+
+
+def searchable(text: str) -> str:
+    """The text as `mentions_title` wants it: folded words between single blanks."""
+    return f" {' '.join(words(_unjoined(text[:_MAX_TEXT])))} "
+
+
+def mentions_title(
+    title: str, searchable_text: str, document_frequency: DocumentFrequency, total: int
+) -> bool:
+    """Whether the text has the whole title, and hardly by chance.
+
+    A title of one word must be rare in the vault and not an everyday word; one of four
+    words is quoted.
+    """
+    wanted = words(_unjoined(title))
+    # Scripts without blanks have no words to compare.
+    if is_unspaced(wanted[0] if wanted else ""):
+        return len(fold(title)) >= 3 and fold(title) in searchable_text
+    if not wanted or f" {' '.join(wanted)} " not in searchable_text:
+        return False
+    if len(wanted) >= _WORDS_OF_A_QUOTATION and sum(not is_stopword(word) for word in wanted) > 1:
+        return True
+    telling = [
+        word
+        for word in wanted
+        if len(word) > 2
+        and not (is_stopword(word) or is_generic(word) or word.isdigit() or is_everyday(word))
+    ]
+    if not telling:
+        return False
+    usual = max(2.0, 0.02 * total)
+    rarest = min(document_frequency(word) for word in telling)
+    return rarest <= usual or (len(wanted) > 1 and len(telling) > 1 and rarest <= 3 * usual)
+
+
+def _unjoined(text: str) -> str:
+    return text.replace("-", " ").replace("_", " ")
+
 
 _MAX_TERMS = 120
 _RELATIVES = 3
@@ -37,8 +148,7 @@ class LinkCandidate:
 
     Attributes:
         similarity: cosine of the two notes' vectors.
-        rank: place of the candidate among the new note's nearest, 0 = nearest.
-        reverse_rank: place of the new note among the candidate's nearest, None if it is not
+        rank, reverse_rank: place of each among the other's nearest, 0 = nearest; None if it is not
             among those that were looked at.
         links: paths that the candidate is linked with, in either direction.
         key: its id, or its path if it has none.
@@ -110,18 +220,30 @@ def gather_evidence(
 ) -> list[Evidence]:
     """The evidence for each candidate, in the candidates' order.
 
-    Args:
-        document_frequency: number of notes in the vault that hold a folded word (the new note may
-            be counted or not).
-        total: number of notes in the vault.
+    `document_frequency` is the number of notes that hold a folded word, of `total` in the vault;
+    the new note may be counted or not.
     """
     own = note_terms(note.title, note.body, note.keywords)
     theirs = [note_terms(c.title, c.text, c.keywords) for c in candidates]
-    weights = _own_weights(own, theirs, document_frequency, total)
+    common = [key for key in own if any(key in other for other in theirs)][:_MAX_TERMS]
+    weights = {}
+    for key in common:
+        # Two notes share it, even if the new one is not counted yet.
+        rare = rarity(max(2, document_frequency(own[key].word)), total)
+        weights[key] = SharedTerm(own[key], rare * _KIND_WEIGHT[own[key].kind])
+    shared = [
+        tuple(
+            sorted(
+                (entry for key, entry in weights.items() if key in other),
+                key=lambda entry: (-entry.weight, entry.term.word),
+            )
+        )
+        for other in theirs
+    ]
     cosines = _standardised([candidate.similarity for candidate in candidates])
-    shared = [_shared_terms(own, other, weights) for other in theirs]
     overlaps = [
-        _overlap(terms, len(own), len(other)) for terms, other in zip(shared, theirs, strict=True)
+        sum(entry.weight**2 for entry in terms) / math.sqrt(max(len(own), 12) * max(len(other), 12))
+        for terms, other in zip(shared, theirs, strict=True)
     ]
     supports = _supports(candidates, theirs, overlaps)
     body = searchable(note.body)
@@ -140,34 +262,6 @@ def gather_evidence(
         )
         for i, candidate in enumerate(candidates)
     ]
-
-
-def _own_weights(
-    own: Mapping[str, Term],
-    theirs: Sequence[Mapping[str, Term]],
-    document_frequency: DocumentFrequency,
-    total: int,
-) -> dict[str, SharedTerm]:
-    shared = [key for key in own if any(key in other for other in theirs)]
-    weights: dict[str, SharedTerm] = {}
-    for key in shared[:_MAX_TERMS]:
-        term = own[key]
-        # Two notes share it, even if the new one is not counted yet.
-        notes = max(2, document_frequency(term.word))
-        weights[key] = SharedTerm(term, rarity(notes, total) * _KIND_WEIGHT[term.kind])
-    return weights
-
-
-def _shared_terms(
-    own: Mapping[str, Term], other: Mapping[str, Term], weights: Mapping[str, SharedTerm]
-) -> tuple[SharedTerm, ...]:
-    shared = [weights[key] for key in own if key in other and key in weights]
-    return tuple(sorted(shared, key=lambda entry: (-entry.weight, entry.term.word)))
-
-
-def _overlap(shared: Sequence[SharedTerm], own: int, other: int) -> float:
-    weight = sum(entry.weight**2 for entry in shared)
-    return weight / math.sqrt(max(own, 12) * max(other, 12))
 
 
 def _standardised(values: Sequence[float]) -> list[float]:
@@ -245,11 +339,9 @@ PHRASES = 12
 def near_notes(
     index: MemoryIndex, path: str, text: str, vector: Vectors, limit: int
 ) -> list[LinkCandidate]:
-    """The nearest notes by meaning and by words, the nearest first.
+    """The notes nearest to one by meaning and by words, the nearest first.
 
-    Args:
-        path: the note itself, which is left out.
-        text: its text; vector: its enhanced embedding, shape (dimension,).
+    `vector` is the note's enhanced embedding, shape (dimension,).
     """
     # Notes that share rare words may be far apart in meaning, so both kinds of search count.
     near = index.vectors.scores(vector, limit + 1)
@@ -271,11 +363,8 @@ def at_best(
     index: MemoryIndex, summaries: Sequence[NoteSummary], vector: Vectors
 ) -> list[LinkCandidate]:
     """Notes with what speaks for a link to each, as if it and the other were the nearest to each
-    other; which notes are that depends on the rest of the vault.
-
-    Args:
-        vector: the other note's enhanced embedding, shape (dimension,).
-    """
+    other; which notes are that depends on the rest of the vault. `vector` is the other note's
+    enhanced embedding, shape (dimension,)."""
     paths = [summary.path for summary in summaries]
     near = index.vectors.scores(vector, len(paths), paths)
     return [_candidate(index, each, near.get(each.path, 0.0), 0, 0) for each in summaries]

@@ -1,12 +1,21 @@
-"""Asks a language model once, and reads its answer strictly."""
+"""Asks a language model once, and reads its answer strictly.
+
+Also what the questions of the memory process share: their prompts and the parts of their schemas.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
+from amem_cli.data import table
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import LanguageModel, ModelRequest
+from amem_cli.models.prompt_text import FENCE, MOST_READ, quote_as_data
 from amem_cli.models.reply_schema import AnswerRejected, read_answer
+
+Shown = TypeVar("Shown")
 
 # A model gets a second chance: a small one often fails by the form alone.
 ATTEMPTS = 2
@@ -14,13 +23,8 @@ SHOWN_IN_PART = "the model's window held only a part of what it was to read"
 
 
 class ModelReply(NamedTuple):
-    """One reply of a model.
-
-    Attributes:
-        answer: of the requested schema; None if it was rejected.
-        fault: why it was rejected; of a valid answer, a remark on it.
-        use: what it cost.
-    """
+    """A model's answer of the requested schema, or None if it was rejected; why it was rejected, or
+    a remark on a valid answer; and what it cost."""
 
     answer: dict[str, Any] | None
     fault: str
@@ -44,3 +48,55 @@ def ask_once(model: LanguageModel, request: ModelRequest) -> ModelReply:
         return ModelReply(read_answer(answer.text, request.schema), remark, use)
     except AnswerRejected as rejected:
         return ModelReply(None, f"the answer was rejected: {rejected}", use)
+
+
+def prompt(part: str, name: str) -> str:
+    """A part of what the model is told: `task`, `rules` or `question`, by name."""
+    text: str = table("prompts.toml")[part][name]
+    return text
+
+
+@cache
+def all_instructions() -> str:
+    """All tasks and rules, which must not come back as an answer."""
+    prompts = table("prompts.toml")
+    return "\n".join([*prompts["task"].values(), *prompts["rules"].values()])
+
+
+def fenced(text: str, most: int) -> str:
+    """A text as data of at most so many bytes, between fences."""
+    return f"{FENCE}\n{quote_as_data(text, most)}\n{FENCE}"
+
+
+def text_schema(shortest: int, longest: int) -> dict[str, Any]:
+    """A text of so many characters."""
+    return {"type": "string", "minLength": shortest, "maxLength": longest}
+
+
+def choice_schema(names: Sequence[str]) -> dict[str, Any]:
+    """One of these."""
+    return {"type": "string", "enum": list(names)}
+
+
+def list_schema(item: Mapping[str, Any], most: int, fewest: int = 0) -> dict[str, Any]:
+    """Some of these: of one schema, or of objects with these properties."""
+    items = item if "type" in item else {"type": "object", "properties": item}
+    return {"type": "array", "items": items, "minItems": fewest, "maxItems": most}
+
+
+def numbered(letter: str, items: Sequence[Shown]) -> dict[str, Shown]:
+    """The items by the names that the model calls them by, such as `k1`."""
+    return {f"{letter}{at}": item for at, item in enumerate(items, 1)}
+
+
+def named_entries(
+    value: object, key: str, shown: Mapping[str, Shown], most: int = MOST_READ
+) -> Iterator[tuple[Mapping[str, Any], Shown | None]]:
+    """The entries of a list in an answer (of any shape), each with the shown item that it names;
+    None if it names none, or one for the second time."""
+    named = set()
+    for entry in value[:most] if isinstance(value, list) else []:
+        name = entry.get(key) if isinstance(entry, dict) else None
+        is_new = isinstance(name, str) and name in shown and name not in named
+        named.add(str(name))
+        yield entry, shown[str(name)] if is_new else None

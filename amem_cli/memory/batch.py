@@ -27,10 +27,8 @@ class EvolveBatch:
 
     Attributes:
         asked: the user named these notes; else it skips those that others finished meanwhile.
-        begin: called with each note's path before its turn.
-        progress: called with the number of notes that have had their turn, and of all.
-        reached: how many have had their turn.
-        elsewhere: how many of them other processes had finished.
+        begin, progress: called before a note's turn with its path, and after it.
+        reached, elsewhere: notes that have had their turn; those that other processes finished.
         stopped: why the rest is not tried, as a line and a hint; empty if all were.
     """
 
@@ -85,13 +83,13 @@ class EvolveBatch:
 
     def _outcome(self, path: str) -> Outcome | None:
         """The outcome for a note; None if another process has finished it."""
-        process = self.process
+        process, asked = self.process, self.asked
         try:
             with process.ports.changes.working(process.settings.deadline):
-                if not self.asked and process.is_finished(path):
+                if not asked and process.is_finished(path):
                     return None
                 outcome = process.run(
-                    path, asked=self.asked, dry_run=self.dry_run, only_pending=not self.asked
+                    path, asked=asked, dry_run=self.dry_run, only_pending=not asked
                 )
         # Not a failure of the note: the run stops, and goes on another day.
         except BudgetSpent:
@@ -124,8 +122,7 @@ LEAST_SECONDS = 5.0
 class RemainingTime:
     """Estimates by the last notes, so that a change of the model's speed soon shows.
 
-    Args:
-        now: seconds of a steady clock when the run begins.
+    All moments are seconds of a steady clock, the first when the run begins.
     """
 
     def __init__(self, now: float) -> None:

@@ -6,15 +6,27 @@ what a person wrote, is decided where it is made (`plan`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
+from amem_cli.index.draft import provenance_of
+from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
+from amem_cli.journal.provenance import Provenance
 from amem_cli.language.words import fold
 from amem_cli.markdown.tags import tag_key
+from amem_cli.memory.ask_model import (
+    all_instructions,
+    choice_schema,
+    list_schema,
+    named_entries,
+    numbered,
+    prompt,
+    text_schema,
+)
 from amem_cli.memory.grounding import (
     JUNK,
     NoteText,
@@ -25,9 +37,9 @@ from amem_cli.memory.grounding import (
     repeats_instructions,
     room_for_more,
 )
+from amem_cli.memory.relink import machine_links
 from amem_cli.models.prompt_text import (
     FENCE,
-    MOST_READ,
     clean_line,
     quote_line,
     repeats_itself,
@@ -47,10 +59,6 @@ MOST_EXISTING = 3
 _RELATION_BYTES = 20
 _REASON_BYTES = 80
 _WEAKEST, _STRONGEST = 0.1, 1.0
-_RULE = (
-    "Links so far; standing: those that the new note now makes stronger, weaker or wrong, and why."
-    " Mostly none."
-)
 # What an answer may say of a link, and by how much its strength changes; None removes it.
 _STEPS = {"stronger": 0.2, "weaker": -0.2, "wrong": None}
 
@@ -59,8 +67,6 @@ def checked_changes(
     value: object,
     note: Note,
     shown: Mapping[str, LinkCandidate],
-    *,
-    asked: str,
     vocabulary: Sequence[str],
     similarity: Similarity | None,
 ) -> tuple[list[Evolution], list[str]]:
@@ -68,34 +74,28 @@ def checked_changes(
 
     Args:
         value: the `changes` of an answer; the shape need not be right.
-        note: the new note.
         shown: the linked older notes by the names under which they were shown.
-        asked: the instructions.
     """
-    changes: dict[str, Evolution] = {}
+    changes: list[Evolution] = []
     faults: list[str] = []
-    for entry in (value if isinstance(value, list) else [])[:MOST_CHANGES]:
-        name = entry.get("note") if isinstance(entry, dict) else None
-        older = shown.get(name) if isinstance(name, str) else None
-        if older is None or older.path in changes:
+    for entry, older in named_entries(value, "note", shown, MOST_CHANGES):
+        if older is None:
             faults.append("changes: a note that is not linked, or twice")
             continue
-        change, refused = _change(entry, note, older, asked, vocabulary, similarity)
+        change, refused = _change(entry, note, older, vocabulary, similarity)
         faults += [f"changes: {older.path}: {fault}" for fault in refused]
-        if change is not None:
-            changes[older.path] = change
-    return list(changes.values()), faults
+        changes += [change] if change is not None else []
+    return changes, faults
 
 
 def _change(
     entry: Mapping[str, object],
     note: Note,
     older: LinkCandidate,
-    asked: str,
     vocabulary: Sequence[str],
     similarity: Similarity | None,
 ) -> tuple[Evolution | None, list[str]]:
-    context, fault = _new_context(entry.get("context"), note, older, asked, similarity)
+    context, fault = _new_context(entry.get("context"), note, older, similarity)
     both = NoteText(older.title, f"{older.text}\n{_words_of_new(note)}")
     said, said_tags = texts_of(entry.get("keywords")), texts_of(entry.get("tags"))
     keywords, no_keywords = checked_keywords(said, both, similarity, trusted=True)
@@ -114,7 +114,7 @@ def _change(
         keywords_drop=_among(older.keywords, dropped),
         tags_add=new_tags[: room_for_more(older.tags, _MOST_LABELS)],
         tags_drop=_among(older.tags, dropped),
-        reason=checked_reason(entry.get("why"), note, older, asked=asked),
+        reason=checked_reason(entry.get("why"), note, older),
     )
     faults = [*([f"context {fault}"] if fault else []), *no_keywords, *no_tags]
     if not (change.context or change.keywords_add or change.tags_add):
@@ -124,12 +124,11 @@ def _change(
 
 
 def _new_context(
-    sentence: object, note: Note, older: LinkCandidate, asked: str, similarity: Similarity | None
+    sentence: object, note: Note, older: LinkCandidate, similarity: Similarity | None
 ) -> tuple[str, str]:
     """A context of the older note that says something of the new one, or the fault."""
-    said = f"{_words_of_old(older)}\n{_words_of_new(note)}"
-    source = NoteText(older.title, older.text, said, older.context)
-    context, fault = checked_context(sentence, source, asked=asked, similarity=similarity)
+    source = _both(note, older)
+    context, fault = checked_context(sentence, source, similarity)
     if not fault and _same_words(context, older.context):
         fault = "says the same as before"
     if not fault and _same_words(context, note.context):
@@ -153,34 +152,32 @@ def _same_words(one: str, other: str) -> bool:
     return bool(right) and len(left & right) >= 0.9 * len(left | right)
 
 
-def checked_reason(value: object, note: Note, older: LinkCandidate, *, asked: str) -> str:
+def checked_reason(value: object, note: Note, older: LinkCandidate) -> str:
     """A reason that speaks of the new or the older note, on one line, or an empty text."""
-    if is_empty_talk(value, note, older, asked=asked):
+    if is_empty_talk(value, note, older):
         return ""
     line = clean_line(str(value), LONGEST_REASON) or ""
     own = {stem for stem in subject_stems(line) if not stem.isnumeric()}
     return "" if own.isdisjoint(_both(note, older).known) else line
 
 
-def is_empty_talk(value: object, note: Note, older: LinkCandidate, *, asked: str) -> bool:
+def is_empty_talk(value: object, note: Note, older: LinkCandidate) -> bool:
     """Whether a reason is no reason at all: markup, dates, a loop, the instructions once more."""
     line = clean_line(value, LONGEST_REASON) if isinstance(value, str) else None
     if line is None or not JUNK.isdisjoint(line) or repeats_itself(line):
         return True
     telling = {stem for stem in subject_stems(line) if stem.isalpha()} - _TALK
-    return not telling or repeats_instructions(line, asked, _both(note, older))
+    return not telling or repeats_instructions(line, all_instructions(), _both(note, older))
 
 
 def _both(note: Note, older: LinkCandidate) -> NoteText:
-    return NoteText(older.title, older.text, said=f"{_words_of_old(older)}\n{_words_of_new(note)}")
+    words_of_old = "\n".join((older.context, *older.keywords))
+    said = f"{words_of_old}\n{_words_of_new(note)}"
+    return NoteText(older.title, older.text, said, older.context)
 
 
 def _words_of_new(note: Note) -> str:
     return "\n".join((note.title, note.body, note.context, *note.keywords))
-
-
-def _words_of_old(older: LinkCandidate) -> str:
-    return "\n".join((older.context, *older.keywords))
 
 
 def _among(held: Sequence[str], dropped: set[str]) -> tuple[str, ...]:
@@ -189,87 +186,103 @@ def _among(held: Sequence[str], dropped: set[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ExistingLink:
-    """A link that the machine made earlier, between two notes that a model is shown.
-
-    Attributes:
-        source, target: paths of the notes.
-    """
+    """A link that the machine made earlier, between two notes (by path) that a model is shown."""
 
     source: str
     target: str
     record: LinkRecord
 
 
+def existing_links(
+    index: MemoryIndex,
+    note: Note,
+    owned: Provenance,
+    candidates: Sequence[LinkCandidate],
+    doubted: Collection[str],
+) -> list[ExistingLink]:
+    """Links that the machine made earlier and that a new text may have made stronger or wrong.
+
+    Those of the note itself come first, then those between the candidates: only those that begin or
+    end at a doubted one, which the text may supersede or contradict, are worth their tokens. None
+    for a text that went through the process before, and none that a person made or wants as it is.
+    """
+    summary = index.notes.summary(note.path)
+    if summary is None or any(
+        event.kind == "process" and event.text_hash == summary.text_hash
+        for event in index.events.read(summary.key)
+    ):
+        return []
+    shown = [each.path for each in candidates]
+    links = _existing(index, note.path, owned)
+    for path in shown if doubted else ():
+        other = index.notes.summary(path)
+        # Nothing of a private note spreads, nor the reason why it changes a link of another.
+        if other is None or other.private != note.private or len(links) >= MOST_EXISTING:
+            continue
+        theirs = _existing(index, path, provenance_of(index, other.key))
+        links += [link for link in theirs if {path, link.target} & set(doubted)]
+    return [link for link in links if link.target in shown][:MOST_EXISTING]
+
+
+def _existing(index: MemoryIndex, source: str, owned: Provenance) -> list[ExistingLink]:
+    present = {target for target, link in index.links.outgoing(source) if link.kind == "property"}
+    return [
+        ExistingLink(source, summary.path, record)
+        for summary, record in machine_links(index, owned)
+        if summary.path in present
+    ]
+
+
 def existing_lines(
     note: Note, links: Sequence[ExistingLink], names: Mapping[str, str]
 ) -> list[str]:
-    """The lines that show the links; none without links.
-
-    Args:
-        names: by path, how the shown notes are called in the question.
-    """
+    """The lines that show the links, if any; `names` are by path those of the shown notes."""
     if not links:
         return []
     called = {**names, note.path: "new note"}
     lines = [
-        f"l{at} {called[each.source]} to {called[each.target]}:"
+        f"{name} {called[each.source]} to {called[each.target]}:"
         f" {quote_line(each.record.relation, _RELATION_BYTES)},"
         f" {quote_line(each.record.reason, _REASON_BYTES)}"
-        for at, each in enumerate(links, 1)
+        for name, each in numbered("l", links).items()
     ]
-    return [f"{_RULE}\n{FENCE}", *lines, FENCE]
+    return [f"{prompt('rules', 'standing')}\n{FENCE}", *lines, FENCE]
 
 
 def existing_properties(links: Sequence[ExistingLink]) -> dict[str, Any]:
     """The part of an answer's schema for these links; empty without links."""
     if not links:
         return {}
-    properties = {
-        "link": {"type": "string", "enum": [f"l{at}" for at in range(1, len(links) + 1)]},
-        "why": {"type": "string", "minLength": 8, "maxLength": LONGEST_REASON},
-        "now": {"type": "string", "enum": list(_STEPS)},
+    item = {
+        "link": choice_schema([*numbered("l", links)]),
+        "why": text_schema(8, LONGEST_REASON),
+        "now": choice_schema([*_STEPS]),
     }
-    item = {"type": "object", "properties": properties}
-    return {"standing": {"type": "array", "items": item, "minItems": 0, "maxItems": len(links)}}
+    return {"standing": list_schema(item, len(links))}
 
 
 def checked_existing(
-    value: object,
-    note: Note,
-    links: Sequence[ExistingLink],
-    candidates: Sequence[LinkCandidate],
-    *,
-    asked: str,
+    value: object, note: Note, links: Sequence[ExistingLink], candidates: Sequence[LinkCandidate]
 ) -> tuple[list[LinkUpdate], list[str]]:
-    """The changes of links that an answer supports, each link once, and what was refused.
-
-    Args:
-        value: the `standing` of an answer; the shape need not be right.
-        asked: the instructions, which are no reason.
-    """
-    shown = {f"l{at}": link for at, link in enumerate(links, 1)}
+    """The changes of links that an answer's `standing` (of any shape) supports, each link once, and
+    what was refused."""
     notes = {candidate.path: candidate for candidate in candidates}
-    updates: dict[ExistingLink, LinkUpdate] = {}
+    updates: list[LinkUpdate] = []
     faults: list[str] = []
-    for entry in value[:MOST_READ] if isinstance(value, list) else []:
-        name = entry.get("link") if isinstance(entry, dict) else None
-        link = shown.get(name) if isinstance(name, str) else None
-        if link is None or link in updates or entry.get("now") not in _STEPS:
+    for entry, link in named_entries(value, "link", numbered("l", links)):
+        now = entry.get("now") if link is not None else None
+        if link is None or not isinstance(now, str) or now not in _STEPS:
             faults.append("standing: a link that was not shown, or twice")
             continue
         ends = [notes[path] for path in (link.source, link.target) if path in notes]
-        reasons = (checked_reason(entry.get("why"), note, end, asked=asked) for end in ends)
+        reasons = (checked_reason(entry.get("why"), note, end) for end in ends)
         reason = next(filter(None, reasons), "")
         if not reason:
             faults.append(f"standing: the reason for {link.target} is not about the notes")
             continue
-        step = _STEPS[entry["now"]]
-        strength = round(min(_STRONGEST, max(_WEAKEST, link.record.strength + (step or 0))), 2)
-        updates[link] = LinkUpdate(
-            link.source,
-            link.target,
-            strength=None if step is None else strength,
-            removed=step is None,
-            reason=reason,
-        )
-    return list(updates.values()), faults
+        step, strength = _STEPS[now], None
+        if step is not None:
+            strength = round(min(_STRONGEST, max(_WEAKEST, link.record.strength + step)), 2)
+        removed = step is None
+        updates.append(LinkUpdate(link.source, link.target, strength, None, removed, reason))
+    return updates, faults

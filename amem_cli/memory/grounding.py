@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from amem_cli.data import word_set
 from amem_cli.language.words import detect_language, fold, sentences, words
 from amem_cli.markdown.tags import normalise_tag, tag_key
+from amem_cli.memory.ask_model import all_instructions
 from amem_cli.models.prompt_text import clean_line, numbers_in, repeats_itself, subject_stems
 
 if TYPE_CHECKING:
@@ -65,7 +66,6 @@ class NoteText:
     """A note that a sentence must be about, read once for several checks.
 
     Attributes:
-        title, text: of the note.
         said: further text that a sentence about the note may draw on, such as its metadata or
             the newer note that changes it.
         summary: an earlier context of the note.
@@ -108,22 +108,12 @@ class NoteText:
 
 
 def checked_context(
-    sentence: object, source: NoteText, *, asked: str, similarity: Similarity | None
+    sentence: object, source: NoteText, similarity: Similarity | None
 ) -> tuple[str, str]:
-    """The sentence as a context, or why not.
-
-    Args:
-        sentence: of the model's answer; of several sentences the first whole one counts.
-        source: what it must be about.
-        asked: the instructions, which must not come back as an answer.
-        similarity: cosine of two texts, or None without an encoder.
-
-    Returns:
-        The context and an empty text, or an empty text and the reason.
-    """
+    """The first whole sentence of an answer as a context, and why it is refused; one is empty."""
     line = clean_line(sentence, 2 * LONGEST_CONTEXT) if isinstance(sentence, str) else None
     line = _first_sentence(line) if line else ""
-    fault = _form_fault(line) or _content_fault(line, source, asked)
+    fault = _form_fault(line) or _content_fault(line, source)
     if not fault and not _is_about(line, source, similarity):
         fault = "is not about the note"
     return ("", fault) if fault else (line, "")
@@ -159,11 +149,11 @@ def _form_fault(line: str) -> str:
     return ""
 
 
-def _content_fault(line: str, source: NoteText, asked: str) -> str:
+def _content_fault(line: str, source: NoteText) -> str:
     own = words(line)
     if own == words(source.title) or fold(line).rstrip(".") == fold(source.title):
         return "only repeats the title"
-    if repeats_instructions(line, asked, source):
+    if repeats_instructions(line, all_instructions(), source):
         return "repeats the instructions"
     if _share_of_runs(own, source.spoken, "", _COPY_WORDS) > 0.8:
         return COPIES
@@ -232,20 +222,32 @@ def checked_keywords(
     trusted: bool = False,
 ) -> tuple[tuple[str, ...], list[str]]:
     """The keywords that the note bears out, at most 6, and what was refused and why."""
-    kept: dict[str, str] = {}
-    faults: list[str] = []
     opening = _SPEAKER.match(source.text)
     speaker = fold(opening.group(1)) if opening else ""
-    for text in proposed:
+
+    def judged(text: str) -> tuple[str, str, str]:
         keyword = clean_line(text, _LONGEST_KEYWORD)
         fault = "not a phrase" if keyword is None else _keyword_fault(keyword, speaker, source)
         keyword = (keyword or "").strip(" .,:;#-–—'\"")
-        if not fault and not is_borne_out(keyword, source, similarity, trusted=trusted):
+        if not fault and not _is_borne_out(keyword, source, similarity, trusted):
             fault = "not in the note"
+        return fault, " ".join(words(keyword)) or fold(keyword), keyword
+
+    return _sifted(proposed, MOST_KEYWORDS, judged)
+
+
+def _sifted(
+    proposed: Sequence[str], most: int, judged: Callable[[str], tuple[str, str, str]]
+) -> tuple[tuple[str, ...], list[str]]:
+    """Of texts with a fault, a key and a label each: the labels, once by key, and the faults."""
+    kept: dict[str, str] = {}
+    faults: list[str] = []
+    for text in proposed:
+        fault, key, label = judged(text)
         if fault:
-            faults.append(f"{_quoted(text)} is {fault}")
-        elif len(kept) < MOST_KEYWORDS:
-            kept.setdefault(" ".join(words(keyword)) or fold(keyword), keyword)
+            faults.append(f"“{clean_line(text[:60], 60) or '…'}” is {fault}")
+        elif len(kept) < most:
+            kept.setdefault(key, label)
     return tuple(kept.values()), faults
 
 
@@ -256,7 +258,7 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
         or len(keyword) < 2
         or not any(map(str.isalpha, keyword))
         or not _KEYWORD_JUNK.isdisjoint(keyword)
-        or is_number_of_choice(keyword, source)
+        or _is_number_of_choice(keyword, source)
     ):
         return "not a phrase"
     times = word_set("time_words.txt")
@@ -269,14 +271,14 @@ def _keyword_fault(keyword: str, speaker: str, source: NoteText) -> str:
     return "said twice over" if len(set(spoken)) < len(spoken) or repeats_itself(keyword) else ""
 
 
-def is_number_of_choice(text: str, source: NoteText) -> bool:
+def _is_number_of_choice(text: str, source: NoteText) -> bool:
     """Whether a text begins with the number of something shown, such as `k3`, by mistake."""
     number = _NUMBERED.match(fold(text))
     return number is not None and number.group() not in words(source.whole)
 
 
-def is_borne_out(
-    keyword: str, source: NoteText, similarity: Similarity | None, *, trusted: bool = False
+def _is_borne_out(
+    keyword: str, source: NoteText, similarity: Similarity | None, trusted: bool
 ) -> bool:
     """Whether the note holds the keyword's words, or is close to it in meaning."""
     shared = source.shares(keyword)
@@ -306,30 +308,24 @@ def checked_tags(
     trusted model names it.
     """
     spelling = {tag_key(tag): tag for tag in vocabulary}
-    kept: dict[str, str] = {}
-    faults: list[str] = []
-    for text in proposed:
+
+    def judged(text: str) -> tuple[str, str, str]:
         line = clean_line(text, _LONGEST_TAG)
-        tag = normalise_tag(line) if line else None
+        tag = (normalise_tag(line) if line else None) or ""
         known = spelling.get(tag_key(tag)) if tag else None
         fault = "" if known else _tag_fault(tag, source, similarity, trusted)
-        if fault or tag is None:
-            faults.append(f"{_quoted(text)} is {fault}")
-        elif len(kept) < MOST_TAGS:
-            kept.setdefault(tag_key(tag), known or tag)
-    return tuple(kept.values()), faults
+        return fault, tag_key(tag), known or tag
+
+    return _sifted(proposed, MOST_TAGS, judged)
 
 
-def _tag_fault(
-    tag: str | None, source: NoteText, similarity: Similarity | None, trusted: bool
-) -> str:
-    spoken = [part for part in _TAG_WORDS.split(fold(tag or "")) if part]
+def _tag_fault(tag: str, source: NoteText, similarity: Similarity | None, trusted: bool) -> str:
+    spoken = [part for part in _TAG_WORDS.split(fold(tag)) if part]
     if (
-        tag is None
-        or not tag[0].isalpha()
+        not tag[:1].isalpha()
         or len(spoken) > _MOST_TAG_WORDS
         or len(set(spoken)) < len(spoken)
-        or is_number_of_choice(tag, source)
+        or _is_number_of_choice(tag, source)
     ):
         return "not a tag"
     without_subject = word_set("time_words.txt") | word_set("form_words.txt")
@@ -343,7 +339,3 @@ def _tag_fault(
     if similarity is None or similarity(phrase, source.whole) < least:
         return "not in the note"
     return ""
-
-
-def _quoted(text: str) -> str:
-    return f"“{clean_line(text[:60], 60) or '…'}”"

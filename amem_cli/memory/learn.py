@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, minimum_strength
@@ -31,11 +30,7 @@ _LONGEST_QUESTION = 1_000
 
 @dataclass(frozen=True, slots=True)
 class LinkExample:
-    """A pair of notes of which a person decided whether they belong together.
-
-    Attributes:
-        newer, older: titles of the note that has or had the link, and of the other.
-    """
+    """Titles of a note that has or had a link, and of the other, and what a person decided."""
 
     newer: str
     older: str
@@ -66,13 +61,8 @@ def _line(example: LinkExample) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LinkFeedback:
-    """What became of one model's links, or the analyzer's, and what follows.
-
-    Attributes:
-        judge: name of the model, or of the analyzer.
-        kept, removed: links on which the person decided.
-        minimum: least strength of the links that it makes next.
-    """
+    """What a person decided on the links of a model, or of the analyzer, and the least strength of
+    those that it makes next."""
 
     judge: str
     kept: int
@@ -82,11 +72,7 @@ class LinkFeedback:
 
 @dataclass(frozen=True, slots=True)
 class LearnedThresholds:
-    """The decisions about links in one vault, and what they mean for other links.
-
-    Attributes:
-        learn: the decisions count.
-    """
+    """The decisions about links in one vault, and what they mean for others if they count."""
 
     links: tuple[DecidedLink, ...] = ()
     learn: bool = True
@@ -115,11 +101,8 @@ class LearnedThresholds:
         vector: Vectors,
         may_be_shown: Callable[[NoteSummary], bool],
     ) -> list[LinkExample]:
-        """A link that the person wants and a pair that they took apart, those nearest in meaning.
-
-        Args:
-            vector: the note's enhanced embedding, shape (dimension,).
-        """
+        """A link that the person wants and a pair that they took apart, the nearest in meaning to
+        the note, whose enhanced embedding is `vector`, shape (dimension,)."""
         if not (self.learn and self.links):
             return []
         paths = {path for each in self.links for path in (each.source, each.target)}
@@ -135,19 +118,13 @@ class LearnedThresholds:
                 and {each.source, each.target} <= near.keys()
             ]
             fitting.sort(key=lambda each: (-near[each.source] - near[each.target], each[:2]))
-            shown = (_example(index, each, may_be_shown) for each in fitting)
-            examples += list(islice(filter(None, shown), 1))
+            for source, target, decision in fitting:
+                newer, older = index.notes.summary(source), index.notes.summary(target)
+                if newer and older and may_be_shown(newer) and may_be_shown(older):
+                    said = (decision.relation, decision.reason)
+                    examples.append(LinkExample(newer.title, older.title, kept, *said))
+                    break
         return examples
-
-
-def _example(
-    index: MemoryIndex, link: DecidedLink, may_be_shown: Callable[[NoteSummary], bool]
-) -> LinkExample | None:
-    newer, older = index.notes.summary(link.source), index.notes.summary(link.target)
-    if newer is None or older is None or not (may_be_shown(newer) and may_be_shown(older)):
-        return None
-    decision = link.decision
-    return LinkExample(newer.title, older.title, decision.kept, decision.relation, decision.reason)
 
 
 def learned_thresholds(index: MemoryIndex, *, learn: bool = True) -> LearnedThresholds:

@@ -1,21 +1,36 @@
-"""What goes into the memory process for one note (settings) and what comes out of it.
+"""What goes into the memory process for one note (settings, trust) and what comes out of it.
 
 A `NoteAnalysis` is what the steps propose; an `Outcome` is what the process did to the vault.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
-from amem_cli.memory.trust import PLAUSIBLE
-from amem_cli.notes.note import MemoryLink, Metadata, Relation
+from amem_cli.notes.note import MemoryLink, Metadata, Note, Relation
 
 if TYPE_CHECKING:
     from amem_cli.journal.events import Change, LinkRecord
     from amem_cli.journal.proposals import Proposal
+
+
+Described = TypeVar("Described", Note, Metadata)
+
+# Least strength by the evidence at which a model is asked about an older note at all.
+PLAUSIBLE = 0.06
+AskedFor = Literal["all", "context", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrust:
+    """How far a model is trusted: what it is asked for (`all` is metadata, links and changes at
+    once), and the least strength by the evidence, 0..1, at which its yes to a link counts."""
+
+    asked_for: AskedFor
+    plausible: float = PLAUSIBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +62,7 @@ class ProcessSettings:
 
 @dataclass(frozen=True, slots=True)
 class NewLink:
-    """A new link from the note.
-
-    Attributes:
-        target: id of the older note, or its path if it has none.
-    """
+    """A new link from the note; its target is the older note's id, or its path if it has none."""
 
     target: str
     path: str
@@ -79,10 +90,9 @@ class EvolvedNote:
 
 @dataclass(frozen=True, slots=True)
 class ChangedLink:
-    """A link of the machine's that was updated or removed.
+    """A link of the machine's between two notes (by path) that was updated, or removed.
 
     Attributes:
-        source, target: paths of the note that has the link and of the one it leads to.
         title: of the target.
         after: None if the link is gone.
     """
@@ -135,7 +145,7 @@ class Outcome:
     failed: bool = False
     problems: tuple[str, ...] = ()
     model: str = ""
-    use: ModelUse = field(default_factory=ModelUse)
+    use: ModelUse = ModelUse()
 
 
 ANALYZER = "amem analyzer"
@@ -147,7 +157,7 @@ class Step:
 
     model: str = ANALYZER
     prompt: str = ""
-    use: ModelUse = field(default_factory=ModelUse)
+    use: ModelUse = ModelUse()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +165,19 @@ class Description:
     """Metadata for the note."""
 
     metadata: Metadata = field(default_factory=Metadata)
-    step: Step = field(default_factory=Step)
+    step: Step = Step()
     reason: str = ""
     problems: tuple[str, ...] = ()
+
+
+def filled(present: Described, values: Metadata) -> Described:
+    """A note, or its metadata, with values for the fields that are empty."""
+    return replace(
+        present,
+        keywords=present.keywords or values.keywords,
+        tags=present.tags or values.tags,
+        context=present.context or values.context,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +187,15 @@ class Linking:
     Attributes:
         link_changes: changes of links that the machine made earlier, from this note or from one
             that it is linked with.
+        believed: False if a model was asked and gave no usable answer.
     """
 
     links: tuple[MemoryLink, ...] = ()
     evolutions: tuple[Evolution, ...] = ()
-    step: Step = field(default_factory=Step)
+    step: Step = Step()
     problems: tuple[str, ...] = ()
     link_changes: tuple[LinkUpdate, ...] = ()
+    believed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

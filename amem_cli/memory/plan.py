@@ -7,6 +7,7 @@ and in review mode a change of an older note becomes a proposal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -41,13 +42,11 @@ MakeEvent = Callable[..., Event]
 def allowed_changes(
     index: MemoryIndex, note: Note, owned: Provenance, changes: Sequence[LinkUpdate]
 ) -> Iterator[tuple[LinkUpdate, LinkRecord, LinkRecord | None]]:
-    """The changes of a note's links that may be made, with the records before and after.
+    """The changes of a note's links that may be made, with the records before (with the text as it
+    is in the note now) and after (None if the link goes).
 
     A link that a person made, worded, or wants as it is stays; so does one whose very text is in
     the note twice, for nobody can tell whose is whose.
-
-    Yields:
-        The record before has the text as it is in the note now; None after if the link goes.
     """
     seen = set()
     for change in changes:
@@ -61,11 +60,7 @@ def allowed_changes(
 
 
 def owned_link(index: MemoryIndex, note: Note, owned: Provenance, target: str) -> LinkRecord | None:
-    """The record of the machine's link from a note to another, as it is in the note now.
-
-    Args:
-        target: path of the other note.
-    """
+    """The record of the machine's link from a note to another (by path), as it is in it now."""
     summary = index.notes.summary(target)
     keys = {target} if summary is None else {summary.key, summary.path}
     for record in owned.links.values():
@@ -89,11 +84,7 @@ def _target_of(text: str, source: str, index: MemoryIndex) -> str | None:
 def draft_link_changes(
     draft: NoteDraft, index: MemoryIndex, changes: Sequence[LinkUpdate], event: MakeEvent
 ) -> list[ChangedLink]:
-    """Draft the allowed changes of a note's links, one event each.
-
-    Args:
-        event: makes an event of a reason and further fields.
-    """
+    """Draft the allowed changes of a note's links, one event each, made from its fields."""
     note = draft.note
     owned = provenance_of(index, note.id or note.path, draft.events)
     made = []
@@ -109,9 +100,6 @@ def draft_link_changes(
     return made
 
 
-Settled = Callable[[FileContent, Note], bool]
-
-
 class ProcessPlan:
     """Drafts, events and proposals of one run, built on the bytes as they are now.
 
@@ -123,7 +111,7 @@ class ProcessPlan:
         self,
         ports: VaultPorts,
         settings: ProcessSettings,
-        is_settled: Settled,
+        is_settled: Callable[[FileContent, Note], bool],
         content: FileContent,
         analysis: NoteAnalysis,
     ) -> None:
@@ -221,12 +209,11 @@ class ProcessPlan:
             summary = index.notes.summary(link.target)
             if summary is None or link.target in present:
                 continue
-            key, said = summary.key, (link.relation, link.strength, link.reason)
             text = format_link(shortest_target(link.target, index.names))
-            records.append(LinkRecord(key, link.target, text, *said))
-            made.append(
-                NewLink(key, summary.path, summary.title, link.relation, link.reason, link.strength)
-            )
+            relation, strength, reason = link.relation, link.strength, link.reason
+            records.append(LinkRecord(summary.key, link.target, text, relation, strength, reason))
+            found = (summary.key, summary.path, summary.title)
+            made.append(NewLink(*found, relation, reason, strength))
         texts = [record.text for record in records]
         reason = f"linked to {len(texts)} older note{'s' if len(texts) != 1 else ''}"
         event = self._event("link", step.step, reason=reason, links=tuple(records))
@@ -242,16 +229,17 @@ class ProcessPlan:
             if source not in linked:
                 continue
             updates = [update for update in linking.link_changes if update.source == source]
-            try:
+            # One old note that cannot be changed stops nothing else.
+            with suppress(AmemError):
                 draft = self._draft_of(source)
-                if draft is None:
-                    continue
-                changed += self._update_links(draft, "evolve", updates, linking.step)
-            except AmemError:
-                continue
-            if draft.events and draft not in self.drafts:
-                self.drafts.append(draft)
+                if draft is not None:
+                    changed += self._update_links(draft, "evolve", updates, linking.step)
+                    self._keep(draft)
         return changed
+
+    def _keep(self, draft: NoteDraft) -> None:
+        if draft.events and draft not in self.drafts:
+            self.drafts.append(draft)
 
     def _draft_of(self, path: str) -> NoteDraft | None:
         """The draft of an older note; None if somebody may be editing it."""
@@ -289,36 +277,30 @@ class ProcessPlan:
         return [each for each in waiting if each.key in (note.id, note.path)]
 
     def _evolve(self, linked: Set[str]) -> list[EvolvedNote]:
-        evolved = []
+        evolved: list[EvolvedNote] = []
         for change in self._analysis.linking.evolutions:
             if change.path in linked and self._settings.evolve:
-                result = self._evolve_one(change)
-                if result is not None:
-                    evolved.append(result)
+                with suppress(AmemError):
+                    evolved += self._evolve_one(change)
         return evolved
 
-    def _evolve_one(self, change: Evolution) -> EvolvedNote | None:
-        try:
-            content = self._ports.vault.read(change.path)
-            draft = NoteDraft(self._ports, content)
-            note = draft.note
-            owned = provenance_of(self._ports.index, note.id or note.path)
-            fields = self._not_rejected(note, evolved_fields(note, change, owned))
-            if self._settings.review:
-                self._propose(note, change, fields)
-                return None
-            if not self._is_settled(content, note):
-                return None
-            event = self._event("evolve", self._analysis.linking.step, reason=change.reason)
-            taken = [each.note.id for each in self.drafts if each.note.id]
-            if not draft.change(fields, event, taken=taken):
-                return None
-        except AmemError:
-            # One old note that cannot be changed stops nothing else.
-            return None
-        self.drafts.append(draft)
+    def _evolve_one(self, change: Evolution) -> list[EvolvedNote]:
+        draft = self._draft_of(change.path)
+        if draft is None:
+            return []
+        note = draft.note
+        owned = provenance_of(self._ports.index, note.id or note.path)
+        fields = self._not_rejected(note, evolved_fields(note, change, owned))
+        if self._settings.review:
+            self._propose(note, change, fields)
+            return []
+        event = self._event("evolve", self._analysis.linking.step, reason=change.reason)
+        taken = [each.note.id for each in self.drafts if each.note.id]
+        if not draft.change(fields, event, taken=taken):
+            return []
+        self._keep(draft)
         changes = draft.events[0].changes
-        return EvolvedNote(draft.note.id, note.path, note.title, changes, change.reason)
+        return [EvolvedNote(draft.note.id, note.path, note.title, changes, change.reason)]
 
     def _not_rejected(self, note: Note, fields: Mapping[str, FieldValue]) -> dict[str, FieldValue]:
         """The fields without what a person turned down before, also before the note had an id."""

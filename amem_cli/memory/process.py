@@ -1,12 +1,20 @@
-"""The memory process for one note (A-MEM): describe, embed, link, evolve, record."""
+"""The memory process for one note (A-MEM): describe, embed, link, evolve, record.
+
+`MemorySteps` analyses and writes nothing: it asks the language model if there is one and it may
+read the note; every answer is checked, asked for once more, and replaced by the offline analyzer's
+value if it fails again. `MemoryProcess` records what comes of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+from amem_cli.analyzer.analyzer import AnalyzerValues, note_vector
+from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
+from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.errors import (
     BudgetSpent,
     HeaderRefused,
@@ -18,27 +26,211 @@ from amem_cli.errors import (
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
+from amem_cli.markdown.links import plain_text
 from amem_cli.markdown.regions import conflict_line
-from amem_cli.memory.learn import learned_thresholds
-from amem_cli.memory.outcome import NewLink, NoteAnalysis, Outcome, ProcessSettings
+from amem_cli.memory.learn import LearnedThresholds, learned_thresholds
+from amem_cli.memory.outcome import (
+    ANALYZER,
+    Description,
+    Linking,
+    NewLink,
+    NoteAnalysis,
+    Outcome,
+    ProcessSettings,
+    filled,
+)
 from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.relink import with_links_updated
-from amem_cli.memory.steps import MemorySteps
-from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.notes.codec import parse_note
-from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note, Relation
-from amem_cli.vault.port import FileContent
+from amem_cli.notes.names import is_linkable
+from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note
+
+if TYPE_CHECKING:
+    from amem_cli.analyzer.link_evidence import LinkCandidate
+    from amem_cli.index.memory_index import MemoryIndex
+    from amem_cli.index.records import NoteSummary
+    from amem_cli.journal.provenance import Provenance
+    from amem_cli.memory.link import LinkQuestion
+    from amem_cli.models.ports import Encoder, LanguageModel, Vectors
+    from amem_cli.notes.note import MemoryLink, Relation
+    from amem_cli.vault.port import FileContent
 
 MAX_ROUNDS = 3
+# What a model that is not trusted is asked of a note. It only counts off what it is to choose from,
+# and what it says of links changes nothing for the better (docs/memory.md).
+FIELDS_OF_THE_WEAK = frozenset({"context"})
+# Notes weighed for each that a model is shown: the nearest are not always the related ones.
+WEIGHED_FOR_EACH_SHOWN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySteps:
+    """The steps of the process; without a model the offline analyzer does all of it."""
+
+    index: MemoryIndex
+    encoder: Encoder
+    model: LanguageModel | None
+    settings: ProcessSettings
+    learned: LearnedThresholds = field(default_factory=LearnedThresholds)
+
+    def analyse(self, note: Note, owned: Provenance) -> NoteAnalysis:
+        """Find metadata for the empty fields, links to older notes, and changes of those.
+
+        Args:
+            owned: what of the note the machine wrote.
+
+        Raises:
+            ModelError, EncoderError: the model gave no answer, or the encoder cannot be run.
+        """
+        text = plain_text(note.body)
+        if not text:
+            return NoteAnalysis(Description(), Linking(), ANALYZER)
+        missing = tuple(name for name in METADATA_FIELDS if not getattr(note, name))
+        values = AnalyzerValues(self.index, self.encoder.encode, note, text)
+        if self._model_for(note) is None:
+            description = Description(values.metadata(missing))
+            linking, _ = self._links(filled(note, description.metadata), text, owned)
+        else:
+            description, linking = self._ask(note, text, owned, missing, values)
+        names = " and ".join(filter(None, (", ".join(missing[:-1]), *missing[-1:])))
+        description = replace(description, reason=f"{names} were missing" if missing else "")
+        models = {description.step.model, linking.step.model} - {ANALYZER}
+        return NoteAnalysis(description, linking, min(models) if models else ANALYZER)
+
+    def _ask(
+        self,
+        note: Note,
+        text: str,
+        owned: Provenance,
+        missing: tuple[str, ...],
+        values: AnalyzerValues,
+    ) -> tuple[Description, Linking]:
+        """The steps with the language model, in one joint question if it is trusted."""
+        # Not loaded if no model is asked.
+        from amem_cli.memory.ask_model import ask_once
+        from amem_cli.memory.describe import ask_for_metadata, metadata_question
+        from amem_cli.memory.grounding import similarity_by
+        from amem_cli.memory.link import ask_for_links, link_request
+
+        model, settings = self.model, self.settings
+        assert model is not None
+        wanted = [name for name in missing if settings.trusted or name in FIELDS_OF_THE_WEAK]
+        asked = metadata_question(note.title, text, wanted, values.near_tags()) if wanted else None
+        candidates, joint = None, None
+        if asked is not None and settings.trusted:
+            # The note's context is not known yet; its own words must do to find older notes.
+            labels = tuple(name for name in missing if name != "context")
+            candidates = self._links(filled(note, values.metadata(labels)), text, owned)
+            # Without an older note to ask about, the metadata is asked for alone.
+            if candidates[1] is not None:
+                request = link_request(note, candidates[1], settings.deadline, metadata=asked)
+                joint = ask_once(model, request)
+        if asked is None:
+            description = Description(values.metadata(missing))
+        else:
+            description = ask_for_metadata(model, asked, missing, values, settings, joint)
+        described = filled(note, description.metadata)
+        # With its context the note may be near to others than its words alone.
+        if candidates is None or joint is None:
+            candidates = self._links(described, text, owned)
+        linking, question = candidates
+        if question is None:
+            return description, linking
+        return description, ask_for_links(
+            model,
+            described,
+            question,
+            vocabulary=self.index.notes.tag_counts(public=not note.private),
+            similarity=similarity_by(self.encoder.encode),
+            deadline=settings.deadline,
+            joint=joint,
+        )
+
+    def _model_for(self, note: Note | NoteSummary | LinkCandidate) -> LanguageModel | None:
+        """The model, if it may read the note."""
+        model = self.model
+        return None if model is None or (note.private and model.is_remote) else model
+
+    def _links(
+        self, note: Note, text: str, owned: Provenance
+    ) -> tuple[Linking, LinkQuestion | None]:
+        """What the analyzer makes of the older notes that the note may be linked to, and the
+        question for a model; None if it may not be asked, or need not be."""
+        vector = note_vector(self.encoder.encode, note)
+        weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
+        unlinked = self.index.link_history.unlinked(note.path)
+        older = [
+            each
+            for each in near_notes(self.index, note.path, text, vector, weighed)
+            # A note without a date counts as old.
+            if (not each.created or each.created <= note.created)
+            and is_linkable(each.path)
+            # Nothing of a private note spreads: a link names it, a model repeats its words.
+            and (note.private or not each.private)
+            and not owned.declined & {each.key, each.path}
+            and each.path not in unlinked
+        ]
+        if not older or not self.settings.max_links:
+            return Linking(), None
+        suggestions = partial(
+            link_suggestions,
+            note,
+            older,
+            document_frequency=self.index.text.document_frequency,
+            total=self.index.notes.count(),
+        )
+        minimum = self.learned.minimum(ANALYZER)
+        suggested = suggestions(limit=self.settings.max_links, minimum=minimum)
+        alike = [each for each in older if each.private == note.private]
+        offline = superseded_contexts(note, suggested, alike)
+        linking = Linking(tuple(suggested), tuple(offline))
+        if not self.settings.trusted or self._model_for(note) is None:
+            return linking, None
+        weaker = suggestions(limit=len(older), minimum=self.settings.plausible)
+        plausible = {link.target: link for link in weaker}
+        by_path = {each.path: each for each in older if self._model_for(each) is not None}
+        shown = [by_path[path] for path in plausible if path in by_path]
+        return linking, self._link_question(note, vector, shown, plausible, linking, owned)
+
+    def _link_question(
+        self,
+        note: Note,
+        vector: Vectors,
+        readable: Sequence[LinkCandidate],
+        plausible: Mapping[str, MemoryLink],
+        linking: Linking,
+        owned: Provenance,
+    ) -> LinkQuestion | None:
+        """The plausible candidates, with what was decided and linked before."""
+        from amem_cli.memory.evolve import existing_links
+        from amem_cli.memory.link import MOST_SHOWN, LinkQuestion
+
+        settings = self.settings
+        candidates = readable[: min(settings.candidates, MOST_SHOWN)]
+        if not candidates or self.model is None:
+            return None
+
+        def may_be_shown(other: NoteSummary) -> bool:
+            return (note.private or not other.private) and self._model_for(other) is not None
+
+        doubted = {path for path, link in plausible.items() if link.relation in SUPERSEDING}
+        return LinkQuestion(
+            candidates,
+            linking,
+            plausible,
+            examples=self.learned.examples(self.index, note, vector, may_be_shown),
+            existing=existing_links(self.index, note, owned, candidates, doubted)
+            if settings.evolve
+            else (),
+            evolve=settings.evolve,
+            max_links=settings.max_links,
+            minimum=self.learned.minimum(self.model.name),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryProcess:
-    """The memory process of one open vault.
-
-    Attributes:
-        model: None leaves all of it to the offline analyzer.
-    """
+    """The memory process of one open vault; without a model the offline analyzer does all of it."""
 
     ports: VaultPorts
     encoder: Encoder
@@ -48,16 +240,13 @@ class MemoryProcess:
     def run(
         self, path: str, *, asked: bool = False, dry_run: bool = False, only_pending: bool = False
     ) -> Outcome:
-        """Process one note.
+        """Process one note; if the model fails, it is pending and the outcome says why.
 
         Args:
             asked: the user named this note, so it need not have settled.
             dry_run: report what would change and write nothing.
             only_pending: leave a note that another process has finished meanwhile, and report what
                 that one made of it.
-
-        Returns:
-            What was done; if the model failed, the note is pending and the outcome says why.
 
         Raises:
             NotFoundError: the note is gone.
@@ -71,22 +260,16 @@ class MemoryProcess:
                     # Somebody saved while the model worked: their text is what counts.
                     continue
             self._count_failure(path, "kept changing")
-            problem = "kept changing while it was processed"
-            return waiting_outcome(self.ports, path, (problem,))
+            return waiting_outcome(self.ports, path, ("kept changing while it was processed",))
 
     def _run_once(self, path: str, asked: bool, dry_run: bool, only_pending: bool) -> Outcome:
-        """Describe, link and evolve one version of a note, and record it.
-
-        Raises:
-            WriteConflict: the note changed meanwhile.
-        """
+        """Describe, link and evolve one version of a note, unless it changes meanwhile."""
         waiting = partial(waiting_outcome, self.ports, path)
         if self.model is not None and self.model.is_remote:
             # A neighbour may have been made private a moment ago.
             synchronise(self.ports)
-        content = self.ports.vault.read(path)
-        note = parse_note(path, content.raw, self.ports.names)
-        if only_pending and self._is_finished(note, content):
+        content, note = self._read(path)
+        if only_pending and self._is_finished(content, note):
             return _made_elsewhere(self.ports, path)
         if note.refused is not None:
             place = f"line {note.refused.line}: {note.refused.message}"
@@ -134,12 +317,7 @@ class MemoryProcess:
         )
 
     def _try_on(self, content: FileContent, note: Note) -> None:
-        """Check that the note's properties can take what the process is going to write, before a
-        model works in vain.
-
-        Raises:
-            HeaderRefused: they cannot.
-        """
+        """Check that the note's properties can take what will be written, before a model works."""
         missing = (name for name in METADATA_FIELDS if not getattr(note, name))
         fields: dict[str, FieldValue] = {
             name: "x" if name == "context" else ["x"] for name in missing
@@ -147,30 +325,23 @@ class MemoryProcess:
         NoteDraft(self.ports, content).change(fields, new_event(self.ports, "process"))
 
     def seconds_to_settle(self, path: str) -> float:
-        """How long a note is still to be left alone; 0 if it is ready.
-
-        Raises:
-            NotFoundError: the note is gone.
-        """
-        content = self.ports.vault.read(path)
-        return self._seconds_to_settle(content, parse_note(path, content.raw, self.ports.names))
+        """How long a note is still to be left alone; 0 if it is ready."""
+        return self._seconds_to_settle(*self._read(path))
 
     def is_finished(self, path: str) -> bool:
-        """Whether the journal says that the note's text as it is now has been through the process.
+        """Whether the note's text as it is now has been through the process, by the journal."""
+        return self._is_finished(*self._read(path))
 
-        Raises:
-            NotFoundError: the note is gone.
-        """
+    def _read(self, path: str) -> tuple[FileContent, Note]:
         content = self.ports.vault.read(path)
-        return self._is_finished(parse_note(path, content.raw, self.ports.names), content)
+        return content, parse_note(path, content.raw, self.ports.names)
 
-    def _is_finished(self, note: Note, content: FileContent) -> bool:
+    def _is_finished(self, content: FileContent, note: Note) -> bool:
         refresh(self.ports, [])
         keys = [key for key in (note.id, note.path) if key]
         return self.ports.index.queue.was_processed(keys, text_hash(content.raw))
 
     def _is_settled(self, content: FileContent, note: Note) -> bool:
-        """Whether nobody is likely to be editing the note at this moment."""
         return self._seconds_to_settle(content, note) <= 0
 
     def _seconds_to_settle(self, content: FileContent, note: Note) -> float:
@@ -196,7 +367,7 @@ class MemoryProcess:
             if current.sha != content.sha:
                 raise WriteConflict(f"{path} changed meanwhile")
             plan = ProcessPlan(self.ports, self.settings, self._is_settled, current, analysis)
-            if only_pending and self._is_finished(plan.note.note, current):
+            if only_pending and self._is_finished(current, plan.note.note):
                 # It had nothing to write, else the file would be another one.
                 raise WriteConflict(f"{path} was finished with meanwhile")
             outcome = plan.draft()
@@ -227,14 +398,6 @@ def _made_elsewhere(ports: VaultPorts, path: str) -> Outcome:
         if record.by != "machine":
             continue
         target = ports.index.notes.summary(record.path)
-        links.append(
-            NewLink(
-                target=key,
-                path=record.path,
-                title=record.path if target is None else target.title,
-                relation=cast(Relation, record.relation),
-                reason=record.reason,
-                strength=record.strength,
-            )
-        )
+        title, relation = target.title if target else record.path, cast("Relation", record.relation)
+        links.append(NewLink(key, record.path, title, relation, record.reason, record.strength))
     return replace(waiting_outcome(ports, path, (), pending=False), links=tuple(links))

@@ -7,21 +7,18 @@ old text is no evidence.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from amem_cli.analyzer.analyzer import note_vector
 from amem_cli.analyzer.link_choice import link_suggestions
 from amem_cli.analyzer.link_evidence import LinkCandidate, at_best, near_notes
-from amem_cli.index.draft import provenance_of
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_by_text
 from amem_cli.journal.provenance import Provenance
 from amem_cli.markdown.links import plain_text
-from amem_cli.memory.evolve import MOST_EXISTING, ExistingLink
-from amem_cli.memory.link import MOST_SHOWN
 from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
 from amem_cli.models.ports import Encoder
 from amem_cli.notes.note import MemoryLink, Note
@@ -42,17 +39,14 @@ def with_links_updated(
 ) -> NoteAnalysis:
     """The analysis with the updates of the note's own links that its new text calls for.
 
-    Nothing changes for a text that went through the process before.
-
-    Args:
-        text_hash: of the note's text.
-        trusted: what the model says of an existing link counts.
+    Nothing changes for a text that went through the process before, by its hash. What the model
+    says of an existing link counts if it is trusted.
     """
     events = index.events.read(note.id or note.path)
     processed = [event.text_hash for event in events if event.kind == "process" and event.text_hash]
     linked = {
         summary.path: (summary, record)
-        for summary, record in _machine_links(index, owned)
+        for summary, record in machine_links(index, owned)
         if summary.path != note.path
     }
     if not (linked and processed) or processed[-1] == text_hash:
@@ -76,7 +70,7 @@ def with_links_updated(
     )
 
 
-def _machine_links(
+def machine_links(
     index: MemoryIndex, owned: Provenance
 ) -> Iterator[tuple[NoteSummary, LinkRecord]]:
     """The machine's links of a note that may change, each with the note that it leads to."""
@@ -84,49 +78,6 @@ def _machine_links(
         if record.by == "machine" and record.target not in owned.kept:
             for summary in with_key(index.notes.find(record.target), record.target)[:1]:
                 yield summary, record
-
-
-def existing_links(
-    index: MemoryIndex,
-    note: Note,
-    owned: Provenance,
-    candidates: Sequence[LinkCandidate],
-    doubted: Collection[str],
-) -> list[ExistingLink]:
-    """Links that the machine made earlier and that a new text may have made stronger or wrong.
-
-    Those of the note itself come first, then those between the candidates. None for a text that
-    went through the process before, and none that a person made or wants as it is.
-
-    Args:
-        doubted: paths of candidates that the text may supersede or contradict; of links between
-            candidates only those that begin or end there are worth their tokens.
-    """
-    summary = index.notes.summary(note.path)
-    if summary is None or any(
-        event.kind == "process" and event.text_hash == summary.text_hash
-        for event in index.events.read(summary.key)
-    ):
-        return []
-    shown = [each.path for each in candidates if each.path != note.path][:MOST_SHOWN]
-    links = _existing(index, note.path, owned)
-    for path in shown if doubted else ():
-        other = index.notes.summary(path)
-        # Nothing of a private note spreads, nor the reason why it changes a link of another.
-        if other is None or other.private != note.private or len(links) >= MOST_EXISTING:
-            continue
-        theirs = _existing(index, path, provenance_of(index, other.key))
-        links += [link for link in theirs if {path, link.target} & set(doubted)]
-    return [link for link in links if link.target in shown][:MOST_EXISTING]
-
-
-def _existing(index: MemoryIndex, source: str, owned: Provenance) -> list[ExistingLink]:
-    present = {target for target, link in index.links.outgoing(source) if link.kind == "property"}
-    return [
-        ExistingLink(source, summary.path, record)
-        for summary, record in _machine_links(index, owned)
-        if summary.path in present
-    ]
 
 
 def _without_machine_text(note: Note, owned: Provenance) -> Note:
@@ -178,4 +129,4 @@ def _updates_by_text(
         )
         for path, (_, record) in linked.items()
     )
-    return [update for update in updates if update is not None]
+    return [*filter(None, updates)]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.data import table
@@ -25,8 +25,9 @@ from amem_cli.memory.describe import (
     metadata_question,
     metadata_request,
 )
+from amem_cli.memory.grounding import similarity_by
 from amem_cli.memory.link import LinkQuestion, check_links, link_request
-from amem_cli.memory.steps import FIELDS_OF_THE_WEAK
+from amem_cli.memory.process import FIELDS_OF_THE_WEAK
 from amem_cli.memory.trust import (
     CaseResult,
     Figures,
@@ -46,20 +47,16 @@ VOCABULARY = ("baking", "garden", "health", "home", "travel", "work", "databases
 PROBES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class OlderNote:
-    """An existing note, and how it relates to the new one."""
-
-    belonging: Literal["related", "look-alike", "unrelated"]
-    title: str
-    context: str
-    text: str
-    keywords: tuple[str, ...]
+USUAL_SECONDS = 60.0
+LONG_WORD = 4
+LEAST_WORDS = 3
+# Contexts that a weak model is asked for.
+CONTEXTS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class TrialCase:
-    """A new note beside older ones.
+    """A new note beside older ones, of which the related ones, by place, belong with it.
 
     Attributes:
         about: parts of words, folded; a keyword that holds one is about the note's matter.
@@ -69,13 +66,9 @@ class TrialCase:
     title: str
     text: str
     about: tuple[str, ...]
-    older: tuple[OlderNote, ...]
+    older: tuple[LinkCandidate, ...]
+    related: frozenset[int]
     changes: bool = False
-
-    @property
-    def related(self) -> frozenset[int]:
-        """Places of the older notes that belong with the new one."""
-        return frozenset(at for at, one in enumerate(self.older) if one.belonging == "related")
 
 
 @cache
@@ -85,15 +78,22 @@ def trial_cases() -> tuple[TrialCase, ...]:
 
 
 def _case(row: dict[str, Any]) -> TrialCase:
-    older = (OlderNote(**{**each, "keywords": tuple(each["keywords"])}) for each in row["older"])
-    return TrialCase(**{**row, "about": tuple(row["about"]), "older": tuple(older)})
-
-
-USUAL_SECONDS = 60.0
-LONG_WORD = 4
-LEAST_WORDS = 3
-# Contexts that a weak model is asked for.
-CONTEXTS = 4
+    older = tuple(
+        LinkCandidate(
+            f"older-{at}.md",
+            one["title"],
+            one["text"],
+            0.0,
+            0,
+            keywords=tuple(one["keywords"]),
+            context=one["context"],
+            created="2026-01-12T09:00:00",
+        )
+        for at, one in enumerate(row["older"])
+    )
+    belong = [at for at, one in enumerate(row["older"]) if one["belonging"] == "related"]
+    row = {**row, "about": tuple(row["about"]), "older": older, "related": frozenset(belong)}
+    return TrialCase(**row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,26 +154,24 @@ def test_models(
     )
 
 
+@dataclass(slots=True)
 class _Trial:
     """One run over the cases, ended by the clock."""
 
-    def __init__(
-        self, encoder: Encoder, model: LanguageModel, seconds: float, answer_seconds: float
-    ) -> None:
-        self._encoder = encoder
-        self._model = model
-        self._seconds = seconds
-        self._answer_seconds = answer_seconds
-        self._until = 0.0
-        self._weak = False
-        self._results: list[CaseResult] = []
-        self.stopped = False
+    encoder: Encoder
+    model: LanguageModel
+    seconds: float
+    answer_seconds: float
+    until: float = 0.0
+    weak: bool = False
+    results: list[CaseResult] = field(default_factory=list)
+    stopped: bool = False
 
     def run(self, progress: Progress | None) -> tuple[CaseResult, ...]:
         """Ask until the cases or the time are at their end."""
-        self._until = time.monotonic() + self._seconds
+        self.until = time.monotonic() + self.seconds
         # Loading a model has a time limit of its own, which may be longer than the whole trial.
-        timer = threading.Timer(self._seconds, self._stop)
+        timer = threading.Timer(self.seconds, self._stop)
         timer.daemon = True
         timer.start()
         try:
@@ -181,43 +179,42 @@ class _Trial:
                 result = self._result(case, alone=alone)
                 if self.stopped:
                     break
-                self._results.append(result)
+                self.results.append(result)
                 if progress is not None:
-                    progress(len(self._results), self.questions)
-                if is_lost(self._results):
+                    progress(len(self.results), self.questions)
+                if is_lost(self.results):
                     break
         finally:
             timer.cancel()
-        return tuple(self._results)
+        return tuple(self.results)
 
     @property
     def questions(self) -> int:
         """How many there are in all."""
-        return PROBES + CONTEXTS if self._weak else len(trial_cases())
+        return PROBES + CONTEXTS if self.weak else len(trial_cases())
 
     def _questions(self) -> Iterator[tuple[TrialCase, bool]]:
         """Each case, and whether the model is asked for all at once."""
         for case in trial_cases()[:PROBES]:
             yield case, True
-        self._weak = is_hopeless(self._results)
-        rest = trial_cases()[:CONTEXTS] if self._weak else trial_cases()[PROBES:]
-        yield from ((case, not self._weak) for case in rest)
+        self.weak = is_hopeless(self.results)
+        rest = trial_cases()[:CONTEXTS] if self.weak else trial_cases()[PROBES:]
+        yield from ((case, not self.weak) for case in rest)
 
     def _stop(self) -> None:
         self.stopped = True
-        self._model.close()
+        self.model.close()
 
     def _result(self, case: TrialCase, *, alone: bool) -> CaseResult:
-        left = self._until - time.monotonic()
-        if left <= 0:
-            self.stopped = True
-        deadline = max(0.1, min(left, self._answer_seconds))
+        left = self.until - time.monotonic()
+        self.stopped = self.stopped or left <= 0
+        deadline = max(0.1, min(left, self.answer_seconds))
         return self._all(case, deadline) if alone else self._context(case, deadline)
 
     def _all(self, case: TrialCase, deadline: float) -> CaseResult:
         """Ask for metadata, links and changes at once, as a trusted model is asked."""
-        note, question = _note(case), _question(case, METADATA_FIELDS)
-        links = LinkQuestion(self._candidates(case))
+        note = Note("new.md", None, case.title, case.text, "2026-03-02T09:00:00")
+        question, links = _question(case, METADATA_FIELDS), LinkQuestion(self._candidates(case))
         result = CaseResult(
             case.title,
             valid=False,
@@ -231,15 +228,12 @@ class _Trial:
         answer, result = self._answer(request, result)
         if answer is None:
             return result
-        metadata = check_metadata(
-            answer, question, similarity=self._similarity, trusted=True
-        ).metadata
-        checked = check_links(
-            answer, note, links, similarity=self._similarity, vocabulary=VOCABULARY
-        )
+        near = similarity_by(self.encoder.encode)
+        metadata = check_metadata(answer, question, similarity=near, trusted=True).metadata
+        checked = check_links(answer, note, links, similarity=near, vocabulary=VOCABULARY)
         linked = {link.target for link in checked.links}
         changed = {each.path for each in checked.evolutions}
-        right = {_path(at) for at in case.related}
+        right = {case.older[at].path for at in case.related}
         others = len(case.older) - len(right)
         return replace(
             result,
@@ -261,7 +255,8 @@ class _Trial:
         answer, result = self._answer(metadata_request(question, deadline), result)
         if answer is None:
             return result
-        metadata = check_metadata(answer, question, similarity=self._similarity).metadata
+        near = similarity_by(self.encoder.encode)
+        metadata = check_metadata(answer, question, similarity=near).metadata
         return replace(result, about=_speaks_of(case, answer), context=bool(metadata.context))
 
     def _answer(
@@ -271,16 +266,16 @@ class _Trial:
         if self.stopped:
             return None, result
         try:
-            reply = ask_once(self._model, request)
+            reply = ask_once(self.model, request)
         except ModelClosed:
             self.stopped = True
             return None, result
         except ModelError as error:
             # The answer that the end of the time cut off says nothing about the model.
-            self.stopped = self.stopped or time.monotonic() >= self._until
+            self.stopped = self.stopped or time.monotonic() >= self.until
             return None, replace(result, fault=error.message)
-        if reply.answer is None and request.deadline < self._answer_seconds:
-            self.stopped = self.stopped or time.monotonic() >= self._until
+        if reply.answer is None and request.deadline < self.answer_seconds:
+            self.stopped = self.stopped or time.monotonic() >= self.until
         return reply.answer, replace(
             result,
             valid=reply.answer is not None,
@@ -290,18 +285,16 @@ class _Trial:
             seconds=reply.use.seconds,
         )
 
-    def _similarity(self, one: str, other: str) -> float:
-        first, second = self._encoder.encode([one, other])
-        return float(first @ second)
-
     def _candidates(self, case: TrialCase) -> list[LinkCandidate]:
+        """The older notes as a search would find them, the nearest first."""
         texts = [f"{case.title}. {case.text}", *(f"{one.title}. {one.text}" for one in case.older)]
-        vectors = self._encoder.encode(texts)
-        near = [float(vector @ vectors[0]) for vector in vectors[1:]]
-        order = sorted(range(len(near)), key=lambda at: -near[at])
-        return [
-            _candidate(case.older[at], _path(at), near[at], rank) for rank, at in enumerate(order)
+        own, *vectors = self.encoder.encode(texts)
+        near = [
+            replace(one, similarity=float(vector @ own))
+            for one, vector in zip(case.older, vectors, strict=True)
         ]
+        near.sort(key=lambda one: -one.similarity)
+        return [replace(one, rank=rank) for rank, one in enumerate(near)]
 
 
 def _speaks_of(case: TrialCase, answer: Mapping[str, object]) -> bool:
@@ -316,24 +309,3 @@ def _long_words(text: str) -> set[str]:
 
 def _question(case: TrialCase, missing: Sequence[str]) -> MetadataQuestion:
     return metadata_question(case.title, case.text, missing, VOCABULARY)
-
-
-def _note(case: TrialCase) -> Note:
-    return Note("new.md", None, case.title, case.text, "2026-03-02T09:00:00")
-
-
-def _path(place: int) -> str:
-    return f"older-{place}.md"
-
-
-def _candidate(one: OlderNote, path: str, similarity: float, rank: int) -> LinkCandidate:
-    return LinkCandidate(
-        path=path,
-        title=one.title,
-        text=one.text,
-        similarity=similarity,
-        rank=rank,
-        keywords=one.keywords,
-        context=one.context,
-        created="2026-01-12T09:00:00",
-    )

@@ -11,38 +11,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
+from amem_cli.memory.outcome import PLAUSIBLE, AskedFor
 
-AskedFor = Literal["all", "context", "nothing"]
 VerdictKind = Literal["fit", "usable", "unfit"]
 
-# Least strength by the evidence at which a model is asked about an older note at all.
-PLAUSIBLE = 0.06
 # A trial has few pairs, so a prior stands in for a model that was never tried: one related pair
 # linked, and of so many others the share wrongly linked at which `PLAUSIBLE` is right.
 _USUAL_MISTAKES = PLAUSIBLE / (1 - PLAUSIBLE)
 _OTHERS_BEFORE = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ModelTrust:
-    """How far a model is trusted.
-
-    Attributes:
-        asked_for: metadata, links and changes at once; the context alone; or nothing.
-        plausible: least strength by the evidence, 0..1, at which its yes to a link counts.
-    """
-
-    asked_for: AskedFor
-    plausible: float = PLAUSIBLE
-
-
 def reliability(found: int, related: int, mistaken: int, others: int) -> float:
-    """How often a model's yes to a pair is right if as many pairs are related as not, 0..1.
-
-    Args:
-        found: related pairs that it linked, of `related` ones.
-        mistaken: unrelated pairs that it linked, of `others`.
-    """
+    """How often a model's yes to a pair is right if as many pairs are related as not, 0..1; `found`
+    and `mistaken` are those of the `related` and the `others` that it linked."""
     hits = (found + 1) / (related + 1)
     mistakes = (mistaken + _USUAL_MISTAKES * _OTHERS_BEFORE) / (others + _OTHERS_BEFORE)
     return hits / (hits + mistakes)
@@ -77,13 +58,6 @@ FEWEST_CONTEXTS = 2
 FEWEST_BEFORE_UNFIT = 3
 # After so many in a row without any answer no more is asked.
 FAILURES_IN_A_ROW = 3
-_ADVICE_FOR_THE_WEAK = (
-    "Its answers count if the analyzer agrees. A larger model may do more: amem model list."
-)
-_ADVICE_FOR_THE_USELESS = (
-    "The analyzer does the work; amem model use none saves the time. A larger model may do more:"
-    " amem model list."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +68,8 @@ class CaseResult:
         alone: it was asked for all at once, as a trusted model is; else for the context alone.
         fault: why an answer was not valid, or could not be had.
         about: what it wrote has words of the note, whether it passed the checks or not.
-        context: it wrote a context that passed.
-        keywords: its keywords that passed are about the note's subject.
-        found: how many of the `related` notes it linked. All counts are 0 without a valid answer.
-        refused: how many of the `others` it did not link.
+        context, keywords: it wrote a context that passed, and keywords about the note's subject.
+        found, refused: how many of the `related` notes it linked, and of the `others` it did not.
         change_found: it said what the new note changes in the older one.
         kept: it changed nothing in a case that calls for no change.
         seconds: of the answer, without loading the model.
@@ -144,13 +116,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the cases add up to.
+    """What the cases that are counted add up to.
 
     Attributes:
-        asked: cases that are counted.
         reliability, plausible: see the functions `reliability` and `least_plausible`.
         tokens_per_second: of the answers, reading the prompts included in the time.
-        seconds_per_note, tokens_per_note: of one question.
     """
 
     asked: int
@@ -171,13 +141,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be analysis of a model.
-
-    Attributes:
-        decided: enough cases were asked; otherwise another run may say something else.
-        line: the verdict and its reason on one line.
-        advice: what to do.
-    """
+    """What is to be thought of a model, and what to do; undecided if too few cases were asked."""
 
     kind: VerdictKind
     decided: bool
@@ -192,8 +156,7 @@ class Verdict:
 
 def asked_for(kind: str) -> AskedFor:
     """What a model of a verdict is asked for."""
-    by_kind: dict[str, AskedFor] = {"fit": "all", "unfit": "nothing"}
-    return by_kind.get(kind, "context")
+    return "all" if kind == "fit" else "nothing" if kind == "unfit" else "context"
 
 
 def is_lost(results: Sequence[CaseResult]) -> bool:
@@ -238,26 +201,23 @@ def figures_of(results: Sequence[CaseResult]) -> Figures:
 
 
 def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> Verdict:
-    """Judge a model.
-
-    Args:
-        results: the questions that were asked, in order.
-        cases: how many there would be in all.
-        seconds: time that was given.
-    """
+    """Judge a model by its answers in order to some of so many cases within the time."""
     if is_lost(results) and any(one.was_answered for one in results):
-        return _undecided(
+        return _usable(
             f"only {len(results) - FAILURES_IN_A_ROW} of {cases} questions, for then it could not"
             f" be asked any more: {results[-1].fault}",
             "Try again when it can be asked: amem model test",
+            decided=False,
         )
     figures = figures_of(results)
     useless = _uselessness(results, figures)
     if useless:
-        advice = (
-            "Choose another model (amem model list), or none: the analyzer does the work alone."
+        return Verdict(
+            "unfit",
+            True,
+            f"unfit: {useless}",
+            "Choose another model (amem model list), or none: the analyzer does the work alone.",
         )
-        return Verdict("unfit", True, f"unfit: {useless}", advice)
     alone = all(one.alone for one in results)
     enough = figures.asked >= (FEWEST_NOTES if alone else FEWEST_CONTEXTS)
     short = _shortcomings(figures, alone=alone)
@@ -270,20 +230,19 @@ def verdict_on(results: Sequence[CaseResult], cases: int, *, seconds: float) -> 
             f" {figures.plausible:.2f} or more.",
         )
     if enough:
-        return Verdict(
-            "usable",
-            True,
-            f"usable for contexts alone: {'; '.join(short)}",
-            _ADVICE_FOR_THE_USELESS if not figures.contexts.hits else _ADVICE_FOR_THE_WEAK,
-        )
-    return _undecided(
+        role = "The analyzer does the work; amem model use none saves the time."
+        if figures.contexts.hits:
+            role = "Its answers count if the analyzer agrees."
+        return _usable("; ".join(short), f"{role} A larger model may do more: amem model list.")
+    return _usable(
         f"only {len(results)} of {cases} questions in {seconds:.0f} s, which decides nothing more",
         f"Give it more time: amem model test --seconds {max(300, round(seconds * 5))}",
+        decided=False,
     )
 
 
-def _undecided(why: str, advice: str) -> Verdict:
-    return Verdict("usable", False, f"usable for contexts alone: {why}", advice)
+def _usable(why: str, advice: str, *, decided: bool = True) -> Verdict:
+    return Verdict("usable", decided, f"usable for contexts alone: {why}", advice)
 
 
 def _uselessness(results: Sequence[CaseResult], figures: Figures) -> str:

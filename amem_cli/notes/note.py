@@ -110,4 +110,4 @@ if TYPE_CHECKING:
 
 
 # Relations that say of two notes which of them holds.
-SUPERSEDING = ("supersedes", "contradicts")
+SUPERSEDING: tuple[Relation, ...] = ("supersedes", "contradicts")

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.locations import user_state_folder, write_state
-from amem_cli.memory.trust import ModelTrust, asked_for, least_plausible
+from amem_cli.memory.outcome import ModelTrust
+from amem_cli.memory.trust import asked_for, least_plausible
 from amem_cli.models.open import server_url
 from amem_cli.settings import Settings, checked_value
 
@@ -168,6 +169,7 @@ def trust_in(settings: Settings, environment: Mapping[str, str]) -> ModelTrust:
     named = bool(settings.llm_model)
     if verdict is None:
         return ModelTrust("all" if named else "context")
+
     asked = asked_for(verdict.kind)
     if asked == "all" and not named:
         return ModelTrust("context")
@@ -177,8 +179,8 @@ def trust_in(settings: Settings, environment: Mapping[str, str]) -> ModelTrust:
 def _asked_with() -> str:
     """The cases and prompts of the test; with others the model may do better or worse."""
     # Not loaded if no model is asked.
-    from amem_cli.memory.describe import METADATA_PROMPT
-    from amem_cli.memory.link import JOINT_PROMPT, LINKING_PROMPT
+    from amem_cli.memory.describe import JOINT_PROMPT, METADATA_PROMPT
+    from amem_cli.memory.link import LINKING_PROMPT
     from amem_cli.memory.trial import TRIAL
 
     return f"{TRIAL} {JOINT_PROMPT} {METADATA_PROMPT} {LINKING_PROMPT}"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.sync import SyncReport
     from amem_cli.journal.events import Clock, Event, NoteWrite
+    from amem_cli.memory.outcome import ModelTrust
     from amem_cli.memory.process import MemoryProcess
-    from amem_cli.memory.trust import ModelTrust
     from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.settings import Settings
     from amem_cli.vault.folder import VaultFolder
@@ -287,7 +287,6 @@ class SharedVault:
         """What the language model of the settings is asked for, as far as that was tested."""
         if self.settings.llm_backend == "none" and self.model is None:
             # The test and its verdicts are not loaded where there is no model.
-            from amem_cli.memory.trust import ModelTrust
 
             return ModelTrust("nothing")
         from amem_cli.workspace.model_choice import trust_in

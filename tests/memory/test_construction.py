@@ -86,11 +86,6 @@ def test_only_what_is_missing_is_asked_for_and_kept() -> None:
     assert kept.metadata.keywords == ()
 
 
-def test_nothing_missing_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="missing"):
-        metadata_request(MetadataQuestion(TITLE, TEXT, (), (), ()), 9)
-
-
 @pytest.mark.parametrize("missing", [ALL, ("context",), ("keywords",), ("tags",)])
 @pytest.mark.parametrize("phrases", [(), PHRASES[:1], PHRASES])
 @pytest.mark.parametrize("vocabulary", [(), VOCABULARY])

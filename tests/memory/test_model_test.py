@@ -10,9 +10,9 @@ import pytest
 
 from amem_cli.errors import ModelClosed, ModelError
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
+from amem_cli.memory.outcome import PLAUSIBLE
 from amem_cli.memory.trial import TrialCase, trial_cases
 from amem_cli.memory.trial import test_models as try_models
-from amem_cli.memory.trust import PLAUSIBLE
 from amem_cli.models.llama_cpp import LlamaCppModel, bundled_model
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from tests.fakes.encoder import FakeEncoder

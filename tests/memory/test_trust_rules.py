@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
-from amem_cli.memory.trust import PLAUSIBLE, least_plausible, reliability
+from amem_cli.memory.outcome import PLAUSIBLE
+from amem_cli.memory.trust import least_plausible, reliability
 
 counts = st.integers(0, 60)
 
