@@ -1,4 +1,4 @@
-"""Word lists and phrases of human languages: one concept a file, read when it is first used."""
+"""Word lists and texts as files: one concept a file, read when it is first used."""
 
 from __future__ import annotations
 
