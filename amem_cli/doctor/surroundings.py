@@ -67,7 +67,7 @@ def sqlite_findings(version: str = "") -> Iterator[Finding]:
     if numbers < SAFE_SQLITE:
         message = f"SQLite {version} can corrupt an index that two processes use"
         hint = 'Install a newer one: pip install --upgrade "apsw>=3.51.3"'
-        yield Finding("system", "", message, hint)
+        yield Finding("", message, hint)
 
 
 def disk_findings(root: Path, free_bytes: int | None = None) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def disk_findings(root: Path, free_bytes: int | None = None) -> Iterator[Finding
     if free < LEAST_FREE_BYTES:
         message = f"only {free / 1024**2:.0f} MB are free on the vault's disk"
         hint = "Free some space; a full disk stops every change, but loses none."
-        yield Finding("system", "", message, hint)
+        yield Finding("", message, hint)
 
 
 def place_findings(root: Path, mounts: str | None = None) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def place_findings(root: Path, mounts: str | None = None) -> Iterator[Finding]:
     except UnicodeEncodeError:
         shown = str(root).encode("utf-8", "backslashreplace").decode()
         message = f"the vault's path is not UTF-8, so it cannot have an index: {shown}"
-        yield Finding("place", "", message, "Rename the folder.")
+        yield Finding("", message, "Rename the folder.")
     if mounts is None:
         mounts = ""
         with contextlib.suppress(OSError):
@@ -95,12 +95,12 @@ def place_findings(root: Path, mounts: str | None = None) -> Iterator[Finding]:
     if kind in _NETWORK_TYPES or (kind.startswith("fuse") and kind not in _LOCAL_FUSE):
         message = f"the vault is on a file system of another machine or program ({kind})"
         hint = "Use it from one machine at a time; changes made elsewhere are seen late."
-        yield Finding("place", "", message, hint, severity="notice")
+        yield Finding("", message, hint, severity="notice")
     synced = next((name for part in root.parts if (name := _sync_program(part))), "")
     if synced:
         message = f"the vault is in a folder that {synced} synchronises"
         hint = "Exclude .amem/index.db* there if you can; the notes and the journal may be synced."
-        yield Finding("place", "", message, hint, severity="notice")
+        yield Finding("", message, hint, severity="notice")
 
 
 def watch_findings(folders: int, proc: Path = Path("/proc")) -> Iterator[Finding]:
@@ -111,12 +111,12 @@ def watch_findings(folders: int, proc: Path = Path("/proc")) -> Iterator[Finding
     if limit is not None and folders >= limit:
         message = f"the vault has {folders} folders, but the system watches at most {limit}"
         hint = f"sudo sysctl fs.inotify.max_user_watches={max(2 * folders, 524_288)}"
-        yield Finding("watching", "", message, hint)
+        yield Finding("", message, hint)
     instances = _number(proc / "sys/fs/inotify/max_user_instances")
     if instances is not None and (used := _watchers_in_use(proc)) >= instances:
         message = f"{used} of your programs watch folders, but the system allows only {instances}"
         hint = f"sudo sysctl fs.inotify.max_user_instances={max(2 * instances, 512)}"
-        yield Finding("watching", "", message, hint)
+        yield Finding("", message, hint)
 
 
 def _file_system(root: Path, mounts: str) -> str:
@@ -175,11 +175,11 @@ def git_findings(root: Path) -> Iterator[Finding]:
     folder = git_folder(top / ".git")
     if folder is None:
         hint = "Repair the repository, or remove .git if there should be none."
-        yield Finding("git", str(top / ".git"), "does not lead to a repository", hint)
+        yield Finding(str(top / ".git"), "does not lead to a repository", hint)
         return
     if _is_tracked(folder / "index", f"{below}.amem/index.db"):
         message = "is tracked by git, though it is only a copy and changes all the time"
-        yield Finding("git", ".amem/index.db", message, "git rm --cached .amem/index.db")
+        yield Finding(".amem/index.db", message, "git rm --cached .amem/index.db")
     missing = [
         line
         for line in IGNORED
@@ -190,7 +190,6 @@ def git_findings(root: Path) -> Iterator[Finding]:
         if lines:
             path = root / name
             yield Finding(
-                "git",
                 name,
                 f"lacks {', '.join(lines)}",
                 f"Add the line{'s' if len(lines) > 1 else ''} at its end.",
@@ -199,19 +198,19 @@ def git_findings(root: Path) -> Iterator[Finding]:
     unfinished = unfinished_work(folder)
     if unfinished:
         hint = "Finish or abort it (see git status), then run `amem index`."
-        yield Finding("git", "", f"{unfinished} is not finished", hint)
+        yield Finding("", f"{unfinished} is not finished", hint)
     if _is_ignored(folders, _JOURNAL):
         message = "excludes the journal, so other clones can neither explain nor undo a change"
         hint = (
             "Fine if you use this vault in one place only; otherwise let git track .amem/journal."
         )
-        yield Finding("git", ".gitignore", message, hint, severity="notice")
+        yield Finding(".gitignore", message, hint, severity="notice")
     shared = common_folder(folder)
     programs = [*_hooks(shared / "hooks"), *_configured_programs(shared / "config")]
     if programs:
         hint = "Fine if they are yours; check them if the vault is somebody else's. amem runs none."
         message = f"git runs programs here: {', '.join(programs)}"
-        yield Finding("git", str(shared), message, hint, severity="notice")
+        yield Finding(str(shared), message, hint, severity="notice")
 
 
 def _is_tracked(index: Path, path: str) -> bool:
