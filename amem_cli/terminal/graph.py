@@ -9,15 +9,13 @@ from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import PlainConsole, Styled, plural
 
 if TYPE_CHECKING:
-    from rich.console import Console as RichConsole
-    from rich.console import ConsoleOptions, RenderResult
+    from rich.text import Text
     from rich.tree import Tree
 
     from amem_cli.graph.graph import Branch, Edge, Graph
     from amem_cli.graph.overview import Growth, MissingNote, Overview
-    from amem_cli.terminal.output import Console
+    from amem_cli.terminal.output import Console, Part
 
-    Part = str | tuple[str, str]
     Row = tuple[Part, ...]
 
 SHOWN = 5
@@ -28,16 +26,11 @@ _MEMBERS_NAMED = 6
 _PLACES_NAMED = 2
 
 
-class _Cut:
+def _cut(*parts: Part) -> Text:
     """A line that a narrow terminal cuts with an ellipsis."""
-
-    def __init__(self, text: Styled) -> None:
-        self._text = text
-
-    def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
-        text = self._text.as_text()
-        text.no_wrap, text.overflow = True, "ellipsis"
-        yield text
+    text = Styled(*parts).as_text()
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
 
 
 def show_overview(console: Console, seen: Overview, *, everything: bool = False) -> None:
@@ -206,7 +199,7 @@ def show_neighbourhood(console: Console, graph: Graph, branch: Branch, limit: in
     else:
         from rich.tree import Tree
 
-        tree = Tree(_Cut(Styled(*head)), guide_style="dim")
+        tree = Tree(_cut(*head), guide_style="dim")
         _grow(tree, graph, branch, limit)
         console.print(tree, soft_wrap=False)
     _line(console, (f"→ links to   ← is linked from   ↔ both   {_count_below(branch)}", "dim"))
@@ -241,13 +234,13 @@ def _grow(tree: Tree, graph: Graph, branch: Branch, limit: int) -> None:
 
     shown = branch.children[:limit] if limit else branch.children
     for child in shown:
-        label = _Cut(Styled(*_label(graph, child)))
+        label = _cut(*_label(graph, child))
         reason = _reason(child)
         entry = Group(label, Styled((f"  {reason}", "italic"))) if reason else label
         _grow(tree.add(entry), graph, child, limit)
     left = len(branch.children) - len(shown)
     if left:
-        tree.add(Styled((f"… {left} more (--limit 0 shows all)", "dim")).as_text())
+        tree.add(_cut((f"… {left} more (--limit 0 shows all)", "dim")))
 
 
 def _label(graph: Graph, child: Branch) -> Row:
@@ -274,9 +267,6 @@ def _who(edge: Edge) -> str:
 
 def _line(console: Console, *parts: Part) -> None:
     """Print a line, cut to a terminal's width."""
-    text = Styled(*parts)
     # Colours forced into a pipe come with a soft-wrapping console: no width to cut to.
-    if isinstance(console, PlainConsole) or getattr(console, "soft_wrap", False):
-        console.print(text)
-    else:
-        console.print(_Cut(text))
+    is_whole = isinstance(console, PlainConsole) or getattr(console, "soft_wrap", False)
+    console.print(Styled(*parts) if is_whole else _cut(*parts))

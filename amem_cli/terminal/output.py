@@ -9,8 +9,8 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
 from amem_cli.language.safe_text import json_text, on_one_line, printable
 
@@ -153,10 +153,13 @@ class Console(Protocol):
         """Print objects as one paragraph: texts, `Styled`, or anything that rich draws."""
 
 
+Part: TypeAlias = "str | tuple[str, str]"
+
+
 class Styled:
     """Text from plain and (text, style) parts, made safe for a terminal."""
 
-    def __init__(self, *parts: str | tuple[str, str]) -> None:
+    def __init__(self, *parts: Part) -> None:
         self._parts = [(part, "") if isinstance(part, str) else part for part in parts]
 
     def __str__(self) -> str:
@@ -267,6 +270,9 @@ def size(count: int, digits: int = 2) -> str:
     return f"{count / 1e9:.{digits}f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-def duration(seconds: float) -> str:
-    """A length of time in seconds or minutes."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+def first_lines(lines: Sequence[str], most: int, longest: int = 120) -> Iterator[str]:
+    """The first lines, cut, and how many more there are."""
+    for line in lines[:most]:
+        yield line if len(line) <= longest else f"{line[:longest]}…"
+    if len(lines) > most:
+        yield f"… and {len(lines) - most} more lines"

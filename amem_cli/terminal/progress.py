@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import json_text, on_one_line
 from amem_cli.memory.batch import RemainingTime, span
-from amem_cli.terminal.output import duration, plural, rich_bar, size
+from amem_cli.terminal.output import plural, rich_bar, size
 from amem_cli.workspace.documents import outcome_document
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _transfer_lines(notice: Callable[[str], None]) -> Transferred:
             return
         last = now
         speed = (done - before) / (now - started)
-        left = f", about {duration((total - done) / speed)} left" if speed > 0 else ""
+        left = f", about {span((total - done) / speed)} left" if speed > 0 else ""
         notice(f"{label}: {100 * done // max(total, 1)} % of {size(total)}{left}")
 
     return report

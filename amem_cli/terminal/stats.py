@@ -116,6 +116,7 @@ def _bar(value: int, most: int) -> str:
 
 
 SHOWN_OF_A_CHECK = 20
+_FINDING = ("check", "path", "line", "message", "hint", "severity", "fixed")
 
 
 def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
@@ -124,14 +125,8 @@ def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
         "healthy": is_healthy(findings),
         "findings": [
             {
-                "check": finding.check,
-                "path": finding.path,
-                "line": finding.line,
-                "message": finding.message,
-                "hint": finding.hint,
-                "severity": finding.severity,
+                **{name: getattr(finding, name) for name in _FINDING},
                 "fixable": finding.fix is not None,
-                "fixed": finding.fixed,
             }
             for finding in findings
         ],
