@@ -16,7 +16,6 @@ from amem_cli.doctor.reading import (
     VaultFiles,
     VaultSnapshot,
     index_copy,
-    list_files,
     read_vault,
 )
 from amem_cli.errors import Problem
@@ -124,7 +123,7 @@ class Checkup:
 
     @cached_property
     def _files(self) -> VaultFiles:
-        return list_files(self.root)
+        return VaultFiles(self.root)
 
     def _open_ports(self) -> VaultPorts:
         if self._workspace is None:

@@ -49,6 +49,11 @@ def from_problem(problem: Problem, *, hint: str = "") -> Finding:
     return Finding(problem.path, problem.message, problem.hint or hint, problem.line)
 
 
+def from_error(error: AmemError, *, hint: str = "") -> Finding:
+    """A finding for what concerns no file; `hint` is used if the error has none."""
+    return Finding("", error.message, error.hint or hint)
+
+
 def examine(checks: Sequence[Check], *, progress: Progress | None = None) -> list[Finding]:
     """Run the checks in order; one that fails becomes a finding itself."""
     findings: list[Finding] = []

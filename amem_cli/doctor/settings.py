@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from amem_cli.doctor.finding import Finding
+from amem_cli.doctor.finding import Finding, from_error
 from amem_cli.errors import AmemError, EncoderError, SettingsError
 from amem_cli.models.open import open_model, server_url
 from amem_cli.settings import (
@@ -75,7 +75,7 @@ def read_settings(
             # Valid one by one, settings may still contradict each other.
             load_settings(vault_file, user_file, environment)
         except SettingsError as error:
-            findings.append(Finding("", error.message, error.hint))
+            findings.append(from_error(error))
     return UsableSettings(settings, origin, tuple(findings), not findings)
 
 
@@ -143,15 +143,11 @@ def encoder_findings(model: str) -> Iterator[Finding]:
         )
         yield Finding("", error.message, hint)
     except EncoderError as error:
-        yield Finding("", error.message, error.hint)
+        yield from_error(error)
 
 
 def _check_weights(folder: Path) -> None:
-    """Refuse truncated weights, as an interrupted copy leaves them.
-
-    Raises:
-        EncoderError: a file is shorter than its header says.
-    """
+    """Refuse truncated weights, as an interrupted copy leaves them."""
     for path in folder.rglob("*.safetensors"):
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
             with path.open("rb") as stream:
@@ -177,7 +173,7 @@ def language_model_findings(
             return
     except AmemError as error:
         # A server that the user of this machine did not choose is not contacted either.
-        yield Finding("", error.message, error.hint)
+        yield from_error(error)
         return
     if model is None:
         return
