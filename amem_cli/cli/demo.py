@@ -56,9 +56,7 @@ def demo(
 
 def _console(session: Session) -> Console:
     """The console for the story, which goes nowhere if the result is a JSON document."""
-    return (
-        PlainConsole(io.StringIO(), False) if session.output.as_json else session.output.console()
-    )
+    return PlainConsole(io.StringIO()) if session.output.as_json else session.output.console()
 
 
 def _run(workspace: Workspace, root: Path, console: Console) -> dict[str, object]:

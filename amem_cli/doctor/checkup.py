@@ -32,12 +32,7 @@ from amem_cli.workspace.workspace import Workspace
 
 
 class Checkup:
-    """Reads a vault without writing; opens it for writing with the first fix.
-
-    Args:
-        root: the vault's folder.
-        environment: variables of the process.
-    """
+    """Reads a vault without writing; opens it for writing with the first fix."""
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
         self.root = root

@@ -80,11 +80,7 @@ def writable_findings(root: Path, notes_dir: str) -> Iterator[Finding]:
 
 
 def user_findings(state: Path, settings_file: Path) -> Iterator[Finding]:
-    """Whether the user's own state is private, and nobody else can change the user's settings.
-
-    Args:
-        state: folder of this machine's name, consents and crash logs.
-    """
+    """Whether the user's own state is private, and nobody else can change the user's settings."""
     if os.name != "posix":
         return
     files = [path for path in (state, *state.rglob("*")) if not path.is_symlink()]

@@ -154,11 +154,7 @@ def _give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> s
 
 
 def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
-    """The note with another id in place of its own, and every other byte as it is.
-
-    Raises:
-        SettingsError: the id cannot be told apart from the rest of the header.
-    """
+    """The note with another id in place of its own, and every other byte as it is."""
     fences = find_fences(raw)
     header = read_header(raw, fences) if fences else None
     entry = header.entry(names.id) if header else None

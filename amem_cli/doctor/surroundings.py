@@ -87,9 +87,7 @@ def place_findings(root: Path, mounts: Mapping[str, str] | None = None) -> Itera
         hint = "Use it from one machine at a time; changes made elsewhere are seen late."
         yield Finding("", message, hint, severity="notice")
     # Some add to the name, as in `Dropbox (Personal)` and `OneDrive - Company`.
-    names = [
-        re.split(r"(?<=^dropbox) \(|(?<=^onedrive) - ", part.casefold())[0] for part in root.parts
-    ]
+    names = [part.casefold().split(" (")[0].split(" - ")[0] for part in root.parts]
     synced = next((places["synced"][name] for name in names if name in places["synced"]), "")
     if synced:
         message = f"the vault is in a folder that {synced} synchronises"

@@ -38,13 +38,7 @@ def marked(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What agents may do.
-
-    Attributes:
-        writes: notes may be added and changed.
-        deletes: notes may be moved to the trash.
-        sees_private: notes with `private: true` are shown.
-    """
+    """What agents may do to notes, and whether they see private ones."""
 
     writes: bool = True
     deletes: bool = False
@@ -91,11 +85,7 @@ class Tool:
 
 
 def described(works: Mapping[str, tuple[Fields, Work]]) -> dict[str, Tool]:
-    """The tools by name, in the order of data/tools.toml.
-
-    Args:
-        works: what each gives, and what does its work.
-    """
+    """The tools by name, in the order of data/tools.toml, from what each gives and its work."""
     data = table("tools.toml")
     tools = {}
     for name, told in data["tool"].items():

@@ -311,11 +311,7 @@ def _add(workspace: Workspace, given: Arguments) -> Added:
 
 
 def _refuse_id(workspace: Workspace, content: str) -> None:
-    """Refuse a text that names its id: whether it is taken would reveal a private note.
-
-    Raises:
-        UsageError: it names one.
-    """
+    """Refuse a text that names its id: whether it is taken would reveal a private note."""
     from amem_cli.editing.add import text_bytes
     from amem_cli.notes.codec import parse_note
 

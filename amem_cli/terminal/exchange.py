@@ -52,11 +52,7 @@ def import_document(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
 
 
 def import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Iterator[str]:
-    """The report as lines of text.
-
-    Args:
-        verbose: list everything, not only the first few.
-    """
+    """The report as lines of text; if verbose all of them, not only the first few."""
     limit = 10**9 if verbose or dry_run else SHOWN
 
     def existing(*decisions: str) -> list[str]:

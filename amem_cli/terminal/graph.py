@@ -46,57 +46,50 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
         return
     titles = {path: on_one_line(note.title) for path, note in graph.nodes.items()}
     degrees = graph.degrees()
-    show = _Sections(console, everything)
+    left_out = False
+
+    def section(name: str, subtitle: str, rows: Sequence[Row], limit: int = SHOWN) -> None:
+        """A heading and its first rows, if there are any."""
+        nonlocal left_out
+        if not rows:
+            return
+        console.print()
+        _line(console, (name, "bold cyan"), (f"  {subtitle}", "dim"))
+        shown = rows if everything else rows[:limit]
+        for row in shown:
+            _line(console, *row)
+        if len(shown) < len(rows):
+            left_out = True
+            _line(console, (f"  … and {len(rows) - len(shown)} more", "dim"))
+
     recent = _growth_section(seen.growth, titles, degrees)
-    show.section(*recent, 2 * _SHOWN_OF_A_KIND)
+    section(*recent, 2 * _SHOWN_OF_A_KIND)
     hubs = seen.hubs if everything else seen.hubs[:SHOWN]
-    show.section("hubs", "linked with the most notes", _counted(hubs, titles), len(hubs))
+    section("hubs", "linked with the most notes", _counted(hubs, titles), len(hubs))
     rows = [
         _cluster_row(cluster.name, cluster.paths, titles, everything=everything)
         for cluster in seen.clusters
     ]
-    show.section("clusters", "closely linked among themselves", rows, _SHOWN_CLUSTERS)
+    section("clusters", "closely linked among themselves", rows, _SHOWN_CLUSTERS)
     # A hub has its line above; among the few bridges it would take the place of another note.
     known = {path for path, _ in hubs}
     bridges = [item for item in seen.bridges if item[0] not in known]
     bridges = bridges if everything else bridges[:_SHOWN_BRIDGES]
-    show.section(
+    section(
         "bridges", "linked with that many other clusters", _counted(bridges, titles), len(bridges)
     )
-    show.section("disputes", "which note contradicts or supersedes which", _disputes(seen, titles))
+    section("disputes", "which note contradicts or supersedes which", _disputes(seen, titles))
     share = f"{len(seen.orphans)} of {plural(len(graph.nodes), 'note')} without a link"
     orphans: list[Row] = [
         (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in seen.orphans
     ]
-    show.section("orphans", share, orphans)
+    section("orphans", share, orphans)
     broken = f"{plural(len(graph.broken), 'link')} to {plural(len(seen.missing), 'missing note')}"
-    show.section("broken links", broken, [_missing_row(each) for each in seen.missing])
+    section("broken links", broken, [_missing_row(each) for each in seen.missing])
     if not graph.edges and len(graph.nodes) > 1:
         console.print(Styled("\n`amem evolve --all` looks for links among all notes"))
-    elif show.left_out:
+    elif left_out:
         console.print(Styled(("\n--verbose shows all of each list", "dim")))
-
-
-class _Sections:
-    """Prints lists under headings, each cut to its first few rows."""
-
-    def __init__(self, console: Console, everything: bool) -> None:
-        self._console = console
-        self._everything = everything
-        self.left_out = False
-
-    def section(self, name: str, subtitle: str, rows: Sequence[Row], limit: int = SHOWN) -> None:
-        """A heading and its rows, if there are any."""
-        if not rows:
-            return
-        self._console.print()
-        _line(self._console, (name, "bold cyan"), (f"  {subtitle}", "dim"))
-        shown = rows if self._everything else rows[:limit]
-        for row in shown:
-            _line(self._console, *row)
-        if len(shown) < len(rows):
-            self.left_out = True
-            _line(self._console, (f"  … and {len(rows) - len(shown)} more", "dim"))
 
 
 def _counts(seen: Overview) -> Row:

@@ -29,17 +29,13 @@ def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
         score = (f"{hit.score:.2f}  ", "green"), ("" if hit.via is None else "↳ ", "cyan")
         console.print(Styled(*score, (hit.note.title, "bold"), (f"  {hit.note.path}", "dim")))
         if hit.via is not None:
-            console.print(
-                Styled(f"      {_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"),
-                style="cyan",
-            )
+            why = f"{_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"
+            console.print(Styled("      ", (why, "cyan")))
         show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
         if hit.snippet:
             console.print(Styled("      ", *_marked(hit)))
         if hit.note.tags:
-            console.print(
-                Styled("      ", " ".join(f"#{tag}" for tag in hit.note.tags)), style="dim"
-            )
+            console.print(Styled("      ", (" ".join(f"#{tag}" for tag in hit.note.tags), "dim")))
 
 
 def _why_shown(hit: Hit, hits: Sequence[Hit]) -> str:

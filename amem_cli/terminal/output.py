@@ -149,8 +149,8 @@ _MIN_INDENTED_WIDTH = 20
 class Console(Protocol):
     """Prints results; a rich console, or `PlainConsole` without loading rich."""
 
-    def print(self, *objects: Any, style: str | None = None, soft_wrap: bool | None = None) -> None:
-        """Print objects as one paragraph: texts, `Styled`, or anything that rich draws."""
+    def print(self, *objects: Any, soft_wrap: bool | None = None) -> None:
+        """Print objects as one paragraph: texts, `Styled`, or, for rich, anything it draws."""
 
 
 Part: TypeAlias = "str | tuple[str, str]"
@@ -199,30 +199,21 @@ class Styled:
 class PlainConsole:
     """Prints to a file or pipe, without styles and without breaking lines."""
 
-    def __init__(self, stream: TextIO, color: bool | None) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._color = color
 
-    def print(self, *objects: Any, style: str | None = None, soft_wrap: bool | None = None) -> None:
+    def print(self, *objects: Any, soft_wrap: bool | None = None) -> None:
         """Print objects as one paragraph."""
-        if all(isinstance(each, (str, Styled)) for each in objects):
-            self._stream.write(" ".join(map(str, objects)) + "\n")
-            # A pipe is buffered in blocks: its reader would see nothing of a long run until late.
-            self._stream.flush()
-        else:
-            drawing = rich_console(self._stream, self._color)
-            drawing.print(*objects, style=style, soft_wrap=soft_wrap)
+        self._stream.write(" ".join(map(str, objects)) + "\n")
+        # A pipe is buffered in blocks: its reader would see nothing of a long run until late.
+        self._stream.flush()
 
 
 def console_on(stream: TextIO, color: bool | None) -> Console:
-    """A console for a stream.
-
-    Args:
-        color: False for none; None lets the terminal decide.
-    """
+    """A console for a stream; `color` is False for none, None lets the terminal decide."""
     if stream.isatty() or any(os.environ.get(name) for name in _FORCING_VARIABLES):
         return rich_console(stream, color)
-    return PlainConsole(stream, color)
+    return PlainConsole(stream)
 
 
 def rich_console(stream: TextIO, color: bool | None) -> RichConsole:
@@ -244,11 +235,7 @@ def rich_console(stream: TextIO, color: bool | None) -> RichConsole:
 def rich_bar(
     output: Output, label: str, *columns: ProgressColumn, **options: Any
 ) -> Iterator[Callable[..., None]]:
-    """A progress bar on stderr; yields what to call with new values of the task.
-
-    Args:
-        options: for rich's `Progress`.
-    """
+    """A progress bar on stderr; yields what to call with new values of the task."""
     from rich.progress import Progress as Bar
     from rich.progress import TextColumn
 

@@ -136,12 +136,7 @@ def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
 def show_findings(
     console: Console, findings: Sequence[Finding], *, fixing: bool, whole: bool
 ) -> None:
-    """Findings by check with what to do, then how many there are.
-
-    Args:
-        fixing: what could be fixed has been.
-        whole: show all findings of each check.
-    """
+    """Findings by check, at most a few of each if not `whole`; then how many there are."""
     for check, group in groupby(findings, key=lambda finding: finding.check):
         all_of_check = list(group)
         console.print(Styled((check, "bold cyan")))
