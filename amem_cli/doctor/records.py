@@ -86,11 +86,10 @@ def journal_findings(vault: VaultSnapshot, state: Path, ports: OpenPorts) -> Ite
     """Unreadable lines, ids used twice, notes that disagree, events of lost notes."""
     yield from _unreadable_lines(vault, state / "journal")
     for name, first, event in vault.same_id:
-        yield Finding(
-            f"{JOURNAL}/{name}",
-            f"two different events have the id {event.id}: {_named(first)}, and {_named(event)}",
-            "The first one is used. Delete the line that is wrong.",
-        )
+        named = f"{_named(first)}, and {_named(event)}"
+        message = f"two different events have the id {event.id}: {named}"
+        hint = "The first one is used. Delete the line that is wrong."
+        yield Finding(f"{JOURNAL}/{name}", message, hint)
     yield from _disagreements(vault, ports)
     yield from _events_of_lost_notes(vault)
 
@@ -141,12 +140,9 @@ def _disagreements(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Finding]:
             continue
         missing = _missing_of_machine(vault, checked.note)
         if missing:
-            yield Finding(
-                path,
-                f"lacks what amem wrote according to the journal: {'; '.join(missing)}",
-                "If you removed it, that is fine; `amem doctor --fix` records your edit.",
-                fix=partial(_record_edit, ports, path),
-            )
+            message = f"lacks what amem wrote according to the journal: {'; '.join(missing)}"
+            hint = "If you removed it, that is fine; `amem doctor --fix` records your edit."
+            yield Finding(path, message, hint, fix=partial(_record_edit, ports, path))
 
 
 def _missing_of_machine(vault: VaultSnapshot, note: Note) -> list[str]:
@@ -201,12 +197,9 @@ def _events_of_lost_notes(vault: VaultSnapshot) -> Iterator[Finding]:
         count = sum(map(len, lost))
         counted = "1 event" if count == 1 else f"{count} events"
         notes = "1 note that is" if len(lost) == 1 else f"{len(lost)} notes that are"
-        yield Finding(
-            JOURNAL,
-            f"has {counted} of {notes} not in the vault",
-            "Nothing needs to be done; if the notes should exist, look in the trash or in git.",
-            severity="notice",
-        )
+        message = f"has {counted} of {notes} not in the vault"
+        hint = "Nothing needs to be done; if the notes should exist, look in the trash or in git."
+        yield Finding(JOURNAL, message, hint, severity="notice")
 
 
 def _named(event: Event) -> str:

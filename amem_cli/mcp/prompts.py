@@ -65,23 +65,19 @@ def page(workspace: Workspace, cursor: str | None) -> tuple[list[dict[str, Any]]
         UsageError: the cursor is not one that this function gave.
     """
     after = _path_of(cursor) if cursor is not None else ""
-    found: list[dict[str, Any]] = []
-    if cursor is None:
-        found.append(
-            {
-                "uri": VAULT,
-                "name": "vault",
-                "title": "The vault at a glance",
-                "description": "How many notes, which tags, what is new and what waits.",
-                "mime_type": MARKDOWN,
-            }
-        )
+    vault = {
+        "uri": VAULT,
+        "name": "vault",
+        "title": "The vault at a glance",
+        "description": "How many notes, which tags, what is new and what waits.",
+        "mime_type": MARKDOWN,
+    }
     # One more than is shown tells whether there is another page.
     notes = workspace.index.notes.summaries_after(
         after, _ON_A_PAGE + 1, public=not workspace.sees_private
     )
     shown = notes[:_ON_A_PAGE]
-    found += map(_resource, shown)
+    found = [*([vault] if cursor is None else []), *map(_resource, shown)]
     return found, _cursor_of(shown[-1].path) if len(notes) > len(shown) else None
 
 

@@ -85,11 +85,8 @@ def _advice(conflict: ConflictFile) -> str:
 
 def _show_group(console: Console, group: Group) -> None:
     why = "exact" if group.kind == "exact" else "near"
-    console.print(
-        Styled(
-            (f"{why:<6}", "bold cyan"), (f"keep  {group.kept.title}", "bold"), _place(group.kept)
-        )
-    )
+    title = (f"keep  {group.kept.title}", "bold")
+    console.print(Styled((f"{why:<6}", "bold cyan"), title, _place(group.kept)))
     for each in group.others:
         score = "same" if each.kind == "exact" else f"{each.similarity:.2f}"
         console.print(Styled(f"      {score:<6}", (each.note.title, "bold"), _place(each.note)))

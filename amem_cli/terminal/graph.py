@@ -215,7 +215,7 @@ def _plain_tree(graph: Graph, branch: Branch, limit: int, guides: str) -> Iterat
     for place, child in enumerate(shown, 1):
         last = place == len(shown) and not left
         reason = _reason(child)
-        label = "".join(part if isinstance(part, str) else part[0] for part in _label(graph, child))
+        label = str(Styled(*_label(graph, child)))
         yield f"{guides}{'└── ' if last else '├── '}{label}{': ' if reason else ''}{reason}"
         yield from _plain_tree(graph, child, limit, f"{guides}{'    ' if last else '│   '}")
     if left:

@@ -44,16 +44,11 @@ def show_history(
         console.print("nothing recorded")
     for entry in shown:
         event = entry.event
-        undone = (f"  (taken back by {entry.undone_by})", "yellow")
-        console.print(
-            Styled(
-                (event.time[:16].replace("T", " "), "dim"),
-                "  ",
-                (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold"),
-                *([undone] if entry.undone_by else []),
-                (f"  {event.id}", "dim"),
-            )
-        )
+        moment = (event.time[:16].replace("T", " "), "dim")
+        sentence = (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold")
+        undone = f"  (taken back by {entry.undone_by})" if entry.undone_by else ""
+        number = (f"  {event.id}", "dim")
+        console.print(Styled(moment, "  ", sentence, (undone, "yellow"), number))
         for text, style in _details(event):
             console.print(Styled("    ", (text, style)))
 

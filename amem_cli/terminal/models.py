@@ -62,7 +62,6 @@ def _part(whole: object, *names: str) -> dict[str, Any]:
 
 
 def _benchmark_of(model: AvailableModel) -> str | None:
-    """The benchmark result of a language model."""
     if model.role != "language model":
         return None
     return BUNDLED_BENCHMARK if model.origin == "bundled" else NOT_MEASURED
