@@ -216,8 +216,8 @@ def show_answer(console: Console, answer: Answer) -> None:
         line = f":{citation.line}" if citation.line else ""
         day = f"  {citation.created[:10]}" if citation.created else ""
         linked = "  ↳ linked" if citation.via else ""
-        place = (f"  {on_one_line(citation.path)}{line}{day}", "dim")
+        path = (f"  {on_one_line(citation.path)}{line}{day}", "dim")
         title = (on_one_line(citation.title), "bold")
-        console.print(Styled((f"\n[{number}] ", "green"), title, place, (linked, "cyan")))
+        console.print(Styled((f"\n[{number}] ", "green"), title, path, (linked, "cyan")))
         if citation.quote:
             console.print(Styled(f"    “{citation.quote}”"))
