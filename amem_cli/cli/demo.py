@@ -43,7 +43,7 @@ def demo(
         create_vault(root)
         as_json = session.output.as_json
         # The story goes nowhere if the result is a JSON document.
-        console = PlainConsole(io.StringIO(), False) if as_json else session.output.console()
+        console = PlainConsole(io.StringIO()) if as_json else session.output.console()
         with contextlib.closing(session.open(root, llm=llm)) as vault:
             document = _run(vault, root, console)
         if as_json:

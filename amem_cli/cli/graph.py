@@ -134,7 +134,7 @@ class _GraphView:
             self._draw(self.session.output.console(), note, depth, limit)
         else:
             page = io.StringIO()
-            self._draw(PlainConsole(page, color=False), note, depth, limit)
+            self._draw(PlainConsole(page), note, depth, limit)
             write_export(self.output, page.getvalue())
             self.session.output.notice(f"wrote {self.output}")
 

@@ -103,7 +103,7 @@ class Session:
 
     def _with_estimate(self, progress: Progress | None) -> Progress:
         """Also print, once, how long embedding will take."""
-        from amem_cli.terminal.output import duration
+        from amem_cli.memory.batch import span
 
         started, first_batch, printed = time.monotonic(), 0, False
 
@@ -117,7 +117,7 @@ class Session:
                 printed = True
                 self.output.notice(
                     f"embedding {total} passages takes about"
-                    f" {duration(elapsed * (total - done) / done)} more; you can stop and continue"
+                    f" {span(elapsed * (total - done) / done)} more; you can stop and continue"
                     " later, and `amem search --mode keyword` works without it"
                 )
             first_batch = first_batch or done

@@ -8,44 +8,15 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from amem_cli.doctor import folders, notes, records, settings, surroundings
 from amem_cli.doctor.finding import Check, Finding, apply_fixes, examine, from_problem
-from amem_cli.doctor.folders import (
-    leftover_findings,
-    secret_findings,
-    state_findings,
-    user_findings,
-    writable_findings,
-)
-from amem_cli.doctor.notes import (
-    conflict_findings,
-    duplicate_findings,
-    file_findings,
-    header_findings,
-    link_findings,
-    name_findings,
-)
 from amem_cli.doctor.reading import (
     JOURNAL,
     ReadOnlyVault,
     VaultFiles,
     VaultSnapshot,
     index_copy,
-    list_files,
     read_vault,
-)
-from amem_cli.doctor.records import index_differences, index_findings, journal_findings
-from amem_cli.doctor.settings import (
-    UsableSettings,
-    encoder_findings,
-    language_model_findings,
-    read_settings,
-)
-from amem_cli.doctor.surroundings import (
-    disk_findings,
-    git_findings,
-    place_findings,
-    sqlite_findings,
-    watch_findings,
 )
 from amem_cli.errors import Problem
 from amem_cli.index.file import delete_index
@@ -78,12 +49,7 @@ def check_up(
 
 
 class Checkup:
-    """Reads a vault without writing; opens it for writing with the first fix.
-
-    Args:
-        root: the vault's folder.
-        environment: variables of the process.
-    """
+    """Reads a vault without writing; opens it for writing with the first fix."""
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
         self.root = root
@@ -97,28 +63,29 @@ class Checkup:
         root, ports = self.root, self._open_ports
         user_state = user_state_folder(self._environment)
         checks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
-            ("system", sqlite_findings),
-            ("system", lambda: disk_findings(root)),
+            ("system", surroundings.sqlite_findings),
+            ("system", lambda: surroundings.disk_findings(root)),
             ("settings", lambda: self._usable.findings),
-            ("secrets", lambda: secret_findings(root)),
-            ("permissions", lambda: state_findings(root)),
-            ("permissions", self._writable),
-            ("permissions", lambda: user_findings(user_state, self._user_file)),
+            ("secrets", lambda: folders.secret_findings(root)),
+            ("permissions", lambda: folders.state_findings(root)),
+            ("files", lambda: self._of_own(folders.blocked_findings)),
+            ("permissions", lambda: self._of_own(folders.writable_findings)),
+            ("permissions", lambda: folders.user_findings(user_state, self._user_file)),
             ("index", self._index),
             ("leftovers", self._leftovers),
-            ("files", lambda: file_findings(self._snapshot)),
-            ("conflicts", lambda: conflict_findings(self._snapshot)),
-            ("names", lambda: name_findings(self._snapshot)),
-            ("headers", lambda: header_findings(self._snapshot)),
-            ("ids", lambda: duplicate_findings(self._snapshot, ports)),
-            ("links", lambda: link_findings(self._snapshot, self._files, ports)),
-            ("journal", lambda: journal_findings(self._snapshot, self._state / "journal", ports)),
+            ("files", lambda: notes.file_findings(self._snapshot)),
+            ("conflicts", lambda: notes.conflict_findings(self._snapshot)),
+            ("names", lambda: notes.name_findings(self._snapshot)),
+            ("headers", lambda: notes.header_findings(self._snapshot)),
+            ("ids", lambda: notes.duplicate_findings(self._snapshot, ports)),
+            ("links", lambda: notes.link_findings(self._snapshot, self._files, ports)),
+            ("journal", lambda: records.journal_findings(self._snapshot, self._state, ports)),
             ("review", self._review),
-            ("models", lambda: encoder_findings(self._usable.settings.encoder_model)),
-            ("models", lambda: language_model_findings(self._usable, root, self._environment)),
-            ("git", lambda: git_findings(root)),
-            ("place", lambda: place_findings(root)),
-            ("watching", lambda: watch_findings(self._files.folders)),
+            ("models", lambda: settings.encoder_findings(self._usable.settings.encoder_model)),
+            ("models", self._language_model),
+            ("git", lambda: surroundings.git_findings(root)),
+            ("place", lambda: surroundings.place_findings(root)),
+            ("watching", lambda: surroundings.watch_findings(self._files.folders)),
         ]
         return [Check(name, partial(self._allowed_fixes, run)) for name, run in checks]
 
@@ -145,9 +112,9 @@ class Checkup:
         return self._state.is_dir() and not self._state.is_symlink()
 
     @cached_property
-    def _usable(self) -> UsableSettings:
+    def _usable(self) -> settings.UsableSettings:
         vault_file = self._state / CONFIG_NAME if self._is_own else None
-        return read_settings(vault_file, self._user_file, self._environment)
+        return settings.read_settings(vault_file, self._user_file, self._environment)
 
     @cached_property
     def _names(self) -> PropertyNames:
@@ -168,7 +135,7 @@ class Checkup:
 
     @cached_property
     def _files(self) -> VaultFiles:
-        return list_files(self.root)
+        return VaultFiles(self.root)
 
     def _open_ports(self) -> VaultPorts:
         if self._workspace is None:
@@ -177,7 +144,7 @@ class Checkup:
         return self._workspace.ports
 
     def _update_index(self) -> str:
-        if index_differences(self._open_ports(), self._snapshot.unread):
+        if records.index_differences(self._open_ports(), self._snapshot.unread):
             return self._rebuild_index()
         return f"Updated the index: {self._open_ports().index.notes.count()} notes."
 
@@ -202,13 +169,16 @@ class Checkup:
                 )
             )
 
-    def _writable(self) -> Iterable[Finding]:
-        return writable_findings(self.root, self._usable.settings.notes_dir) if self._is_own else ()
+    def _of_own(self, run: Callable[[Path, str], Iterable[Finding]]) -> Iterable[Finding]:
+        return run(self.root, self._usable.settings.notes_dir) if self._is_own else ()
+
+    def _language_model(self) -> Iterator[Finding]:
+        return settings.language_model_findings(self._usable, self.root, self._environment)
 
     def _index(self) -> Iterable[Finding]:
         if not self._is_own:
             return ()
-        return index_findings(
+        return records.index_findings(
             self._copied_ports,
             self._snapshot.unread,
             update=self._update_index,
@@ -216,7 +186,7 @@ class Checkup:
         )
 
     def _leftovers(self) -> Iterator[Finding]:
-        return leftover_findings(
+        return folders.leftover_findings(
             self.root, self._files.temporary, lambda: synchronise(self._open_ports())
         )
 
@@ -224,4 +194,4 @@ class Checkup:
         problems: list[Problem] = []
         ReviewFolder(self._state / "review").waiting(problems)
         hint = "It holds no part of a note; look at the file and delete it."
-        return (from_problem("review", problem, hint=hint) for problem in problems)
+        return (from_problem(problem, hint=hint) for problem in problems)

@@ -17,7 +17,6 @@ class Finding:
     """One thing that is wrong or worth knowing.
 
     Attributes:
-        check: name of the check.
         path: vault-relative path, or absolute if outside of the vault; empty if there is none.
         message: what is wrong, one line.
         hint: what to do about it; once fixed, what was done.
@@ -25,9 +24,9 @@ class Finding:
         severity: a `notice` is worth knowing, but leaves the vault healthy.
         fix: repairs it and returns one line about what it did; None if that is not safe. Raises
             AmemError or OSError if it cannot.
+        check: name of the check, once it was made.
     """
 
-    check: str
     path: str
     message: str
     hint: str = ""
@@ -35,6 +34,7 @@ class Finding:
     severity: Literal["problem", "notice"] = "problem"
     fix: Fix | None = None
     fixed: bool = False
+    check: str = ""
 
 
 class Check(NamedTuple):
@@ -44,9 +44,14 @@ class Check(NamedTuple):
     run: Callable[[], Iterable[Finding]]
 
 
-def from_problem(check: str, problem: Problem, *, hint: str = "") -> Finding:
+def from_problem(problem: Problem, *, hint: str = "") -> Finding:
     """A finding for a problem; `hint` is used if the problem has none."""
-    return Finding(check, problem.path, problem.message, problem.hint or hint, problem.line)
+    return Finding(problem.path, problem.message, problem.hint or hint, problem.line)
+
+
+def from_error(error: AmemError, *, hint: str = "") -> Finding:
+    """A finding for what concerns no file; `hint` is used if the error has none."""
+    return Finding("", error.message, error.hint or hint)
 
 
 def examine(checks: Sequence[Check], *, progress: Progress | None = None) -> list[Finding]:
@@ -54,14 +59,14 @@ def examine(checks: Sequence[Check], *, progress: Progress | None = None) -> lis
     findings: list[Finding] = []
     for done, check in enumerate(checks, 1):
         try:
-            findings.extend(check.run())
+            findings.extend(replace(found, check=check.name) for found in check.run())
         # A vault may be broken in unexpected ways; that must not stop the other checks.
         except Exception as error:
             hint = "Fix the other findings first, then run `amem doctor` again."
             if isinstance(error, AmemError):
                 hint = error.hint
             message = f"the check could not be made: {_reason(error)}"
-            findings.append(Finding(check.name, "", message, hint))
+            findings.append(Finding("", message, hint, check=check.name))
         if progress is not None:
             progress(done, len(checks))
     return findings

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from amem_cli.doctor.finding import Finding
+from amem_cli.doctor.finding import Finding, Fix
 from amem_cli.errors import SettingsError
 from amem_cli.language.safe_text import holds_secret
 from amem_cli.notes.names import conflict_copy
@@ -24,6 +24,7 @@ _SECRET_SETTING = re.compile(
     r"\s*[\"']?[^\s\"'#]"
 )
 _LONGEST_LINE = 100_000
+_EVERY_USER = "can be changed by every user of this machine"
 _WRITTEN_FOLDERS = {
     ".amem/journal": "nothing that changes a note can be recorded",
     ".amem/intents": "no note can be changed",
@@ -38,30 +39,29 @@ def state_findings(root: Path) -> Iterator[Finding]:
     state = root / ".amem"
     if state.is_symlink():
         message = "is a link, so amem would write outside of the vault"
-        yield Finding("permissions", ".amem", message, "Replace it with a real folder.")
+        yield Finding(".amem", message, "Replace it with a real folder.")
         return
     for path in _own_files(state):
         shown = path.relative_to(root).as_posix()
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
             hint = "Replace it with a real file; amem follows no link out of the vault."
-            yield Finding("permissions", shown, "is a link", hint)
+            yield Finding(shown, "is a link", hint)
         elif os.name == "posix" and mode & stat.S_IWOTH:
-            message = "can be changed by every user of this machine"
-            yield Finding("permissions", shown, message, f"chmod o-w '{path}'")
+            yield Finding(shown, _EVERY_USER, f"chmod o-w '{path}'")
 
 
-def writable_findings(root: Path, notes_dir: str) -> Iterator[Finding]:
-    """Whether the folders that amem writes to are folders, and the user may write to them.
-
-    Args:
-        notes_dir: folder of new notes, relative to the vault.
-    """
+def blocked_findings(root: Path, notes_dir: str) -> Iterator[Finding]:
+    """Files in the place of folders that amem makes."""
     for shown, what in {**_WRITTEN_FOLDERS, notes_dir: "no note can be added"}.items():
         path = root / shown
         if os.path.lexists(path) and not path.is_symlink() and not path.is_dir():
             hint = "Move it elsewhere; amem makes the folder when it needs one."
-            yield Finding("files", shown, f"is no folder, so {what}", hint)
+            yield Finding(shown, f"is no folder, so {what}", hint)
+
+
+def writable_findings(root: Path, notes_dir: str) -> Iterator[Finding]:
+    """Whether the user may write to the folders and files that amem writes to."""
     places = [root, *(root / shown for shown in (".amem", notes_dir, *_WRITTEN_FOLDERS))]
     files = [path for name in _WRITTEN_FILES for path in sorted(root.glob(name))]
     closed = [
@@ -74,43 +74,31 @@ def writable_findings(root: Path, notes_dir: str) -> Iterator[Finding]:
     if closed:
         first = closed[0].relative_to(root).as_posix()
         more = f", nor can {len(closed) - 1} more files and folders" if closed[1:] else ""
-        yield Finding(
-            "permissions",
-            first if first != "." else str(root),
-            f"cannot be changed by you{more}, so notes can be found and read, but not written",
-            f"To make it writable: chmod -R u+rwX '{root}'; chown it first if it is not yours.",
-        )
+        message = f"cannot be changed by you{more}, so notes can be found and read, but not written"
+        hint = f"To make it writable: chmod -R u+rwX '{root}'; chown it first if it is not yours."
+        yield Finding(first if first != "." else str(root), message, hint)
 
 
 def user_findings(state: Path, settings_file: Path) -> Iterator[Finding]:
-    """Whether the user's own state is private, and nobody else can change the user's settings.
-
-    Args:
-        state: folder of this machine's name, consents and crash logs.
-    """
+    """Whether the user's own state is private, and nobody else can change the user's settings."""
     if os.name != "posix":
         return
     files = [path for path in (state, *state.rglob("*")) if not path.is_symlink()]
     if state.is_dir() and not state.is_symlink() and _open_to_others(state):
         is_mine = all(path.lstat().st_uid == os.getuid() for path in files)
-        yield Finding(
-            "permissions",
-            str(state),
-            "holds your choices on this machine, and other users can read it",
-            f"chmod -R go-rwx '{state}'",
-            fix=partial(_make_private, files) if is_mine else None,
-        )
+        message = "holds your choices on this machine, and other users can read it"
+        fix = partial(_make_private, files) if is_mine else None
+        yield Finding(str(state), message, f"chmod -R go-rwx '{state}'", fix=fix)
     if not settings_file.is_file():
         return
     mode = settings_file.stat().st_mode
     chmod = f"chmod 600 '{settings_file}'"
     if mode & stat.S_IWOTH:
-        message = "can be changed by every user of this machine"
-        yield Finding("permissions", str(settings_file), message, chmod)
+        yield Finding(str(settings_file), _EVERY_USER, chmod)
     elif mode & (stat.S_IRGRP | stat.S_IROTH) and any(_secret_lines(settings_file)):
         message = "holds what looks like a key, and other users can read it"
         hint = f"{chmod}; better, keep the key in AMEM_API_KEY."
-        yield Finding("permissions", str(settings_file), message, hint)
+        yield Finding(str(settings_file), message, hint)
 
 
 def secret_findings(root: Path) -> Iterator[Finding]:
@@ -119,14 +107,11 @@ def secret_findings(root: Path) -> Iterator[Finding]:
     for path in () if state.is_symlink() else _own_files(state):
         if path.is_symlink() or not path.is_file():
             continue
+        shown = path.relative_to(root).as_posix()
+        message = "holds what looks like a key or a password, and it is versioned with the vault"
+        hint = "Revoke it at its provider, remove it here, and put the new one into AMEM_API_KEY."
         for line in _secret_lines(path):
-            yield Finding(
-                "secrets",
-                path.relative_to(root).as_posix(),
-                "holds what looks like a key or a password, and it is versioned with the vault",
-                "Revoke it at its provider, remove it here, and put the new one into AMEM_API_KEY.",
-                line,
-            )
+            yield Finding(shown, message, hint, line)
 
 
 def leftover_findings(
@@ -144,13 +129,12 @@ def leftover_findings(
     if state.is_symlink():
         return
 
-    def leftover(path: Path, message: str, hint: str) -> Finding:
-        return Finding("leftovers", path.relative_to(root).as_posix(), message, hint)
+    def leftover(path: Path, message: str, hint: str, fix: Fix | None = None) -> Finding:
+        return Finding(path.relative_to(root).as_posix(), message, hint, fix=fix)
 
     for path in sorted((state / "intents").glob("*.json")):
-        message = "is an interrupted change"
         hint = "The next command finishes it, or reverts it if a note was edited since."
-        yield replace(leftover(path, message, hint), fix=partial(_finish, path, settle))
+        yield leftover(path, "is an interrupted change", hint, partial(_finish, path, settle))
     for path in sorted((state / "intents").glob("*.unreadable")):
         message = "is an interrupted change that cannot be read, so it was not made"
         yield leftover(path, message, "Look at your newest notes, then delete it.")
@@ -169,8 +153,9 @@ def leftover_findings(
     if unusable:
         more = f"; so were {len(unusable) - 1} more" if unusable[1:] else ""
         message = f"was set aside because the index was unusable{more}"
-        finding = leftover(unusable[0], message, "You may delete it; an index holds only copies.")
-        yield replace(finding, severity="notice", fix=partial(_delete, unusable))
+        hint = "You may delete it; an index holds only copies."
+        finding = leftover(unusable[0], message, hint, partial(_delete, unusable))
+        yield replace(finding, severity="notice")
 
 
 def _temporary_file(root: Path, shown: str, settle: Callable[[], object]) -> Finding:
@@ -182,14 +167,10 @@ def _temporary_file(root: Path, shown: str, settle: Callable[[], object]) -> Fin
     if not abandoned:
         message = "is being written at the moment, or was left by an interrupted write"
         hint = "amem moves it away once no process can be writing it."
-        return Finding("leftovers", shown, message, hint, severity="notice")
-    return Finding(
-        "leftovers",
-        shown,
-        "was left by an interrupted write",
-        "It may hold somebody's last save; `amem doctor --fix` moves it to .trash/.",
-        fix=partial(_rescue, root, path, settle),
-    )
+        return Finding(shown, message, hint, severity="notice")
+    hint = "It may hold somebody's last save; `amem doctor --fix` moves it to .trash/."
+    fix = partial(_rescue, root, path, settle)
+    return Finding(shown, "was left by an interrupted write", hint, fix=fix)
 
 
 def _rescue(root: Path, path: Path, settle: Callable[[], object]) -> str:
@@ -223,11 +204,10 @@ def _delete(paths: Sequence[Path]) -> str:
 
 
 def _make_private(paths: Sequence[Path]) -> str:
-    count = 0
-    for path in filter(_open_to_others, paths):
+    opened = list(filter(_open_to_others, paths))
+    for path in opened:
         path.chmod(0o700 if path.is_dir() else 0o600)
-        count += 1
-    return f"Made {paths[0]} private: folders 0700, files 0600 ({count} changed)."
+    return f"Made {paths[0]} private: folders 0700, files 0600 ({len(opened)} changed)."
 
 
 def _open_to_others(path: Path) -> bool:

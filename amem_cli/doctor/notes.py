@@ -52,27 +52,22 @@ def file_findings(vault: VaultSnapshot) -> Iterator[Finding]:
             continue
         if _LINK_MESSAGE in problem.message:
             hint = "If it should be a memory, move the note itself into the vault."
-            yield Finding("files", problem.path, problem.message, hint, severity="notice")
+            yield Finding(problem.path, problem.message, hint, severity="notice")
         else:
             unread = problem.message.startswith(("cannot read", "cannot be read"))
             hint = "Check its permissions, and the disk." if unread else "Move it elsewhere."
-            yield from_problem("files", problem, hint=hint)
+            yield from_problem(problem, hint=hint)
 
 
 def conflict_findings(vault: VaultSnapshot) -> Iterator[Finding]:
     """Conflict copies that a sync program made, and git conflicts in a text."""
     for problem in vault.problems:
         if conflict_copy(problem.path.rpartition("/")[2]):
-            yield from_problem("conflicts", problem)
+            yield from_problem(problem)
     for path, checked in vault.notes.items():
         if checked.conflict_line:
-            yield Finding(
-                "conflicts",
-                path,
-                "has an unresolved git conflict",
-                "Keep what is right between <<<<<<< and >>>>>>>, remove the marks, and save.",
-                checked.conflict_line,
-            )
+            hint = "Keep what is right between <<<<<<< and >>>>>>>, remove the marks, and save."
+            yield Finding(path, "has an unresolved git conflict", hint, checked.conflict_line)
 
 
 def header_findings(vault: VaultSnapshot) -> Iterator[Finding]:
@@ -81,17 +76,17 @@ def header_findings(vault: VaultSnapshot) -> Iterator[Finding]:
         refused = checked.note.refused
         # The check of conflicts reports a conflict in the header.
         if refused is not None and not checked.conflict_line:
-            finding = from_problem("headers", refused)
+            finding = from_problem(refused)
             # A template is as it should be, wherever the user keeps it.
             is_template = refused.message == _TEMPLATE_MESSAGE
             yield replace(finding, severity="notice") if is_template else finding
         for problem in checked.note.problems:
-            yield from_problem("headers", problem)
+            yield from_problem(problem)
         if checked.cut:
             message = (
                 "is larger than 2 MiB; only its beginning is searchable, and it is never edited"
             )
-            yield Finding("headers", path, message, "Split the note.")
+            yield Finding(path, message, "Split the note.")
 
 
 def name_findings(vault: VaultSnapshot) -> Iterator[Finding]:
@@ -101,20 +96,17 @@ def name_findings(vault: VaultSnapshot) -> Iterator[Finding]:
         same.setdefault(folded(path), []).append(path)
     for first, *others in same.values():
         if others:
-            yield Finding(
-                "names",
-                first,
-                f"differs from {', '.join(others)} only in case or the form of accents",
-                "Rename one of them; on Windows or macOS one would replace the other.",
-            )
+            message = f"differs from {', '.join(others)} only in case or the form of accents"
+            hint = "Rename one of them; on Windows or macOS one would replace the other."
+            yield Finding(first, message, hint)
     for path in vault.notes:
         if not is_linkable(path):
             hint = "Rename it without # ^ [ ] | ` and without blanks at its ends."
-            yield Finding("names", path, "has a name that links cannot contain", hint)
+            yield Finding(path, "has a name that links cannot contain", hint)
         elif _NOT_ON_WINDOWS.search(path) or _DEVICE.search(path.removesuffix(".md")):
             message = "has a name that Windows does not allow"
             hint = "Rename it if the vault will ever be opened there."
-            yield Finding("names", path, message, hint, severity="notice")
+            yield Finding(path, message, hint, severity="notice")
 
 
 def duplicate_findings(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Finding]:
@@ -125,25 +117,19 @@ def duplicate_findings(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Findi
         known = {event.path for event in vault.events.get(note_id, ())}.intersection(paths)
         if len(known) != 1:
             why = f"the journal {'names more than one' if known else 'knows none'} of them"
-            yield Finding(
-                "ids",
-                paths[-1],
-                f"has the id {note_id}, and so has {', '.join(paths[:-1])}; {why}",
-                f"Remove the line `{vault.names.id}:` from the note that is the copy.",
-                vault.property_line(paths[-1], vault.names.id),
-            )
+            message = f"has the id {note_id}, and so has {', '.join(paths[:-1])}; {why}"
+            hint = f"Remove the line `{vault.names.id}:` from the note that is the copy."
+            line = vault.property_line(paths[-1], vault.names.id)
+            yield Finding(paths[-1], message, hint, line)
             continue
         (original,) = known
+        message = f"has the id {note_id}, which belongs to {original} according to the journal"
+        hint = "If it is a copy, remove this line; amem then gives the note a new id."
         for copy in paths:
             if copy != original:
-                yield Finding(
-                    "ids",
-                    copy,
-                    f"has the id {note_id}, which belongs to {original} according to the journal",
-                    "If it is a copy, remove this line; amem then gives the note a new id.",
-                    vault.property_line(copy, vault.names.id),
-                    fix=partial(_give_new_id, ports, copy, note_id, original),
-                )
+                line = vault.property_line(copy, vault.names.id)
+                fix = partial(_give_new_id, ports, copy, note_id, original)
+                yield Finding(copy, message, hint, line, fix=fix)
 
 
 def _give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> str:
@@ -168,11 +154,7 @@ def _give_new_id(open_ports: OpenPorts, path: str, old: str, original: str) -> s
 
 
 def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
-    """The note with another id in place of its own, and every other byte as it is.
-
-    Raises:
-        SettingsError: the id cannot be told apart from the rest of the header.
-    """
+    """The note with another id in place of its own, and every other byte as it is."""
     fences = find_fences(raw)
     header = read_header(raw, fences) if fences else None
     entry = header.entry(names.id) if header else None
@@ -209,20 +191,18 @@ def link_findings(vault: VaultSnapshot, files: VaultFiles, ports: OpenPorts) -> 
         if record is None:
             message = f"the link [[{link.target}]] leads to no note"
             near = _similar_names(link.target, names) if number < _SUGGESTIONS else ""
-            yield Finding(
-                "links", path, message, f"{near}Correct the link, or write the note.", line
-            )
+            yield Finding(path, message, f"{near}Correct the link, or write the note.", line)
         elif record.target in vault.ids:
             now = vault.ids[record.target][0]
             hint = f"The note is now {now}; rename it back, or link it again: amem link."
-            yield Finding("links", path, by_amem, hint, line)
+            yield Finding(path, by_amem, hint, line)
         else:
             # A note that cannot be read at the moment is not gone.
             is_gone = vault.complete and not files.holds(record.path)
             fix = partial(_remove_link, ports, path, link.text, record.target) if is_gone else None
             hint = "Remove the link, or bring the note back."
             message = f"{by_amem}; the note is gone"
-            deleted.append((Finding("links", path, message, hint, line, fix=fix), record.target))
+            deleted.append((Finding(path, message, hint, line, fix=fix), record.target))
     lost = len({target for _, target in deleted})
     for finding, _ in deleted:
         if lost > max(LOST_AT_ONCE, len(vault.notes) // 5):

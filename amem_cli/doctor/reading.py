@@ -8,7 +8,7 @@ import stat
 import tempfile
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -59,12 +59,23 @@ class VaultFiles:
         temporary: vault-relative paths of the temporary files that amem's writes left behind.
     """
 
-    def __init__(self, folders: int, paths: Iterable[str], temporary: Iterable[str]) -> None:
-        self.folders = folders
-        self.temporary = tuple(sorted(temporary))
+    def __init__(self, root: Path) -> None:
+        self.folders = 0
+        self.temporary: list[str] = []
         self._by_name: dict[str, list[str]] = defaultdict(list)
-        for path in map(folded, paths):
-            self._by_name[path.rpartition("/")[2]].append(f"/{path}")
+        # Links are not followed, folders that cannot be entered are skipped.
+        for folder, folders, names in os.walk(root):
+            self.folders += 1
+            for name in (*folders, *names):
+                path = (Path(folder) / name).relative_to(root).as_posix()
+                # Names that are not UTF-8 could not be printed.
+                shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+                if name.startswith(TEMPORARY_PREFIX):
+                    self.temporary += [shown] if name.endswith(TEMPORARY_SUFFIX) else []
+                elif not name.startswith("."):
+                    shown = folded(shown)
+                    self._by_name[shown.rpartition("/")[2]].append(f"/{shown}")
+        self.temporary.sort()
 
     def holds(self, target: str) -> bool:
         """Whether a path ends with a link's target, with or without `.md`, in any case."""
@@ -76,24 +87,6 @@ class VaultFiles:
         )
 
 
-def list_files(root: Path) -> VaultFiles:
-    """Walk a whole vault; links are not followed, folders that cannot be entered are skipped."""
-    count = 0
-    files: list[str] = []
-    temporary: list[str] = []
-    for folder, folders, names in os.walk(root):
-        count += 1
-        for name in (*folders, *names):
-            path = (Path(folder) / name).relative_to(root).as_posix()
-            # Names that are not UTF-8 could not be printed.
-            shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-            if name.startswith(TEMPORARY_PREFIX):
-                temporary += [shown] if name.endswith(TEMPORARY_SUFFIX) else []
-            elif not name.startswith("."):
-                files.append(shown)
-    return VaultFiles(count, files, temporary)
-
-
 def folded(text: str) -> str:
     """A path as file systems that ignore case and the form of accents compare it."""
     # Folding the case may undo the normal form, so it is restored.
@@ -102,11 +95,7 @@ def folded(text: str) -> str:
 
 @contextlib.contextmanager
 def index_copy(path: Path) -> Iterator[MemoryIndex | None]:
-    """A temporary copy of the index; None if there is no index.
-
-    Raises:
-        IndexFault: the file is no usable index.
-    """
+    """A temporary copy of the index; None if there is none, an IndexFault if it is unusable."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise IndexFault("is not a regular file")
@@ -149,7 +138,7 @@ class LinkInNote:
 
     Attributes:
         text: the link as it is written in a property; empty for a link in the body.
-        line: 1-based line of a link in the body; 0 if it is unknown, and for a property.
+        line: 1-based line of a link in the body; 0 if unknown.
     """
 
     target: str

@@ -56,18 +56,17 @@ def index_findings(
     try:
         with open_copy() as ports:
             if ports is None:
-                yield Finding("index", _INDEX, "there is no index", hint, fix=update)
+                yield Finding(_INDEX, "there is no index", hint, fix=update)
                 return
             differences = index_differences(ports, unread)
     except IndexFault as fault:
-        yield Finding("index", _INDEX, fault.message, hint, fix=rebuild)
+        yield Finding(_INDEX, fault.message, hint, fix=rebuild)
         return
     if differences:
         named = differences[:_NAMED_DIFFERENCES]
         if len(differences) > len(named):
             named.append(f"and {len(differences) - len(named)} more")
         yield Finding(
-            "index",
             _INDEX,
             f"is out of step with the vault: {'; '.join(named)}",
             "`amem index` brings it up to date, and so do most commands; if not,"
@@ -83,16 +82,14 @@ def index_differences(ports: VaultPorts, unread: Collection[str]) -> list[str]:
     return [each for each in check_index(ports) if not each.startswith(hidden)]
 
 
-def journal_findings(vault: VaultSnapshot, folder: Path, ports: OpenPorts) -> Iterator[Finding]:
+def journal_findings(vault: VaultSnapshot, state: Path, ports: OpenPorts) -> Iterator[Finding]:
     """Unreadable lines, ids used twice, notes that disagree, events of lost notes."""
-    yield from _unreadable_lines(vault, folder)
+    yield from _unreadable_lines(vault, state / "journal")
     for name, first, event in vault.same_id:
-        yield Finding(
-            "journal",
-            f"{JOURNAL}/{name}",
-            f"two different events have the id {event.id}: {_named(first)}, and {_named(event)}",
-            "The first one is used. Delete the line that is wrong.",
-        )
+        named = f"{_named(first)}, and {_named(event)}"
+        message = f"two different events have the id {event.id}: {named}"
+        hint = "The first one is used. Delete the line that is wrong."
+        yield Finding(f"{JOURNAL}/{name}", message, hint)
     yield from _disagreements(vault, ports)
     yield from _events_of_lost_notes(vault)
 
@@ -108,17 +105,17 @@ def _unreadable_lines(vault: VaultSnapshot, folder: Path) -> Iterator[Finding]:
 
     for problem in vault.journal_problems:
         if not problem.line:
-            yield from_problem("journal", problem, hint="Check its permissions, and the disk.")
+            yield from_problem(problem, hint="Check its permissions, and the disk.")
             continue
         lines = lines_of(problem.path.rpartition("/")[2])
         text = lines[problem.line - 1] if problem.line <= len(lines) else ""
         if why := _why_harmless(vault, text):
             message = f"{problem.message}; {why}"
             hint, line = "Nothing needs to be done; you may delete the line.", problem.line
-            yield Finding("journal", problem.path, message, hint, line, severity="notice")
+            yield Finding(problem.path, message, hint, line, severity="notice")
         else:
             hint = "Restore the line from git or a backup, or delete it; the other lines are used."
-            yield from_problem("journal", problem, hint=hint)
+            yield from_problem(problem, hint=hint)
 
 
 def _why_harmless(vault: VaultSnapshot, text: str) -> str:
@@ -143,13 +140,9 @@ def _disagreements(vault: VaultSnapshot, ports: OpenPorts) -> Iterator[Finding]:
             continue
         missing = _missing_of_machine(vault, checked.note)
         if missing:
-            yield Finding(
-                "journal",
-                path,
-                f"lacks what amem wrote according to the journal: {'; '.join(missing)}",
-                "If you removed it, that is fine; `amem doctor --fix` records your edit.",
-                fix=partial(_record_edit, ports, path),
-            )
+            message = f"lacks what amem wrote according to the journal: {'; '.join(missing)}"
+            hint = "If you removed it, that is fine; `amem doctor --fix` records your edit."
+            yield Finding(path, message, hint, fix=partial(_record_edit, ports, path))
 
 
 def _missing_of_machine(vault: VaultSnapshot, note: Note) -> list[str]:
@@ -204,13 +197,9 @@ def _events_of_lost_notes(vault: VaultSnapshot) -> Iterator[Finding]:
         count = sum(map(len, lost))
         counted = "1 event" if count == 1 else f"{count} events"
         notes = "1 note that is" if len(lost) == 1 else f"{len(lost)} notes that are"
-        yield Finding(
-            "journal",
-            JOURNAL,
-            f"has {counted} of {notes} not in the vault",
-            "Nothing needs to be done; if the notes should exist, look in the trash or in git.",
-            severity="notice",
-        )
+        message = f"has {counted} of {notes} not in the vault"
+        hint = "Nothing needs to be done; if the notes should exist, look in the trash or in git."
+        yield Finding(JOURNAL, message, hint, severity="notice")
 
 
 def _named(event: Event) -> str:

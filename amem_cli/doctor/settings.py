@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from amem_cli.doctor.finding import Finding
+from amem_cli.doctor.finding import Finding, from_error
 from amem_cli.errors import AmemError, EncoderError, SettingsError
 from amem_cli.models.open import open_model, server_url
 from amem_cli.settings import (
@@ -75,7 +75,7 @@ def read_settings(
             # Valid one by one, settings may still contradict each other.
             load_settings(vault_file, user_file, environment)
         except SettingsError as error:
-            findings.append(Finding("settings", "", error.message, error.hint))
+            findings.append(from_error(error))
     return UsableSettings(settings, origin, tuple(findings), not findings)
 
 
@@ -86,7 +86,7 @@ def _file_values(path: Path, shown: str, findings: list[Finding]) -> dict[str, A
         line = _LINE.search(error.message)
         hint = "Correct the file; until then none of its settings is used."
         number = int(line[1]) if line else 0
-        findings.append(Finding("settings", shown, error.message, hint, number))
+        findings.append(Finding(shown, error.message, hint, number))
         return {}
     usable = {}
     for key, value in values.items():
@@ -94,7 +94,7 @@ def _file_values(path: Path, shown: str, findings: list[Finding]) -> dict[str, A
             usable[key] = checked_value(key, value)
         except AmemError as error:
             hint = error.hint or "Correct the value, or remove the line to use the default."
-            findings.append(Finding("settings", shown, error.message, hint, _line_of(path, key)))
+            findings.append(Finding(shown, error.message, hint, _line_of(path, key)))
     return usable
 
 
@@ -107,7 +107,7 @@ def _environment_values(environment: Mapping[str, str], findings: list[Finding])
                 usable[key] = parse_setting(key, text)
         except AmemError as error:
             message = f"the variable {variable}: {error.message}"
-            findings.append(Finding("settings", "", message, error.hint or "Unset or correct it."))
+            findings.append(Finding("", message, error.hint or "Unset or correct it."))
     return usable
 
 
@@ -131,7 +131,7 @@ def encoder_findings(model: str) -> Iterator[Finding]:
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         hint = "Install amem again; until then only `search --mode keyword` works."
-        yield Finding("models", "", f"not installed: {', '.join(missing)}", hint)
+        yield Finding("", f"not installed: {', '.join(missing)}", hint)
     try:
         folder = find_encoder(model)
         model_fingerprint(folder)
@@ -141,17 +141,13 @@ def encoder_findings(model: str) -> Iterator[Finding]:
             f"To download it when it is next used: amem config set encoder.model {model};"
             " or choose another: amem model list."
         )
-        yield Finding("models", "", error.message, hint)
+        yield Finding("", error.message, hint)
     except EncoderError as error:
-        yield Finding("models", "", error.message, error.hint)
+        yield from_error(error)
 
 
 def _check_weights(folder: Path) -> None:
-    """Refuse truncated weights, as an interrupted copy leaves them.
-
-    Raises:
-        EncoderError: a file is shorter than its header says.
-    """
+    """Refuse truncated weights, as an interrupted copy leaves them."""
     for path in folder.rglob("*.safetensors"):
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
             with path.open("rb") as stream:
@@ -177,7 +173,7 @@ def language_model_findings(
             return
     except AmemError as error:
         # A server that the user of this machine did not choose is not contacted either.
-        yield Finding("models", "", error.message, error.hint)
+        yield from_error(error)
         return
     if model is None:
         return
@@ -187,7 +183,7 @@ def language_model_findings(
     fault = _unreachable(url)
     if fault:
         hint = "Start the server, or choose another model: amem model use. Until then, notes wait."
-        yield Finding("models", "", f"the server {url} cannot be reached: {fault}", hint)
+        yield Finding("", f"the server {url} cannot be reached: {fault}", hint)
 
 
 def _model_file_findings(settings: Settings) -> Iterator[Finding]:
@@ -195,13 +191,12 @@ def _model_file_findings(settings: Settings) -> Iterator[Finding]:
 
     if find_spec("llama_cpp") is None:
         hint = "pip install llama-cpp-python, or: amem model use none"
-        yield Finding("models", "", "llama-cpp-python is not installed", hint)
+        yield Finding("", "llama-cpp-python is not installed", hint)
     path = Path(settings.llm_model).expanduser() if settings.llm_model else bundled_model()
     check_model_file(path)
     size = path.stat().st_size // 2**20
     if size > settings.llm_memory_mb:
         yield Finding(
-            "models",
             str(path),
             f"the model has {size} MB, but llm.memory_mb allows only {settings.llm_memory_mb}",
             f"amem config set llm.memory_mb {size * 2}",

@@ -10,10 +10,11 @@ import fnmatch
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from amem_cli.data import table
 from amem_cli.doctor.finding import Finding
 from amem_cli.git.state import common_folder, git_folder, unfinished_work, work_tree
 from amem_cli.vault.template import ATTRIBUTES, IGNORED, extend_lines
@@ -21,23 +22,6 @@ from amem_cli.vault.template import ATTRIBUTES, IGNORED, extend_lines
 # The first version without the WAL-reset bug, which can corrupt a database that two processes use.
 SAFE_SQLITE = (3, 51, 3)
 LEAST_FREE_BYTES = 100 * 1024 * 1024
-
-_NETWORK_TYPES = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "ceph", "glusterfs", "lustre"}
-    | {"9p", "virtiofs", "vboxsf", "prl_fs", "davfs"}
-)
-_LOCAL_FUSE = frozenset({"fuseblk", "fuse.lxcfs", "fusectl", "fuse.portal"})
-_SYNCED_NAMES = {
-    "dropbox": "Dropbox",
-    "onedrive": "OneDrive",
-    "icloud drive": "iCloud",
-    "iclouddrive": "iCloud",
-    "com~apple~clouddocs": "iCloud",
-    "mobile documents": "iCloud",
-    "google drive": "Google Drive",
-    "googledrive": "Google Drive",
-    "my drive": "Google Drive",
-}
 
 # The purpose of each line of `.gitignore`; other lines may serve it too.
 _MEANT = {
@@ -67,7 +51,7 @@ def sqlite_findings(version: str = "") -> Iterator[Finding]:
     if numbers < SAFE_SQLITE:
         message = f"SQLite {version} can corrupt an index that two processes use"
         hint = 'Install a newer one: pip install --upgrade "apsw>=3.51.3"'
-        yield Finding("system", "", message, hint)
+        yield Finding("", message, hint)
 
 
 def disk_findings(root: Path, free_bytes: int | None = None) -> Iterator[Finding]:
@@ -76,31 +60,39 @@ def disk_findings(root: Path, free_bytes: int | None = None) -> Iterator[Finding
     if free < LEAST_FREE_BYTES:
         message = f"only {free / 1024**2:.0f} MB are free on the vault's disk"
         hint = "Free some space; a full disk stops every change, but loses none."
-        yield Finding("system", "", message, hint)
+        yield Finding("", message, hint)
 
 
-def place_findings(root: Path, mounts: str | None = None) -> Iterator[Finding]:
-    """Whether the vault is on a network drive or in a synced folder, a risk for the index."""
+def place_findings(root: Path, mounts: Mapping[str, str] | None = None) -> Iterator[Finding]:
+    """Whether the vault is on a network drive or in a synced folder, a risk for the index.
+
+    Args:
+        mounts: types of file systems by mount point; those of this machine if None.
+    """
     try:
         str(root).encode()
     except UnicodeEncodeError:
         shown = str(root).encode("utf-8", "backslashreplace").decode()
         message = f"the vault's path is not UTF-8, so it cannot have an index: {shown}"
-        yield Finding("place", "", message, "Rename the folder.")
+        yield Finding("", message, "Rename the folder.")
     if mounts is None:
-        mounts = ""
-        with contextlib.suppress(OSError):
-            mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
-    kind = _file_system(root, mounts)
-    if kind in _NETWORK_TYPES or (kind.startswith("fuse") and kind not in _LOCAL_FUSE):
+        import psutil
+
+        # Of two mounts at one point the later one hides the other.
+        mounts = {each.mountpoint: each.fstype for each in psutil.disk_partitions(all=True)}
+    kind = next((mounts[str(each)] for each in (root, *root.parents) if str(each) in mounts), "")
+    places = table("places.toml")
+    if kind in places["network"] or (kind.startswith("fuse") and kind not in places["local_fuse"]):
         message = f"the vault is on a file system of another machine or program ({kind})"
         hint = "Use it from one machine at a time; changes made elsewhere are seen late."
-        yield Finding("place", "", message, hint, severity="notice")
-    synced = next((name for part in root.parts if (name := _sync_program(part))), "")
+        yield Finding("", message, hint, severity="notice")
+    # Some add to the name, as in `Dropbox (Personal)` and `OneDrive - Company`.
+    names = [part.casefold().split(" (")[0].split(" - ")[0] for part in root.parts]
+    synced = next((places["synced"][name] for name in names if name in places["synced"]), "")
     if synced:
         message = f"the vault is in a folder that {synced} synchronises"
         hint = "Exclude .amem/index.db* there if you can; the notes and the journal may be synced."
-        yield Finding("place", "", message, hint, severity="notice")
+        yield Finding("", message, hint, severity="notice")
 
 
 def watch_findings(folders: int, proc: Path = Path("/proc")) -> Iterator[Finding]:
@@ -111,36 +103,12 @@ def watch_findings(folders: int, proc: Path = Path("/proc")) -> Iterator[Finding
     if limit is not None and folders >= limit:
         message = f"the vault has {folders} folders, but the system watches at most {limit}"
         hint = f"sudo sysctl fs.inotify.max_user_watches={max(2 * folders, 524_288)}"
-        yield Finding("watching", "", message, hint)
+        yield Finding("", message, hint)
     instances = _number(proc / "sys/fs/inotify/max_user_instances")
     if instances is not None and (used := _watchers_in_use(proc)) >= instances:
         message = f"{used} of your programs watch folders, but the system allows only {instances}"
         hint = f"sudo sysctl fs.inotify.max_user_instances={max(2 * instances, 512)}"
-        yield Finding("watching", "", message, hint)
-
-
-def _file_system(root: Path, mounts: str) -> str:
-    """Type of the file system that a folder is on, as `/proc/mounts` names it; empty if unknown."""
-    best, kind = -1, ""
-    for line in mounts.splitlines():
-        fields = line.split(" ")
-        if len(fields) < 3:
-            continue
-        point = Path(fields[1].replace("\\040", " ").replace("\\011", "\t"))
-        # Of two mounts at one point the later one hides the other.
-        if root.is_relative_to(point) and len(point.parts) >= best:
-            best, kind = len(point.parts), fields[2]
-    return kind
-
-
-def _sync_program(folder: str) -> str:
-    """The program that synchronises a folder of this name; empty if none is known."""
-    name = folder.casefold()
-    # As in `Dropbox (Personal)` and `OneDrive - Company`.
-    for start in ("dropbox (", "onedrive - "):
-        if name.startswith(start):
-            name = start.rstrip(" (-")
-    return _SYNCED_NAMES.get(name, "")
+        yield Finding("", message, hint)
 
 
 def _number(path: Path) -> int | None:
@@ -175,11 +143,11 @@ def git_findings(root: Path) -> Iterator[Finding]:
     folder = git_folder(top / ".git")
     if folder is None:
         hint = "Repair the repository, or remove .git if there should be none."
-        yield Finding("git", str(top / ".git"), "does not lead to a repository", hint)
+        yield Finding(str(top / ".git"), "does not lead to a repository", hint)
         return
     if _is_tracked(folder / "index", f"{below}.amem/index.db"):
         message = "is tracked by git, though it is only a copy and changes all the time"
-        yield Finding("git", ".amem/index.db", message, "git rm --cached .amem/index.db")
+        yield Finding(".amem/index.db", message, "git rm --cached .amem/index.db")
     missing = [
         line
         for line in IGNORED
@@ -190,7 +158,6 @@ def git_findings(root: Path) -> Iterator[Finding]:
         if lines:
             path = root / name
             yield Finding(
-                "git",
                 name,
                 f"lacks {', '.join(lines)}",
                 f"Add the line{'s' if len(lines) > 1 else ''} at its end.",
@@ -199,19 +166,17 @@ def git_findings(root: Path) -> Iterator[Finding]:
     unfinished = unfinished_work(folder)
     if unfinished:
         hint = "Finish or abort it (see git status), then run `amem index`."
-        yield Finding("git", "", f"{unfinished} is not finished", hint)
+        yield Finding("", f"{unfinished} is not finished", hint)
     if _is_ignored(folders, _JOURNAL):
         message = "excludes the journal, so other clones can neither explain nor undo a change"
-        hint = (
-            "Fine if you use this vault in one place only; otherwise let git track .amem/journal."
-        )
-        yield Finding("git", ".gitignore", message, hint, severity="notice")
+        hint = "Fine if you use this vault in one place only; else let git track .amem/journal."
+        yield Finding(".gitignore", message, hint, severity="notice")
     shared = common_folder(folder)
     programs = [*_hooks(shared / "hooks"), *_configured_programs(shared / "config")]
     if programs:
         hint = "Fine if they are yours; check them if the vault is somebody else's. amem runs none."
         message = f"git runs programs here: {', '.join(programs)}"
-        yield Finding("git", str(shared), message, hint, severity="notice")
+        yield Finding(str(shared), message, hint, severity="notice")
 
 
 def _is_tracked(index: Path, path: str) -> bool:

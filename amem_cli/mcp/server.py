@@ -25,8 +25,7 @@ from amem_cli.mcp import prompts as resources
 from amem_cli.mcp.prompts import PROMPTS
 from amem_cli.mcp.stdio import Wire, open_streams
 from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, prepared
-from amem_cli.mcp.tools_read import READING_TOOLS
-from amem_cli.mcp.tools_write import WRITING_TOOLS
+from amem_cli.mcp.tools import TOOLS
 from amem_cli.workspace.connection import Caller, ShowProgress, Stopped
 from amem_cli.workspace.workspace import Workspace
 
@@ -53,7 +52,6 @@ class AgentServer:
     def __init__(self, workspace: Workspace, policy: Policy) -> None:
         self._workspace = workspace
         self._policy = policy
-        self._all = {tool.name: tool for tool in (*READING_TOOLS, *WRITING_TOOLS)}
         # Calls that wait for the language model take no thread from the others.
         self._quick = ThreadPoolExecutor(QUICK_THREADS, "amem-mcp")
         self._slow = ThreadPoolExecutor(SLOW_THREADS, "amem-mcp-model")
@@ -94,13 +92,13 @@ class AgentServer:
         return ""
 
     async def _list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
-        offered = [_described(tool) for tool in self._all.values() if not self._refusal(tool)]
+        offered = [_described(tool) for tool in TOOLS.values() if not self._refusal(tool)]
         return types.ListToolsResult(tools=offered)
 
     async def _call_tool(
         self, ctx: Any, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        tool = self._all.get(params.name)
+        tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
         # A client can call a tool that it was not offered.
@@ -116,14 +114,8 @@ class AgentServer:
             return _failed(f"{error.message}\n{error.hint}".strip())
         return _succeeded(document)
 
-    async def _done(
-        self, ctx: Any, work: Callable[[], dict[str, Any]], threads: ThreadPoolExecutor
-    ) -> dict[str, Any]:
-        """The result of a call's work, done in a thread; it ends early if nobody waits for it.
-
-        Raises:
-            AmemError: it failed.
-        """
+    async def _done(self, ctx: Any, work: Callable[[], Any], threads: ThreadPoolExecutor) -> Any:
+        """The result of a call's work, done in a thread; it ends early if nobody waits for it."""
         if self._waiting >= WAITING_CALLS:
             raise UsageError("too many calls at once", hint="Wait for the answers.")
         self._waiting += 1
@@ -148,9 +140,7 @@ class AgentServer:
             raise result
         return result
 
-    def _result(
-        self, caller: Caller, work: Callable[[], dict[str, Any]]
-    ) -> dict[str, Any] | AmemError:
+    def _result(self, caller: Caller, work: Callable[[], Any]) -> Any:
         try:
             with self._workspace.call(caller):
                 return work()
@@ -167,15 +157,9 @@ class AgentServer:
         self, ctx: Any, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         cursor = params.cursor if params is not None else None
-
-        def work() -> dict[str, Any]:
-            listed, following = resources.page(self._workspace, cursor)
-            return {"resources": listed, "next": following}
-
-        page = await self._read(ctx, work)
+        listed, following = await self._read(ctx, lambda: resources.page(self._workspace, cursor))
         return types.ListResourcesResult(
-            resources=[types.Resource(**each) for each in page["resources"]],
-            next_cursor=page["next"],
+            resources=[types.Resource(**each) for each in listed], next_cursor=following
         )
 
     async def _list_templates(self, ctx: Any, params: Any) -> types.ListResourceTemplatesResult:
@@ -192,15 +176,11 @@ class AgentServer:
         self, ctx: Any, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-
-        def work() -> dict[str, Any]:
-            return {"text": resources.contents(self._workspace, uri)}
-
-        text = (await self._read(ctx, work))["text"]
+        text = await self._read(ctx, lambda: resources.contents(self._workspace, uri))
         contents = types.TextResourceContents(uri=uri, mime_type=resources.MARKDOWN, text=text)
         return types.ReadResourceResult(contents=[contents])
 
-    async def _read(self, ctx: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    async def _read(self, ctx: Any, work: Callable[[], Any]) -> Any:
         """The result of work that fails with an error of the protocol."""
         try:
             return await self._done(ctx, work, self._quick)
@@ -208,36 +188,38 @@ class AgentServer:
             raise MCPError(INVALID_PARAMS, f"{error.message} {error.hint}".strip()) from None
 
     async def _list_prompts(self, ctx: Any, params: Any) -> types.ListPromptsResult:
-        offered = [each for each in PROMPTS if self._policy.writes or not each.writes]
         return types.ListPromptsResult(
             prompts=[
                 types.Prompt(
-                    name=prompt.name,
-                    title=prompt.title,
-                    description=prompt.description,
+                    name=name,
+                    title=prompt["title"],
+                    description=prompt["description"],
                     arguments=[
                         types.PromptArgument(
-                            name=name, description=text, required=name in prompt.needs
+                            name=each,
+                            description=about["description"],
+                            required="missing" not in about,
                         )
-                        for name, text in prompt.takes.items()
+                        for each, about in prompt["takes"].items()
                     ],
                 )
-                for prompt in offered
+                for name, prompt in PROMPTS.items()
+                if self._policy.writes or not prompt.get("writes")
             ]
         )
 
     async def _get_prompt(
         self, ctx: Any, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        prompt = next((each for each in PROMPTS if each.name == params.name), None)
-        if prompt is None or (prompt.writes and not self._policy.writes):
+        prompt = PROMPTS.get(params.name)
+        if prompt is None or (prompt.get("writes") and not self._policy.writes):
             raise MCPError(INVALID_PARAMS, f"Unknown prompt: {params.name[:100]}")
         try:
-            text = prompt.text(params.arguments or {})
+            text = resources.prompt_text(prompt, params.arguments or {})
         except UsageError as error:
             raise MCPError(INVALID_PARAMS, error.message) from None
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
-        return types.GetPromptResult(description=prompt.description, messages=[message])
+        return types.GetPromptResult(description=prompt["description"], messages=[message])
 
 
 @asynccontextmanager

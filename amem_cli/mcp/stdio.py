@@ -7,8 +7,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -22,14 +21,8 @@ _EXCERPT = 200
 _LAST_WORDS_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """The descriptors that lead to the client.
-
-    Attributes:
-        source: lines from it.
-        sink: lines to it.
-    """
+class Wire(NamedTuple):
+    """The descriptors of the lines from the client and to it."""
 
     source: int
     sink: int
@@ -80,11 +73,7 @@ def _read(descriptor: int) -> bytes:
 
 
 class Refused(ValueError):
-    """A line that is not a message.
-
-    Attributes:
-        answer: the error that the client gets.
-    """
+    """A line that is not a message; `answer` is the error that the client gets."""
 
     def __init__(self, number: int | str | None, code: int, message: str) -> None:
         from mcp_types.jsonrpc import ErrorData, JSONRPCError

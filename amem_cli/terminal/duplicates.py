@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.terminal.output import Styled, plural
+from amem_cli.terminal.output import Styled, first_lines, plural
 
 if TYPE_CHECKING:
     from amem_cli.duplicates.compare import Duplicate
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _MAX_LINES = 4
 _MAX_DIFF_LINES = 60
-_LINE_LENGTH = 120
 
 
 def duplicates_document(found: Duplicates) -> dict[str, Any]:
@@ -26,7 +25,7 @@ def duplicates_document(found: Duplicates) -> dict[str, Any]:
         "groups": [
             {
                 "kind": group.kind,
-                "keep": note_reference(group.kept),
+                "keep": _reference(group.kept),
                 "duplicates": [
                     {**duplicate_document(each), "beyond": each.beyond} for each in group.others
                 ],
@@ -42,15 +41,14 @@ def duplicates_document(found: Duplicates) -> dict[str, Any]:
     }
 
 
-def note_reference(note: NoteSummary) -> dict[str, Any]:
-    """A note by its names."""
+def _reference(note: NoteSummary) -> dict[str, Any]:
     return {"id": note.id, "path": note.path, "title": note.title, "created": note.created}
 
 
 def duplicate_document(found: Duplicate) -> dict[str, Any]:
     """A note with the text of another."""
     return {
-        **note_reference(found.note),
+        **_reference(found.note),
         "kind": found.kind,
         "similarity": round(found.similarity, 3),
     }
@@ -58,15 +56,8 @@ def duplicate_document(found: Duplicate) -> dict[str, Any]:
 
 def merged_document(merged: Merged) -> dict[str, Any]:
     """A merge."""
-    return {
-        "kept": merged.kept,
-        "removed": merged.removed,
-        "event": merged.event or None,
-        "appended": merged.appended,
-        "fields": list(merged.fields),
-        "redirected": list(merged.redirected),
-        "left": list(merged.left),
-    }
+    names = "kept", "removed", "appended", "fields", "redirected", "left"
+    return {**{name: getattr(merged, name) for name in names}, "event": merged.event or None}
 
 
 def show_duplicates(console: Console, found: Duplicates) -> None:
@@ -95,15 +86,12 @@ def _advice(conflict: ConflictFile) -> str:
 
 def _show_group(console: Console, group: Group) -> None:
     why = "exact" if group.kind == "exact" else "near"
-    console.print(
-        Styled(
-            (f"{why:<6}", "bold cyan"), (f"keep  {group.kept.title}", "bold"), _place(group.kept)
-        )
-    )
+    title = (f"keep  {group.kept.title}", "bold")
+    console.print(Styled((f"{why:<6}", "bold cyan"), title, _place(group.kept)))
     for each in group.others:
         score = "same" if each.kind == "exact" else f"{each.similarity:.2f}"
         console.print(Styled(f"      {score:<6}", (each.note.title, "bold"), _place(each.note)))
-        for line in _first_lines(each.beyond):
+        for line in _shown(each.beyond):
             console.print(Styled("            ", (f"+ {line}", "green")))
         if each.kind == "near" and not each.beyond:
             console.print(Styled("            ", ("adds nothing to the note to keep", "dim")))
@@ -115,12 +103,8 @@ def _place(note: NoteSummary) -> tuple[str, str]:
     return f"  {note.path}{day}{private}", "dim"
 
 
-def _first_lines(text: str) -> Iterator[str]:
-    lines = [line for line in text.splitlines() if line.strip()]
-    for line in lines[:_MAX_LINES]:
-        yield line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…"
-    if len(lines) > _MAX_LINES:
-        yield f"… and {len(lines) - _MAX_LINES} more lines"
+def _shown(text: str) -> Iterator[str]:
+    return first_lines([line for line in text.splitlines() if line.strip()], _MAX_LINES)
 
 
 def show_difference(console: Console, kept: str, other: str) -> None:
@@ -128,11 +112,8 @@ def show_difference(console: Console, kept: str, other: str) -> None:
     lines = list(difflib.unified_diff(kept.splitlines(), other.splitlines(), lineterm="", n=2))
     styles = {"+": "green", "-": "red", "@": "cyan"}
     # The first two lines are the header, for names of files that these texts do not have.
-    for line in lines[2 : 2 + _MAX_DIFF_LINES]:
-        cut = line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…"
-        console.print(Styled("  ", (cut, styles.get(line[:1], "dim"))))
-    if len(lines) > _MAX_DIFF_LINES + 2:
-        console.print(f"  … and {len(lines) - _MAX_DIFF_LINES - 2} more lines")
+    for line in first_lines(lines[2:], _MAX_DIFF_LINES):
+        console.print(Styled("  ", (line, styles.get(line[:1], "dim"))))
     if not lines:
         console.print("  the texts are the same")
 
@@ -144,7 +125,7 @@ def show_merges(console: Console, merges: Sequence[Merged], problems: Sequence[s
         would = "" if merged.event else "would be "
         console.print(Styled((merged.removed, "bold"), f" → {would}merged into {merged.kept}"))
         # The appended text begins with a rule, which would take one of the few lines.
-        for line in _first_lines(merged.appended.replace("---", "", 1)):
+        for line in _shown(merged.appended.replace("---", "", 1)):
             console.print(Styled("  ", (f"+ {line}", "green")))
         if merged.fields:
             console.print(f"  changed: {', '.join(merged.fields)}")

@@ -24,9 +24,22 @@ def import_document(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
         "imported": list(report.paths),
         "made": [{"source": note.shown, "path": note.path, "id": note.id} for note in report.made],
         "skipped": report.skipped,
-        "there": [_existing(note) for note in report.there],
+        "there": [
+            {
+                **_named(note, note.path),
+                "reason": note.reason,
+                "changed": note.decision == "changed",
+            }
+            for note in report.there
+        ],
         "changed": sum(note.decision == "changed" for note in report.there),
-        "duplicates": [_duplicate(note) for note in report.duplicates],
+        "duplicates": [
+            {
+                **_named(note, note.path if note.decision == "make" else ""),
+                "same_text": note.same_text,
+            }
+            for note in report.duplicates
+        ],
         "refused": [_problem(problem) for problem in report.refused],
         "noted": [_problem(problem) for problem in report.noted],
         "unresolved": [{"source": place, "target": target} for place, target in report.unresolved],
@@ -39,11 +52,7 @@ def import_document(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
 
 
 def import_lines(report: ImportReport, *, dry_run: bool, verbose: bool) -> Iterator[str]:
-    """The report as lines of text.
-
-    Args:
-        verbose: list everything, not only the first few.
-    """
+    """The report as lines of text; if verbose all of them, not only the first few."""
     limit = 10**9 if verbose or dry_run else SHOWN
 
     def existing(*decisions: str) -> list[str]:
@@ -100,21 +109,8 @@ def _problem_line(problem: Problem) -> str:
     return f"{place}: {problem.message}." + (f" {problem.hint}" if problem.hint else "")
 
 
-def _existing(note: PlannedNote) -> dict[str, Any]:
-    return {
-        "source": note.shown,
-        "path": note.path or None,
-        "reason": note.reason,
-        "changed": note.decision == "changed",
-    }
-
-
-def _duplicate(note: PlannedNote) -> dict[str, Any]:
-    return {
-        "source": note.shown,
-        "path": note.path if note.decision == "make" else None,
-        "same_text": note.same_text,
-    }
+def _named(note: PlannedNote, path: str) -> dict[str, Any]:
+    return {"source": note.shown, "path": path or None}
 
 
 def _problem(problem: Problem) -> dict[str, Any]:

@@ -9,15 +9,13 @@ from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import PlainConsole, Styled, plural
 
 if TYPE_CHECKING:
-    from rich.console import Console as RichConsole
-    from rich.console import ConsoleOptions, RenderResult
+    from rich.text import Text
     from rich.tree import Tree
 
     from amem_cli.graph.graph import Branch, Edge, Graph
     from amem_cli.graph.overview import Growth, Overview
-    from amem_cli.terminal.output import Console
+    from amem_cli.terminal.output import Console, Part
 
-    Part = str | tuple[str, str]
     Row = tuple[Part, ...]
 
 SHOWN = 5
@@ -28,16 +26,11 @@ _MEMBERS_NAMED = 6
 _PLACES_NAMED = 2
 
 
-class _Cut:
+def _cut(*parts: Part) -> Text:
     """A line that a narrow terminal cuts with an ellipsis."""
-
-    def __init__(self, text: Styled) -> None:
-        self._text = text
-
-    def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
-        text = self._text.as_text()
-        text.no_wrap, text.overflow = True, "ellipsis"
-        yield text
+    text = Styled(*parts).as_text()
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
 
 
 def show_overview(console: Console, seen: Overview, *, everything: bool = False) -> None:
@@ -53,57 +46,50 @@ def show_overview(console: Console, seen: Overview, *, everything: bool = False)
         return
     titles = {path: on_one_line(note.title) for path, note in graph.nodes.items()}
     degrees = graph.degrees()
-    show = _Sections(console, everything)
+    left_out = False
+
+    def section(name: str, subtitle: str, rows: Sequence[Row], limit: int = SHOWN) -> None:
+        """A heading and its first rows, if there are any."""
+        nonlocal left_out
+        if not rows:
+            return
+        console.print()
+        _line(console, (name, "bold cyan"), (f"  {subtitle}", "dim"))
+        shown = rows if everything else rows[:limit]
+        for row in shown:
+            _line(console, *row)
+        if len(shown) < len(rows):
+            left_out = True
+            _line(console, (f"  … and {len(rows) - len(shown)} more", "dim"))
+
     recent = _growth_section(seen.growth, titles, degrees)
-    show.section(*recent, 2 * _SHOWN_OF_A_KIND)
+    section(*recent, 2 * _SHOWN_OF_A_KIND)
     hubs = seen.hubs if everything else seen.hubs[:SHOWN]
-    show.section("hubs", "linked with the most notes", _counted(hubs, titles), len(hubs))
+    section("hubs", "linked with the most notes", _counted(hubs, titles), len(hubs))
     rows = [
         _cluster_row(cluster.name, cluster.paths, titles, everything=everything)
         for cluster in seen.clusters
     ]
-    show.section("clusters", "closely linked among themselves", rows, _SHOWN_CLUSTERS)
+    section("clusters", "closely linked among themselves", rows, _SHOWN_CLUSTERS)
     # A hub has its line above; among the few bridges it would take the place of another note.
     known = {path for path, _ in hubs}
     bridges = [item for item in seen.bridges if item[0] not in known]
     bridges = bridges if everything else bridges[:_SHOWN_BRIDGES]
-    show.section(
+    section(
         "bridges", "linked with that many other clusters", _counted(bridges, titles), len(bridges)
     )
-    show.section("disputes", "which note contradicts or supersedes which", _disputes(seen, titles))
+    section("disputes", "which note contradicts or supersedes which", _disputes(seen, titles))
     share = f"{len(seen.orphans)} of {plural(len(graph.nodes), 'note')} without a link"
     orphans: list[Row] = [
         (("  ", ""), titles[path], (f"  {on_one_line(path)}", "dim")) for path in seen.orphans
     ]
-    show.section("orphans", share, orphans)
+    section("orphans", share, orphans)
     broken = f"{plural(len(graph.broken), 'link')} to {plural(len(seen.missing), 'missing note')}"
-    show.section("broken links", broken, [_missing_row(*each) for each in seen.missing])
+    section("broken links", broken, [_missing_row(*each) for each in seen.missing])
     if not graph.edges and len(graph.nodes) > 1:
         console.print(Styled("\n`amem evolve --all` looks for links among all notes"))
-    elif show.left_out:
+    elif left_out:
         console.print(Styled(("\n--verbose shows all of each list", "dim")))
-
-
-class _Sections:
-    """Prints lists under headings, each cut to its first few rows."""
-
-    def __init__(self, console: Console, everything: bool) -> None:
-        self._console = console
-        self._everything = everything
-        self.left_out = False
-
-    def section(self, name: str, subtitle: str, rows: Sequence[Row], limit: int = SHOWN) -> None:
-        """A heading and its rows, if there are any."""
-        if not rows:
-            return
-        self._console.print()
-        _line(self._console, (name, "bold cyan"), (f"  {subtitle}", "dim"))
-        shown = rows if self._everything else rows[:limit]
-        for row in shown:
-            _line(self._console, *row)
-        if len(shown) < len(rows):
-            self.left_out = True
-            _line(self._console, (f"  … and {len(rows) - len(shown)} more", "dim"))
 
 
 def _counts(seen: Overview) -> Row:
@@ -205,7 +191,7 @@ def show_neighbourhood(console: Console, graph: Graph, branch: Branch, limit: in
     else:
         from rich.tree import Tree
 
-        tree = Tree(_Cut(Styled(*head)), guide_style="dim")
+        tree = Tree(_cut(*head), guide_style="dim")
         _grow(tree, graph, branch, limit)
         console.print(tree, soft_wrap=False)
     _line(console, (f"→ links to   ← is linked from   ↔ both   {_count_below(branch)}", "dim"))
@@ -228,7 +214,7 @@ def _plain_tree(graph: Graph, branch: Branch, limit: int, guides: str) -> Iterat
     for place, child in enumerate(shown, 1):
         last = place == len(shown) and not left
         reason = _reason(child)
-        label = "".join(part if isinstance(part, str) else part[0] for part in _label(graph, child))
+        label = str(Styled(*_label(graph, child)))
         yield f"{guides}{'└── ' if last else '├── '}{label}{': ' if reason else ''}{reason}"
         yield from _plain_tree(graph, child, limit, f"{guides}{'    ' if last else '│   '}")
     if left:
@@ -240,13 +226,13 @@ def _grow(tree: Tree, graph: Graph, branch: Branch, limit: int) -> None:
 
     shown = branch.children[:limit] if limit else branch.children
     for child in shown:
-        label = _Cut(Styled(*_label(graph, child)))
+        label = _cut(*_label(graph, child))
         reason = _reason(child)
         entry = Group(label, Styled((f"  {reason}", "italic"))) if reason else label
         _grow(tree.add(entry), graph, child, limit)
     left = len(branch.children) - len(shown)
     if left:
-        tree.add(Styled((f"… {left} more (--limit 0 shows all)", "dim")).as_text())
+        tree.add(_cut((f"… {left} more (--limit 0 shows all)", "dim")))
 
 
 def _label(graph: Graph, child: Branch) -> Row:
@@ -273,9 +259,6 @@ def _who(edge: Edge) -> str:
 
 def _line(console: Console, *parts: Part) -> None:
     """Print a line, cut to a terminal's width."""
-    text = Styled(*parts)
     # Colours forced into a pipe come with a soft-wrapping console: no width to cut to.
-    if isinstance(console, PlainConsole) or getattr(console, "soft_wrap", False):
-        console.print(text)
-    else:
-        console.print(_Cut(text))
+    is_whole = isinstance(console, PlainConsole) or getattr(console, "soft_wrap", False)
+    console.print(Styled(*parts) if is_whole else _cut(*parts))

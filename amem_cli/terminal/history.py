@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.journal.events import Event, to_record
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
-from amem_cli.terminal.output import Styled, plural
+from amem_cli.terminal.output import Styled, first_lines, plural
 
 if TYPE_CHECKING:
     from amem_cli.editing.history import HistoryEntry
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from amem_cli.terminal.output import Console
 
 _MAX_DIFF_LINES = 6
-_LINE_LENGTH = 160
 _IDENTITY = ("id", "created")
 
 
@@ -45,16 +44,11 @@ def show_history(
         console.print("nothing recorded")
     for entry in shown:
         event = entry.event
-        undone = (f"  (taken back by {entry.undone_by})", "yellow")
-        console.print(
-            Styled(
-                (event.time[:16].replace("T", " "), "dim"),
-                "  ",
-                (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold"),
-                *([undone] if entry.undone_by else []),
-                (f"  {event.id}", "dim"),
-            )
-        )
+        moment = (event.time[:16].replace("T", " "), "dim")
+        sentence = (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold")
+        undone = f"  (taken back by {entry.undone_by})" if entry.undone_by else ""
+        number = (f"  {event.id}", "dim")
+        console.print(Styled(moment, "  ", sentence, (undone, "yellow"), number))
         for text, style in _details(event):
             console.print(Styled("    ", (text, style)))
 
@@ -147,17 +141,20 @@ def _links(event: Event) -> Iterator[tuple[str, str]]:
     if not event.changes and event.kind != "reject":
         after = {link.target: link for link in event.links}
         for link in event.links_before:
-            yield f"{'links':<9}- {link.text}{link_words(link)}", "red"
-            if link.target in after:
-                yield f"{'links':<9}+ {link.text}{link_words(after[link.target])}", "green"
+            for text, style in _link_lines(link, after.get(link.target)):
+                yield f"{'links':<9}{text}", style
+
+
+def _link_lines(before: LinkRecord, after: LinkRecord | None) -> list[tuple[str, str]]:
+    removed = [(f"- {before.text}{link_words(before)}", "red")]
+    return removed + ([(f"+ {after.text}{link_words(after)}", "green")] if after else [])
 
 
 def _cost(event: Event) -> str:
     parts = [event.model, event.prompt]
     if event.calls:
-        parts.append(f"{event.calls} call{'s' if event.calls != 1 else ''}")
-        parts.append(f"{event.prompt_tokens} + {event.answer_tokens} tokens")
-        parts.append(f"{event.seconds:.1f} s")
+        tokens = f"{event.prompt_tokens} + {event.answer_tokens} tokens"
+        parts += [plural(event.calls, "call"), tokens, f"{event.seconds:.1f} s"]
     if event.review:
         parts.append(f"{event.review} by you")
     return ", ".join(part for part in parts if part)
@@ -165,12 +162,8 @@ def _cost(event: Event) -> str:
 
 def _text_diff(removed: str, inserted: str) -> Iterator[tuple[str, str]]:
     for text, mark, style in ((removed, "-", "red"), (inserted, "+", "green")):
-        lines = text.splitlines()
-        for line in lines[:_MAX_DIFF_LINES]:
-            cut = line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]}…"
-            yield f"{mark} {cut}", style
-        if len(lines) > _MAX_DIFF_LINES:
-            yield f"{mark} … and {len(lines) - _MAX_DIFF_LINES} more lines", style
+        for line in first_lines(text.splitlines(), _MAX_DIFF_LINES, 160):
+            yield f"{mark} {line}", style
 
 
 def _listing(names: Sequence[str]) -> str:
@@ -212,25 +205,23 @@ def _link(before: LinkRecord | None, after: LinkRecord | None) -> dict[str, Any]
 
 def review_document(left: Sequence[ReviewItem], decisions: Decisions) -> dict[str, Any]:
     """The proposals left, and the decisions just made."""
-    return {
-        "waiting": [waiting_document(each) for each in left],
-        "accepted": [waiting_document(each) for each in decisions.accepted],
-        "rejected": [waiting_document(each) for each in decisions.rejected],
-        "outdated": [waiting_document(each) for each in decisions.outdated],
-        "problems": [f"{problem.path}: {problem.message}" for problem in decisions.problems],
+    groups = {
+        "waiting": left,
+        "accepted": decisions.accepted,
+        "rejected": decisions.rejected,
+        "outdated": decisions.outdated,
+    }
+    problems = [f"{problem.path}: {problem.message}" for problem in decisions.problems]
+    return {name: list(map(waiting_document, group)) for name, group in groups.items()} | {
+        "problems": problems
     }
 
 
 def show_waiting(console: Console, waiting: ReviewItem) -> None:
     """A proposal with its reason and a diff."""
     proposal = waiting.proposal
-    console.print(
-        Styled(
-            (waiting.title, "bold"),
-            (f"  {waiting.path}", "dim"),
-            (f"  {proposal.id}", "dim"),
-        )
-    )
+    place = (f"  {waiting.path}  {proposal.id}", "dim")
+    console.print(Styled((waiting.title, "bold"), place))
     console.print(Styled("  because of ", (f"“{waiting.because}”", "cyan")))
     if proposal.reason:
         console.print(Styled("  ", (proposal.reason, "italic")))
@@ -238,20 +229,12 @@ def show_waiting(console: Console, waiting: ReviewItem) -> None:
         why = "not possible now: " if waiting.blocked else "no longer applies: "
         console.print(Styled((f"  {why}", "yellow"), waiting.blocked or waiting.outdated))
         return
-    # A link's text is the same before and after if only its relation or strength changes.
+    lines = change_lines(waiting.change)
     if waiting.link_before is not None:
-        _show_link(console, waiting.link_before, waiting.link_after)
-        return
-    for text, style in change_lines(waiting.change):
+        # A link's text is the same before and after if only its relation or strength changes.
+        lines = _link_lines(waiting.link_before, waiting.link_after)
+    for text, style in lines:
         console.print(Styled(f"  {waiting.change.field:<9}", (text, style)))
-
-
-def _show_link(console: Console, before: LinkRecord, after: LinkRecord | None) -> None:
-    gone = f"- {before.text}{link_words(before)}"
-    console.print(Styled(f"  {'links':<9}", (gone, "red")))
-    if after is not None:
-        new = f"+ {after.text}{link_words(after)}"
-        console.print(Styled(f"  {'links':<9}", (new, "green")))
 
 
 def show_all_waiting(console: Console, waiting: Sequence[ReviewItem]) -> None:

@@ -30,21 +30,17 @@ def models_document(
         "encoder": encoder,
         "available": [
             {
-                "role": each.role,
-                "name": each.name,
-                "origin": each.origin,
+                **_part(each, "role", "name", "origin", "in_use"),
                 "bytes": each.size,
                 "memory": each.memory or None,
                 "sha256": each.sha256 or None,
-                "in_use": each.in_use,
                 "benchmark": _benchmark_of(each),
             }
             for each in shelf
         ],
         "servers": [
             {
-                "kind": each.kind,
-                "backend": each.backend,
+                **_part(each, "kind", "backend"),
                 "base_url": each.url,
                 "models": list(each.models),
                 "in_use": language_model["base_url"] == each.url,
@@ -53,21 +49,19 @@ def models_document(
         ],
         "recommended": [
             {
-                "name": each.name,
-                "repository": each.repository,
-                "file": each.file,
+                **_part(each, "name", "repository", "file", "memory", "note", "benchmark"),
                 "bytes": each.size,
-                "memory": each.memory,
-                "note": each.note,
-                "benchmark": each.benchmark,
             }
             for each in RECOMMENDED
         ],
     }
 
 
+def _part(whole: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(whole, name) for name in names}
+
+
 def _benchmark_of(model: AvailableModel) -> str | None:
-    """The benchmark result of a language model."""
     if model.role != "language model":
         return None
     return BUNDLED_BENCHMARK if model.origin == "bundled" else NOT_MEASURED

@@ -29,17 +29,13 @@ def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
         score = (f"{hit.score:.2f}  ", "green"), ("" if hit.via is None else "↳ ", "cyan")
         console.print(Styled(*score, (hit.note.title, "bold"), (f"  {hit.note.path}", "dim")))
         if hit.via is not None:
-            console.print(
-                Styled(f"      {_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"),
-                style="cyan",
-            )
+            why = f"{_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"
+            console.print(Styled("      ", (why, "cyan")))
         show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
         if hit.snippet:
             console.print(Styled("      ", *_marked(hit)))
         if hit.note.tags:
-            console.print(
-                Styled("      ", " ".join(f"#{tag}" for tag in hit.note.tags)), style="dim"
-            )
+            console.print(Styled("      ", (" ".join(f"#{tag}" for tag in hit.note.tags), "dim")))
 
 
 def _why_shown(hit: Hit, hits: Sequence[Hit]) -> str:
@@ -89,13 +85,8 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
             console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim")))
     for link in outcome.links:
         relation = link.relation.replace("_", " ")
-        console.print(
-            Styled(
-                ("  link     ", "cyan"),
-                (link.title, "bold"),
-                (f"  {relation}, {link.strength:.1f}", "magenta"),
-            )
-        )
+        weight = (f"  {relation}, {link.strength:.1f}", "magenta")
+        console.print(Styled(("  link     ", "cyan"), (link.title, "bold"), weight))
         console.print(Styled("           ", link.reason))
     for changed in outcome.changed_links:
         _show_changed_link(console, changed)
@@ -106,9 +97,8 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
                 for text, style in change_lines(change):
                     console.print(Styled(f"           {change.field}: ", (text, style)))
     for proposal in outcome.proposed:
-        console.print(
-            Styled(("  proposed ", "cyan"), (proposal.path, "bold"), f"  {proposal.reason}")
-        )
+        path = (proposal.path, "bold")
+        console.print(Styled(("  proposed ", "cyan"), path, f"  {proposal.reason}"))
         for text, style in change_lines(proposal.change):
             console.print(Styled(f"           {proposal.change.field}: ", (text, style)))
         if proposal.link_change is not None and not proposal.link_change.removed:
@@ -117,9 +107,8 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
             new = ", ".join(part for part in (link_change.relation or "", strength) if part)
             console.print(Styled(f"           links: {proposal.change.after[0]}  {new}"))
     if outcome.proposed:
-        console.print(
-            Styled(("  waiting  ", "yellow"), "`amem review` accepts or rejects the proposals")
-        )
+        advice = "`amem review` accepts or rejects the proposals"
+        console.print(Styled(("  waiting  ", "yellow"), advice))
     for problem in outcome.problems if verbose else _condensed(outcome.problems):
         console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
@@ -227,13 +216,8 @@ def show_answer(console: Console, answer: Answer) -> None:
         line = f":{citation.line}" if citation.line else ""
         day = f"  {citation.created[:10]}" if citation.created else ""
         linked = "  ↳ linked" if citation.via else ""
-        console.print(
-            Styled(
-                (f"\n[{number}] ", "green"),
-                (on_one_line(citation.title), "bold"),
-                (f"  {on_one_line(citation.path)}{line}{day}", "dim"),
-                (linked, "cyan"),
-            )
-        )
+        path = (f"  {on_one_line(citation.path)}{line}{day}", "dim")
+        title = (on_one_line(citation.title), "bold")
+        console.print(Styled((f"\n[{number}] ", "green"), title, path, (linked, "cyan")))
         if citation.quote:
             console.print(Styled(f"    “{citation.quote}”"))

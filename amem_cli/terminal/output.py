@@ -9,8 +9,8 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
 
 from amem_cli.language.safe_text import json_text, on_one_line, printable
 
@@ -153,14 +153,17 @@ _MIN_INDENTED_WIDTH = 20
 class Console(Protocol):
     """Prints results; a rich console, or `PlainConsole` without loading rich."""
 
-    def print(self, *objects: Any, style: str | None = None, soft_wrap: bool | None = None) -> None:
-        """Print objects as one paragraph: texts, `Styled`, or anything that rich draws."""
+    def print(self, *objects: Any, soft_wrap: bool | None = None) -> None:
+        """Print objects as one paragraph: texts, `Styled`, or, for rich, anything it draws."""
+
+
+Part: TypeAlias = "str | tuple[str, str]"
 
 
 class Styled:
     """Text from plain and (text, style) parts, made safe for a terminal."""
 
-    def __init__(self, *parts: str | tuple[str, str]) -> None:
+    def __init__(self, *parts: Part) -> None:
         self._parts = [(part, "") if isinstance(part, str) else part for part in parts]
 
     def __str__(self) -> str:
@@ -200,30 +203,21 @@ class Styled:
 class PlainConsole:
     """Prints to a file or pipe, without styles and without breaking lines."""
 
-    def __init__(self, stream: TextIO, color: bool | None) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._color = color
 
-    def print(self, *objects: Any, style: str | None = None, soft_wrap: bool | None = None) -> None:
+    def print(self, *objects: Any, soft_wrap: bool | None = None) -> None:
         """Print objects as one paragraph."""
-        if all(isinstance(each, (str, Styled)) for each in objects):
-            self._stream.write(" ".join(map(str, objects)) + "\n")
-            # A pipe is buffered in blocks: its reader would see nothing of a long run until late.
-            self._stream.flush()
-        else:
-            drawing = rich_console(self._stream, self._color)
-            drawing.print(*objects, style=style, soft_wrap=soft_wrap)
+        self._stream.write(" ".join(map(str, objects)) + "\n")
+        # A pipe is buffered in blocks: its reader would see nothing of a long run until late.
+        self._stream.flush()
 
 
 def console_on(stream: TextIO, color: bool | None) -> Console:
-    """A console for a stream.
-
-    Args:
-        color: False for none; None lets the terminal decide.
-    """
+    """A console for a stream; `color` is False for none, None lets the terminal decide."""
     if stream.isatty() or any(os.environ.get(name) for name in _FORCING_VARIABLES):
         return rich_console(stream, color)
-    return PlainConsole(stream, color)
+    return PlainConsole(stream)
 
 
 def rich_console(stream: TextIO, color: bool | None) -> RichConsole:
@@ -245,11 +239,7 @@ def rich_console(stream: TextIO, color: bool | None) -> RichConsole:
 def rich_bar(
     output: Output, label: str, *columns: ProgressColumn, **options: Any
 ) -> Iterator[Callable[..., None]]:
-    """A progress bar on stderr; yields what to call with new values of the task.
-
-    Args:
-        options: for rich's `Progress`.
-    """
+    """A progress bar on stderr; yields what to call with new values of the task."""
     from rich.progress import Progress as Bar
     from rich.progress import TextColumn
 
@@ -271,6 +261,9 @@ def size(count: int, digits: int = 2) -> str:
     return f"{count / 1e9:.{digits}f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-def duration(seconds: float) -> str:
-    """A length of time in seconds or minutes."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+def first_lines(lines: Sequence[str], most: int, longest: int = 120) -> Iterator[str]:
+    """The first lines, cut, and how many more there are."""
+    for line in lines[:most]:
+        yield line if len(line) <= longest else f"{line[:longest]}…"
+    if len(lines) > most:
+        yield f"… and {len(lines) - most} more lines"

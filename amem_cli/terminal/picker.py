@@ -24,12 +24,7 @@ MAX_QUERY = 200
 
 @dataclass(frozen=True, slots=True)
 class PickerItem:
-    """One line of the list, safe for a terminal.
-
-    Attributes:
-        aside: shown beside the title, and searched.
-        hidden_terms: searched without being shown.
-    """
+    """One line of the list, safe for a terminal; all of it is searched."""
 
     title: str
     aside: str = ""
@@ -43,13 +38,9 @@ def can_pick() -> bool:
 
 
 def pick(items: Sequence[PickerItem], prompt: str, *, color: bool = True) -> int | None:
-    """Let the user pick an item; the list is drawn on stderr and gone afterwards.
+    """The position of the item that the user picks; None if the user left without picking one.
 
-    Args:
-        prompt: shown before what the user types, a word or two.
-
-    Returns:
-        The position of the item, None if the user left without picking one.
+    The list is drawn on stderr and gone afterwards.
     """
     return _Picker(items, prompt).run(color=color)
 

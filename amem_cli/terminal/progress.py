@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import json_text, on_one_line
 from amem_cli.memory.batch import RemainingTime, span
-from amem_cli.terminal.output import duration, plural, rich_bar, size
+from amem_cli.terminal.output import plural, rich_bar, size
 from amem_cli.workspace.documents import outcome_document
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _transfer_lines(notice: Callable[[str], None]) -> Transferred:
             return
         last = now
         speed = (done - before) / (now - started)
-        left = f", about {duration((total - done) / speed)} left" if speed > 0 else ""
+        left = f", about {span((total - done) / speed)} left" if speed > 0 else ""
         notice(f"{label}: {100 * done // max(total, 1)} % of {size(total)}{left}")
 
     return report
@@ -123,22 +124,15 @@ PROBLEMS_SHOWN = 10
 
 @dataclass
 class EvolveReport:
-    """Prints each note of `amem evolve` as it is done, so that a long run needs no memory.
-
-    Args:
-        count: how many notes there are.
-    """
+    """Prints each of `count` notes as it is done, so that a long run needs no memory."""
 
     output: Output
     count: int
     dry_run: bool
     done: int = 0
     pending: int = 0
-    _described: int = 0
-    _links: int = 0
-    _evolved: int = 0
-    _proposed: int = 0
     _with_problems: int = 0
+    _totals: Counter[str] = field(default_factory=Counter)
 
     def begin(self) -> None:
         """Open the JSON document."""
@@ -150,10 +144,9 @@ class EvolveReport:
         """Print one note, or count it."""
         self.done += not outcome.pending
         self.pending += outcome.pending
-        self._described += bool(outcome.written)
-        self._links += len(outcome.links)
-        self._evolved += len(outcome.evolved)
-        self._proposed += len(outcome.proposed)
+        self._totals["described"] += bool(outcome.written)
+        for name in ("links", "evolved", "proposed"):
+            self._totals[name] += len(getattr(outcome, name))
         if self.output.as_json:
             comma = "," if self.done + self.pending > 1 else ""
             text = json_text(outcome_document(outcome), indent=2).replace("\n", "\n    ")
@@ -184,7 +177,7 @@ class EvolveReport:
         elif not self.count:
             self.output.plain("nothing is pending")
         elif self.count > NOTES_IN_FULL and self.done + self.pending:
-            self.output.plain(self._totals())
+            self.output.plain(self._summary())
         if batch.elsewhere:
             self.output.notice(f"another amem process did {plural(batch.elsewhere, 'note')}")
         if self._with_problems > PROBLEMS_SHOWN:
@@ -199,12 +192,12 @@ class EvolveReport:
                 " run the same command to continue"
             )
 
-    def _totals(self) -> str:
-        verb = "would be processed" if self.dry_run else "processed"
-        parts = [f"{self._described} described", plural(self._links, "link") + " made"]
-        if self._evolved:
-            parts.append(plural(self._evolved, "older note") + " evolved")
-        if self._proposed:
-            parts.append(plural(self._proposed, "change") + " proposed")
+    def _summary(self) -> str:
+        verb, totals = "would be processed" if self.dry_run else "processed", self._totals
+        parts = [f"{totals['described']} described", plural(totals["links"], "link") + " made"]
+        if totals["evolved"]:
+            parts.append(plural(totals["evolved"], "older note") + " evolved")
+        if totals["proposed"]:
+            parts.append(plural(totals["proposed"], "change") + " proposed")
         pending = f"; {plural(self.pending, 'note')} still pending" if self.pending else ""
         return f"{plural(self.done, 'note')} {verb}: {', '.join(parts)}{pending}"

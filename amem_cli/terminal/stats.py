@@ -116,6 +116,7 @@ def _bar(value: int, most: int) -> str:
 
 
 SHOWN_OF_A_CHECK = 20
+_FINDING = ("check", "path", "line", "message", "hint", "severity", "fixed")
 
 
 def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
@@ -124,14 +125,8 @@ def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
         "healthy": is_healthy(findings),
         "findings": [
             {
-                "check": finding.check,
-                "path": finding.path,
-                "line": finding.line,
-                "message": finding.message,
-                "hint": finding.hint,
-                "severity": finding.severity,
+                **{name: getattr(finding, name) for name in _FINDING},
                 "fixable": finding.fix is not None,
-                "fixed": finding.fixed,
             }
             for finding in findings
         ],
@@ -141,12 +136,7 @@ def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
 def show_findings(
     console: Console, findings: Sequence[Finding], *, fixing: bool, whole: bool
 ) -> None:
-    """Findings by check with what to do, then how many there are.
-
-    Args:
-        fixing: what could be fixed has been.
-        whole: show all findings of each check.
-    """
+    """Findings by check, at most a few of each if not `whole`; then how many there are."""
     for check, group in groupby(findings, key=lambda finding: finding.check):
         all_of_check = list(group)
         console.print(Styled((check, "bold cyan")))

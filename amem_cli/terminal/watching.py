@@ -25,9 +25,11 @@ from amem_cli.workspace.documents import outcome_document
 from amem_cli.workspace.watch_lock import WatchStatus
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.live import Live
     from rich.text import Text
+
+    from amem_cli.terminal.output import Part
 
 # If many notes changed at once, only so many are named.
 NAMED = 3
@@ -71,13 +73,10 @@ def named(paths: Sequence[str]) -> str:
 
 def _changes(report: SyncReport) -> list[str]:
     moved = [f"{before} → {after}" for before, after in report.moved]
-    groups = {
-        "new": report.added,
-        "changed": report.changed,
-        "moved": moved,
-        "gone": report.removed,
-    }
-    return [f"{what}: {named(paths)}" for what, paths in groups.items() if paths]
+    groups = ("new", report.added), ("changed", report.changed), ("moved", moved)
+    return [
+        f"{what}: {named(paths)}" for what, paths in (*groups, ("gone", report.removed)) if paths
+    ]
 
 
 def _outcome_lines(outcome: Outcome) -> list[tuple[str, str]]:
@@ -117,18 +116,22 @@ def status_lines(status: WatchStatus, now: datetime) -> list[str]:
     started = datetime.fromisoformat(status.started)
     doing = f": {status.doing}" if status.doing else ""
     reason = f": {status.reason}" if status.reason else ""
-    tokens = f", {status.tokens:,} tokens" if status.tokens else ""
     lines = [
         f"{status.state}{doing}{reason}",
         f"{plural(status.notes, 'note')}, {status.pending:,} pending",
-        f"learned {status.learned} ({plural(status.links, 'link')}, {status.evolved} evolved)"
-        f"{tokens}",
+        ", ".join(_done(status)),
         f"process {status.pid} on {status.machine}, since {started.astimezone():%Y-%m-%d %H:%M}"
         f" ({span(now - started)})",
     ]
     if status.trouble:
         lines.insert(1, f"! {status.trouble}")
     return lines
+
+
+def _done(status: WatchStatus) -> list[str]:
+    """What was learned, and at what cost."""
+    learned = f"learned {status.learned} ({plural(status.links, 'link')}, {status.evolved} evolved)"
+    return [learned, *([f"{status.tokens:,} tokens"] if status.tokens else [])]
 
 
 def span(duration: timedelta) -> str:
@@ -179,61 +182,49 @@ class WatchBoard:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, height = console.size
-        head, foot = self._head(width, height), self._foot(console, width, height)
+        head, foot = self._head(height), self._foot(console, width, height)
         room = max(0, height - len(head) - len(foot))
         news = self._lines(console, width, room)[-room:] if room else []
-        blank = [_line(width)] * (room - len(news))
+        blank = [_line()] * (room - len(news))
         # If not everything fits, the end matters most.
         yield from [*head, *news, *blank, *foot][-height:]
 
-    def _head(self, width: int, height: int) -> list[Text]:
-        status = self.status
-        vault = _line(width, ("amem watch  ", "bold"), (self.vault, "cyan"))
+    def _head(self, height: int) -> list[RenderableType]:
         if height < _CRAMPED:
             return []
-        learned = f"learned {status.learned}"
-        if status.links or status.evolved:
-            learned += f" ({plural(status.links, 'link')}, {status.evolved} evolved)"
-        figures = [plural(status.notes, "note"), learned]
-        if status.tokens:
-            figures.append(f"{status.tokens:,} tokens")
-        figures += [part for part in (self.model, f"since {_clock(status.started)}") if part]
-        lines = [vault, _line(width, " · ".join(_fitting(figures, width)))]
-        return [*lines, *_rule(width, height)]
+        started = datetime.fromisoformat(self.status.started).astimezone()
+        figures = [plural(self.status.notes, "note"), *_done(self.status)]
+        figures += [part for part in (self.model, f"since {started:%H:%M}") if part]
+        vault = _line(("amem watch  ", "bold"), (self.vault, "cyan"))
+        return [vault, _line(" · ".join(figures)), *_rule(height)]
 
-    def _foot(self, console: Console, width: int, height: int) -> list[Text]:
-        lines = list(_rule(width, height))
+    def _foot(self, console: Console, width: int, height: int) -> list[RenderableType]:
+        lines = _rule(height)
         if self.status.trouble:
-            lines.append(_line(width, (f"! {self.status.trouble}", "yellow")))
+            lines.append(_line((f"! {self.status.trouble}", "yellow")))
         if height >= _CRAMPED:
-            lines.append(_line(width, *self._queue()))
+            lines.append(_line(*self._queue()))
         return [*lines, *self._now(console, width, height)]
 
     def _now(self, console: Console, width: int, height: int) -> list[Text]:
         """What it does; a question or a failure may take several lines."""
-        from rich.cells import cell_len
-
         sign, style = _SIGNS.get(self.status.state, ("●", "green"))
-        state = f"{sign} {self._state()}"
+        state = _line((f"{sign} {self._state()}", style))
         keys = "" if self.stopping else "Ctrl-C ends"
-        gap = width - cell_len(state) - len(keys)
+        gap = width - state.cell_len - len(keys)
         if gap > 1:
-            return [_line(width, (state, style), (" " * gap + keys, "dim"))]
-        in_full = self.status.state in ("asking", "failing") and height >= _CRAMPED
-        lines = list(_wrapped(console, ("", state, style), width, 0))
-        return lines if in_full else [_line(width, (state, style))]
+            return [state.append(" " * gap + keys, "dim")]
+        if self.status.state in ("asking", "failing") and height >= _CRAMPED:
+            return list(_wrapped(console, ("", state.plain, style), width, 0))
+        return [state]
 
-    def _queue(self) -> tuple[str | tuple[str, str], ...]:
+    def _queue(self) -> tuple[Part, ...]:
         count = self.status.pending
         if not count:
             return (("nothing pending", "dim"),)
         rest = f" · after {self.settle:g} s without an edit" if self.settle else ""
-        names = named(self.queue)
-        return (
-            f"{count:,} pending",
-            (f": {names}" if names else "", ""),
-            (rest, "dim"),
-        )
+        names = f": {named(self.queue)}" if self.queue else ""
+        return f"{count:,} pending{names}", (rest, "dim")
 
     def _state(self) -> str:
         status = self.status
@@ -250,7 +241,7 @@ class WatchBoard:
 
     def _lines(self, console: Console, width: int, room: int) -> list[Text]:
         if not self._news:
-            return [_line(width, ("nothing yet; what amem does appears here", "dim"))]
+            return [_line(("nothing yet; what amem does appears here", "dim"))]
         clock = _CLOCK_WIDTH if width >= 5 * _CLOCK_WIDTH else 0
         return [
             line
@@ -269,13 +260,9 @@ def at_home(folder: Path) -> str:
 def summary(board: WatchBoard, duration: timedelta) -> str:
     """What was done, for the terminal after the board is closed."""
     status = board.status
-    parts = [
-        f"watched {printable(board.vault)} for {span(duration)}",
-        f"learned {status.learned} ({plural(status.links, 'link')}, {status.evolved} evolved)",
-        f"{status.pending:,} pending",
-    ]
-    if status.tokens:
-        parts.append(f"{status.tokens:,} tokens")
+    learned, *tokens = _done(status)
+    watched = f"watched {printable(board.vault)} for {span(duration)}"
+    parts = [watched, learned, f"{status.pending:,} pending", *tokens]
     more = "\namem history NOTE shows what was written and why" if status.learned else ""
     return " · ".join(parts) + more
 
@@ -290,44 +277,31 @@ def _wrapped(
     bare = printable(text.replace("\n", " "))
     indent = clock + len(bare) - len(bare.lstrip())
     deeper = indent + 2
-    # A terminal may be narrower than the indent; `_line` cuts what is then too wide.
+    # A terminal may be narrower than the indent; it cuts what is then too wide.
     parts = list(Text(bare.strip(), style=style).wrap(console, max(8, width - deeper)))
     for number, part in enumerate(parts[:MAX_WRAPPED]):
         cut = "…" if number == MAX_WRAPPED - 1 and len(parts) > MAX_WRAPPED else ""
         space = indent if number == 0 else deeper
         start = f"{time:<{space}}" if number == 0 and clock else " " * space
-        yield _line(width, (start, "dim"), (part.plain.rstrip() + cut, style))
+        yield _line((start, "dim"), (part.plain.rstrip() + cut, style))
 
 
-def _line(width: int, *parts: str | tuple[str, str]) -> Text:
-    """One line that is never wider than the terminal."""
+def _line(*parts: Part) -> Text:
+    """One line that a narrower terminal cuts."""
     from rich.text import Text
 
-    line = Text(no_wrap=True)
+    line = Text(no_wrap=True, overflow="ellipsis")
     for part in parts:
         text, style = (part, "") if isinstance(part, str) else part
         # A tab reaches to the next stop, which may be past the width that was counted.
         line.append(on_one_line(text).replace("\t", " "), style=style)
-    line.truncate(width, overflow="ellipsis")
     return line
 
 
-def _rule(width: int, height: int) -> list[Text]:
-    return [_line(width, ("─" * width, "dim"))] if height >= _ROOMY else []
+def _rule(height: int) -> list[RenderableType]:
+    from rich.rule import Rule
 
-
-def _fitting(parts: Sequence[str], width: int) -> list[str]:
-    """As many parts as a line holds; at least the first."""
-    from rich.cells import cell_len
-
-    shown = list(parts)
-    while len(shown) > 1 and cell_len(" · ".join(shown)) > width:
-        shown.pop()
-    return shown
-
-
-def _clock(started: str) -> str:
-    return f"{datetime.fromisoformat(started).astimezone():%H:%M}"
+    return [Rule(style="dim")] if height >= _ROOMY else []
 
 
 # At most ten frames a second; the terminal's size is checked twice a second.

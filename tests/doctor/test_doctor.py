@@ -58,7 +58,7 @@ def test_a_check_that_fails_is_a_finding_and_stops_no_other() -> None:
     def fails() -> list[Finding]:
         raise RuntimeError("boom")
 
-    found = examine([Check("one", fails), Check("two", lambda: [Finding("two", "a.md", "is odd")])])
+    found = examine([Check("one", fails), Check("two", lambda: [Finding("a.md", "is odd")])])
     assert [(each.check, each.path) for each in found] == [("one", ""), ("two", "a.md")]
     assert "RuntimeError: boom" in found[0].message
 
@@ -68,8 +68,8 @@ def test_a_mend_that_fails_is_told_and_stops_no_other() -> None:
         raise OSError("no room")
 
     findings = [
-        Finding("one", "a.md", "is odd", fix=fails),
-        Finding("two", "b.md", "is odd", fix=lambda: "Straightened it."),
+        Finding("a.md", "is odd", fix=fails),
+        Finding("b.md", "is odd", fix=lambda: "Straightened it."),
     ]
     first, second = apply_fixes(findings)
     assert (first.fixed, second.fixed) == (False, True)

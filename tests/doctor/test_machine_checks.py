@@ -304,10 +304,12 @@ def test_an_old_sqlite_and_a_full_disk_are_told(tmp_path: Path) -> None:
     ],
 )
 def test_places_where_the_index_is_at_risk_are_told(place: str, expected: str) -> None:
-    mounts = (
-        "/dev/a / ext4 rw 0 0\nserver:/x /mnt/share nfs4 rw 0 0\n"
-        "me@host: /mnt/my\\040disk fuse.sshfs rw 0 0\n/dev/b /mnt/usb fuseblk rw 0 0\n"
-    )
+    mounts = {
+        "/": "ext4",
+        "/mnt/share": "nfs4",
+        "/mnt/my disk": "fuse.sshfs",
+        "/mnt/usb": "fuseblk",
+    }
     found = list(place_findings(Path(place), mounts))
     assert len(found) == bool(expected)
     assert expected in messages(found)

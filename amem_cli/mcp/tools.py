@@ -1,4 +1,4 @@
-"""Tools that leave the notes as they are."""
+"""The tools: what each does, and the fields of what it gives; data/tools.toml describes them."""
 
 from __future__ import annotations
 
@@ -8,46 +8,40 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import UsageError
 from amem_cli.journal.change_store import CLIENT
-from amem_cli.mcp import tool as takes
-from amem_cli.mcp.tool import Arguments, Tool
+from amem_cli.mcp.tool import Arguments, described
 from amem_cli.search.search import Filters
 from amem_cli.workspace import documents as json
-from amem_cli.workspace.documents import COUNT, COUNT_OR_NULL, FLAG, NAME, NAME_OR_NULL, TEXT
+from amem_cli.workspace.documents import (
+    COUNT,
+    COUNT_OR_NULL,
+    FLAG,
+    NAME,
+    NAME_OR_NULL,
+    NAMES,
+    TEXT,
+    TEXTS,
+)
 
 if TYPE_CHECKING:
-    from amem_cli.ask.ask import Answer
     from amem_cli.editing.history import HistoryEntry
     from amem_cli.index.records import NoteSummary
-    from amem_cli.workspace.queries import SearchResult
-    from amem_cli.workspace.workspace import Workspace
+    from amem_cli.workspace.workspace import Added, Updated, Workspace
 
-NOTE = takes.text(
-    "The note's id (as search and list give it), path, file name, title or alias.",
-    takes.NAME_CHARACTERS,
-)
-_DAY = "as 2026-03-02, 2026-03, 7d, yesterday or 'last week'"
-_FILTERS = {
-    "tags": takes.texts(
-        "Only notes with all of these tags; `work` also means `work/travel`.",
-        takes.WORDS,
-        takes.WORD_CHARACTERS,
-    ),
-    "since": takes.text(f"Only notes created on this day or later, {_DAY}.", 50),
-    "until": takes.text(f"Only notes created on this day or earlier, {_DAY}.", 50),
-    "folder": takes.text(
-        "Only notes in this folder of the vault, or whose path is like this: 'daily/2026-*'.",
-        takes.NAME_CHARACTERS,
-    ),
-}
+# How much an agent gets at once.
+_LINKED = 100
+_TAGS = 50
 
 
-def _filters(given: Arguments) -> Filters:
-    return Filters(
-        tags=tuple(given["tags"] or ()),
-        since=_day(given["since"], "since", 0),
-        until=_day(given["until"], "until", 1),
-        path=given["folder"] or "",
+def _filtered(given: Arguments) -> dict[str, Any]:
+    """The arguments, with filters in place of those that are a filter's."""
+    rest = dict(given)
+    filters = Filters(
+        tags=tuple(rest.pop("tags") or ()),
+        since=_day(rest.pop("since"), "since", 0),
+        until=_day(rest.pop("until"), "until", 1),
+        path=rest.pop("folder") or "",
     )
+    return {**rest, "filters": filters}
 
 
 def _day(text: str | None, name: str, end: int) -> datetime | None:
@@ -64,16 +58,6 @@ def _day(text: str | None, name: str, end: int) -> datetime | None:
         ) from None
 
 
-def _search(workspace: Workspace, given: Arguments) -> SearchResult:
-    return workspace.search(
-        given["query"],
-        mode=given["mode"],
-        limit=given["limit"],
-        neighbors=given["neighbors"],
-        filters=_filters(given),
-    )
-
-
 ANSWER = {
     "question": TEXT,
     "answer": NAME.of("text"),
@@ -84,17 +68,8 @@ ANSWER = {
     ),
     "shown": json.listed(json.NAMED).about("notes that were looked at"),
     "model": NAME_OR_NULL,
-    "problems": json.NAMES,
+    "problems": NAMES,
 }
-
-
-def _ask(workspace: Workspace, given: Arguments) -> Answer:
-    return workspace.ask(
-        given["question"],
-        limit=given["limit"],
-        filters=_filters(given),
-        use_model=given["use_model"],
-    )
 
 
 _LINK = json.without(json.LINK, "kind")
@@ -109,7 +84,7 @@ NOTE_PART = {
     "truncated": FLAG.about("there is more; read on with `next_offset`"),
     "next_offset": COUNT_OR_NULL,
     "revision": NAME.about("names this text; update takes it when it replaces the text"),
-    "links": json.listed(_LINK, "view.links", longest=takes.LINKED),
+    "links": json.listed(_LINK, "view.links", longest=_LINKED),
     "more_links": COUNT,
     "problem": NAME_OR_NULL.of("view.summary.refused"),
 }
@@ -130,7 +105,7 @@ def _read(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
         "truncated": end < len(body),
         "next_offset": end if end < len(body) else None,
         "revision": text_hash(view.raw),
-        "more_links": max(0, len(view.links) - takes.LINKED),
+        "more_links": max(0, len(view.links) - _LINKED),
     }
 
 
@@ -166,7 +141,7 @@ def _list(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     from amem_cli.search.read import Wanted
 
     notes = workspace.list_notes(
-        filters=_filters(given),
+        filters=_filtered(given)["filters"],
         wanted=Wanted(orphans=given["only"] == "orphans", pending=given["only"] == "pending"),
         sort=given["sort"],
     )
@@ -216,7 +191,7 @@ EVENT = {
             "strength": json.SHARE.of(lambda link: max(0.0, min(1.0, link.strength))),
             "reason": TEXT,
         },
-        longest=takes.LINKED,
+        longest=_LINKED,
     ),
     "undone_by": NAME_OR_NULL,
 }
@@ -258,17 +233,19 @@ def _event(
     }
 
 
-STATS = {
-    "notes": COUNT,
-    "links": COUNT,
-    "machine_links": COUNT,
-    "broken_links": COUNT,
-    "orphans": COUNT.about("notes without links"),
-    "pending": COUNT.about("notes that wait for the memory process"),
-    "proposed": COUNT.about("changes of notes that wait for the user's decision"),
-}
 SUMMARY = {
-    **json.within("stats", STATS),
+    **json.within(
+        "stats",
+        {
+            "notes": COUNT,
+            "links": COUNT,
+            "machine_links": COUNT,
+            "broken_links": COUNT,
+            "orphans": COUNT.about("notes without links"),
+            "pending": COUNT.about("notes that wait for the memory process"),
+            "proposed": COUNT.about("changes of notes that wait for the user's decision"),
+        },
+    ),
     "tags": json.listed({"tag": TEXT, "notes": COUNT}).about("the most used first"),
     "newest": json.listed(json.pick(json.OUTLINE, ("id", "path", "title", "created"))),
 }
@@ -279,7 +256,7 @@ def vault_summary(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     from amem_cli.search.read import Wanted
 
     tags = workspace.index.notes.tag_counts(public=not workspace.sees_private)
-    most_used = sorted(tags.items(), key=lambda item: (-item[1], item[0]))[: takes.WORDS]
+    most_used = sorted(tags.items(), key=lambda item: (-item[1], item[0]))[:_TAGS]
     return {
         "stats": workspace.stats(),
         "tags": [{"tag": tag, "notes": count} for tag, count in most_used],
@@ -287,143 +264,147 @@ def vault_summary(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
     }
 
 
-READING_TOOLS = (
-    Tool(
-        "search",
-        "Search the notes",
-        "Find notes by meaning and by words; use it first whenever what the user has written,"
-        " decided, planned or learned may matter. Notes linked to the hits come after them (`via`"
-        " says whose). Gives outlines and snippets; use read for the whole text. `mode` says how it"
-        " was searched: by words alone if the encoder cannot be had.",
-        takes.arguments(
-            ["query"],
-            {
-                "query": takes.text(
-                    "What to look for, as a question or a few words, in any language.",
-                    takes.QUERY_CHARACTERS,
-                ),
-                "limit": takes.number("How many direct hits.", 1, takes.HITS, 5),
-                "mode": takes.choice(
-                    "`hybrid` for almost everything; `keyword` for exact words, names and codes;"
-                    " `semantic` for meaning alone.",
-                    ("hybrid", "semantic", "keyword"),
-                    "hybrid",
-                ),
-                "neighbors": takes.flag("Also notes linked to the hits.", default=True),
-                **_FILTERS,
-            },
+def _review_sentence(count: int) -> str | None:
+    """What happens to so many proposals, for an agent to pass on; None if there are none."""
+    if not count:
+        return None
+    what = "1 change of an older note is" if count == 1 else f"{count} changes of older notes are"
+    return (
+        f"{what} proposed and not made: the user's settings let them wait until the user decides,"
+        " with `amem review` in a terminal."
+    )
+
+
+_REVIEW = NAME_OR_NULL.about("says to whom the decision on `proposed` is left; tell the user")
+_OUTCOME = {
+    **json.without(json.OUTCOME, "changed_links", "model"),
+    "review": _REVIEW.of(lambda outcome: _review_sentence(len(outcome.proposed))),
+}
+ADDED = {
+    "known": FLAG.about("nothing was added: this note held the very text already"),
+    **json.within("outcome", _OUTCOME),
+}
+
+
+def _add(workspace: Workspace, given: Arguments) -> Added:
+    from amem_cli.editing.add import NewNote
+    from amem_cli.language.dates import parse_moment
+
+    try:
+        created = parse_moment(given["created"]) if given["created"] else None
+    except ValueError:
+        raise UsageError(
+            f"created {given['created']!r} is no date", hint="Write it as 2026-03-02T15:00."
+        ) from None
+    _refuse_id(workspace, given["content"])
+    new = NewNote(
+        content=given["content"],
+        title=given["title"] or "",
+        keywords=given["keywords"] or (),
+        tags=given["tags"] or (),
+        context=given["context"] or "",
+        created=created,
+        folder=workspace.settings.notes_dir,
+    )
+    return workspace.add(new, unless_known=given["unless_known"], wait=given["wait"])
+
+
+def _refuse_id(workspace: Workspace, content: str) -> None:
+    """Refuse a text that names its id: whether it is taken would reveal a private note."""
+    from amem_cli.editing.add import text_bytes
+    from amem_cli.notes.codec import parse_note
+
+    if parse_note("", text_bytes(content), workspace.ports.names).id is not None:
+        raise UsageError(
+            "the text brings an `id` in its front matter", hint="Leave it out: amem gives ids."
+        )
+
+
+UPDATED = {"changed": NAMES, "revision": NAME, **json.within("outcome", _OUTCOME)}
+
+
+def _update(workspace: Workspace, given: Arguments) -> Updated:
+    from amem_cli.editing.edit import FieldEdits
+
+    note = workspace.note(given["note"])
+    append, revision = given["append"], given["revision"] or ""
+    if given["content"] is not None and append is not None:
+        raise UsageError("give `content` or `append`, not both")
+    if given["content"] is not None and not revision:
+        raise UsageError(
+            "`content` replaces the whole text and needs the `revision` that it was made from",
+            hint="Read the note for it; to add to the end use `append`.",
+        )
+    edits = FieldEdits(
+        content=given["content"],
+        context=given["context"],
+        add_keywords=given["add_keywords"] or (),
+        remove_keywords=given["remove_keywords"] or (),
+        add_tags=given["add_tags"] or (),
+        remove_tags=given["remove_tags"] or (),
+    )
+    if edits == FieldEdits() and append is None:
+        raise UsageError("nothing to change", hint="Give a field and its new value.")
+    return workspace.update(note, edits, append=append, revision=revision, wait=given["wait"])
+
+
+EVOLVED = {
+    "notes": json.listed(_OUTCOME),
+    "review": _REVIEW,
+    "left": COUNT,
+    "stopped": NAME_OR_NULL,
+}
+
+
+def _evolve(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
+    # Private notes are not counted either: `left` would reveal them.
+    hidden = workspace.hidden()
+
+    def waiting() -> list[str]:
+        return [note.path for note in workspace.index.queue.pending() if note.path not in hidden]
+
+    paths = [workspace.note(given["note"]).path] if given["note"] else waiting()[: given["limit"]]
+    with workspace.evolving(paths, asked=bool(given["note"])) as batch:
+        outcomes = [workspace.visible_outcome(each) for each in batch.outcomes()]
+    return {
+        "notes": outcomes,
+        "review": _review_sentence(sum(len(outcome.proposed) for outcome in outcomes)),
+        # Counted anew: others add and finish notes meanwhile.
+        "left": len(waiting()),
+        "stopped": " ".join(batch.stopped),
+    }
+
+
+UNDONE = {
+    "events": json.listed({"event": NAME.of("id"), "kind": NAME, "path": NAME}),
+    "paths": NAMES,
+    "kept": TEXTS.about("what was left as it is, and why"),
+}
+
+
+DELETED = {
+    "path": NAME,
+    "unlinked": NAMES.about("notes from which amem's link to it was removed"),
+    "still_linked_from": NAMES.of("dangling").about("notes in which a person's link to it remains"),
+}
+
+
+TOOLS = described(
+    {
+        "search": (json.SEARCH, lambda workspace, given: workspace.search(**_filtered(given))),
+        "ask": (ANSWER, lambda workspace, given: workspace.ask(**_filtered(given))),
+        "read": (NOTE_PART, _read),
+        "related": (RELATED, _related),
+        "list": (LISTED, _list),
+        "history": (HISTORY, _history),
+        "stats": (SUMMARY, vault_summary),
+        "add": (ADDED, _add),
+        "update": (UPDATED, _update),
+        "evolve": (EVOLVED, _evolve),
+        "undo": (UNDONE, lambda workspace, given: workspace.undo(**given)),
+        "delete": (
+            DELETED,
+            lambda workspace, given: workspace.remove(workspace.note(given["note"])),
         ),
-        json.SEARCH,
-        _search,
-    ),
-    Tool(
-        "ask",
-        "Answer from the notes",
-        "Answer one question from the notes alone, with quotations and where they stand; `held` is"
-        " false if the notes do not say. Use search instead to collect material.",
-        takes.arguments(
-            ["question"],
-            {
-                "question": takes.text("The question.", takes.QUERY_CHARACTERS),
-                "limit": takes.number("How many notes to look at.", 1, 20, 6),
-                "use_model": takes.flag(
-                    "Let the vault's own language model word the answer, if it is good enough;"
-                    " false only quotes.",
-                    default=True,
-                ),
-                **_FILTERS,
-            },
-        ),
-        ANSWER,
-        _ask,
-        asks_model=True,
-    ),
-    Tool(
-        "read",
-        "Read a note",
-        "Read one note with its links in both directions. Long notes come in parts: if"
-        " `truncated` is true, call again with `offset` set to `next_offset`.",
-        takes.arguments(
-            ["note"],
-            {
-                "note": NOTE,
-                "offset": takes.number("First character of the text.", 0, 10_000_000, 0),
-                "limit": takes.number(
-                    "At most so many characters.",
-                    1,
-                    takes.MOST_READ_CHARACTERS,
-                    takes.READ_CHARACTERS,
-                ),
-            },
-        ),
-        NOTE_PART,
-        _read,
-    ),
-    Tool(
-        "related",
-        "Notes linked to a note",
-        "The neighbourhood of a note: linked notes in both directions, nearest first, each with"
-        " who made the link, its relation, strength and reason.",
-        takes.arguments(
-            ["note"],
-            {
-                "note": NOTE,
-                "depth": takes.number("How many links away.", 1, 3, 1),
-                "limit": takes.number("At most so many notes.", 1, takes.LINKED, 30),
-            },
-        ),
-        RELATED,
-        _related,
-    ),
-    Tool(
-        "list",
-        "List notes",
-        "List notes by date or name, the newest first, a page at a time. Use it for what is new or"
-        " waits, not to find something: that is search.",
-        takes.arguments(
-            [],
-            {
-                "only": takes.choice(
-                    "`orphans`: notes without links; `pending`: notes that wait for keywords, tags"
-                    " and links.",
-                    ("all", "orphans", "pending"),
-                    "all",
-                ),
-                "sort": takes.choice(
-                    "Dates sort newest first, names from A to Z.",
-                    ("created", "modified", "title", "path"),
-                    "created",
-                ),
-                "limit": takes.number("At most so many.", 1, takes.LISTED, 20),
-                "offset": takes.number("Leave out so many.", 0, 10_000_000, 0),
-                **_FILTERS,
-            },
-        ),
-        LISTED,
-        _list,
-    ),
-    Tool(
-        "history",
-        "What changed",
-        "What amem, agents and the user's commands changed in the notes, when, why, and because of"
-        " which note; ids of events are what undo takes.",
-        takes.arguments(
-            [],
-            {
-                "note": {**NOTE, "description": "Only this note. " + NOTE["description"]},
-                "limit": takes.number("The newest so many events.", 1, takes.EVENTS, 20),
-            },
-        ),
-        HISTORY,
-        _history,
-    ),
-    Tool(
-        "stats",
-        "The vault at a glance",
-        "How many notes and links there are, which tags are used most, what is newest and what"
-        " waits. Use it once to get to know the vault; take tags for new notes from here.",
-        takes.arguments([], {}),
-        SUMMARY,
-        vault_summary,
-    ),
+    }
 )
