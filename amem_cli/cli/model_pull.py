@@ -114,8 +114,8 @@ def _pulled(
     """Download or copy a model.
 
     Returns:
-        The model, and what its digest was checked against: `--sha256`, `the hub`, `the list of
-        recommended models` or an empty text.
+        The model, and what its digest was checked against: `--sha256`, `the hub` or an empty
+        text.
     """
     from amem_cli.errors import UsageError
     from amem_cli.models.download import DownloadRequest
@@ -148,8 +148,7 @@ def _pulled(
             hint="amem model list shows the recommended ones; a repository is OWNER/NAME.",
         )
     if isinstance(meant, HubModel):
-        listed = choice.sha256 if choice else ""
-        return _from_hub(store, meant, given, listed, wanted_name, progress)
+        return _from_hub(store, meant, given, wanted_name, progress)
     model = store.fetch(
         DownloadRequest(meant.url),
         wanted_name or file_name_of(meant.url),
@@ -164,7 +163,6 @@ def _from_hub(
     store: ModelStore,
     meant: HubModel,
     given: str,
-    listed: str,
     name: str,
     progress: Transferred,
 ) -> tuple[PulledModel, str]:
@@ -172,9 +170,8 @@ def _from_hub(
     from amem_cli.models.sources import chosen_file, hub_download, hub_files, kept_name
 
     file = chosen_file(meant.repository, meant.pattern, hub_files(meant.repository))
-    expected = given or listed
     # Compare now, before downloading gigabytes for nothing.
-    if expected and file.sha256 and expected != file.sha256:
+    if given and file.sha256 and given != file.sha256:
         raise ModelError(
             f"the hub's {file.name} has another digest than expected: {file.sha256}",
             hint="The repository changed, or the digest belongs to another file.",
@@ -183,8 +180,7 @@ def _from_hub(
         hub_download(meant.repository, file),
         name or kept_name(file.name),
         source=f"{meant.repository}:{file.name}",
-        sha256=expected or file.sha256,
+        sha256=given or file.sha256,
         progress=progress,
     )
-    known = "--sha256" if given else "the list of recommended models" if listed else "the hub"
-    return model, known if expected or file.sha256 else ""
+    return model, "--sha256" if given else "the hub" if file.sha256 else ""

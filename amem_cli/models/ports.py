@@ -92,6 +92,7 @@ class ModelAnswer:
         seconds: wall time.
         truncated: the model was shown only a part of the text.
         refused: the model declined to answer.
+        reused_tokens: those of the prompt that were not computed again, 0 if that is unknown.
     """
 
     text: str
@@ -101,6 +102,7 @@ class ModelAnswer:
     seconds: float
     truncated: bool = False
     refused: bool = False
+    reused_tokens: int = 0
 
 
 class LanguageModel(Protocol):

@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 MAX_TEXT_LENGTH = 2_000
@@ -31,49 +30,10 @@ MAX_DEPTH = 6
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """True or false."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fraction:
-    """A number of 0..1 with one decimal."""
-
-
-@dataclass(frozen=True, slots=True)
-class OneWord:
-    """One of some ASCII words."""
-
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A string on one line of `shortest` to `longest` characters."""
-
-    shortest: int
-    longest: int
-    sentence: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """A list of `fewest` to `most` items of one shape."""
-
-    item: Shape
-    fewest: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """Named values, all present, in order."""
-
-    fields: tuple[tuple[str, Shape], ...]
-
-
-Shape: TypeAlias = "Flag | Fraction | OneWord | Text | Items | Record"
+# The kind and what bounds it: ("boolean",), ("number",), ("enum", words),
+# ("string", shortest, longest, sentence), ("array", item, fewest, most), ("object", fields), whose
+# fields are pairs of a name and a shape.
+Shape: TypeAlias = "tuple[Any, ...]"
 
 
 def shape_of(schema: object, depth: int = 0) -> Shape:
@@ -97,14 +57,15 @@ def shape_of(schema: object, depth: int = 0) -> Shape:
                 raise ValueError("every property is required")
             if schema.get("additionalProperties", False) is not False:
                 raise ValueError("additional properties are not of the subset")
-            return Record(tuple((name, shape_of(properties[name], depth + 1)) for name in names))
+            fields = ((name, shape_of(properties[name], depth + 1)) for name in names)
+            return ("object", tuple(fields))
         case "array":
             _only(schema, {"items", "minItems", "maxItems"})
             fewest, most = _bounds(schema, "minItems", "maxItems", MAX_ITEMS)
-            return Items(shape_of(schema.get("items"), depth + 1), fewest, most)
+            return ("array", shape_of(schema.get("items"), depth + 1), fewest, most)
         case "string" if "enum" in schema:
             _only(schema, {"enum"})
-            return OneWord(_words(schema["enum"]))
+            return ("enum", _words(schema["enum"]))
         case "string":
             _only(schema, {"minLength", "maxLength", "x-sentence"})
             shortest, longest = _bounds(schema, "minLength", "maxLength", MAX_TEXT_LENGTH)
@@ -113,10 +74,10 @@ def shape_of(schema: object, depth: int = 0) -> Shape:
                 raise ValueError("x-sentence is true or false")
             if sentence and not 2 <= shortest < longest:
                 raise ValueError("a sentence needs a minLength of 2 or more, below its maxLength")
-            return Text(shortest, longest, sentence)
+            return ("string", shortest, longest, sentence)
         case "number" | "boolean" as kind:
             _only(schema, set())
-            return Fraction() if kind == "number" else Flag()
+            return (kind,)
         case other:
             raise ValueError(f"the type {other!r} is not of the subset")
 
@@ -249,21 +210,20 @@ class _Grammar:
 
     def _body(self, shape: Shape) -> str:
         match shape:
-            case Flag():
+            case ["boolean"]:
                 return '"true" | "false"'
-            case Fraction():
+            case ["number"]:
                 return '"0." [0-9] | "1.0"'
-            case OneWord(words):
+            case ["enum", words]:
                 return " | ".join(f'"\\"{word}\\""' for word in words)
-            case Text(shortest, longest, True):
-                return rf'"\"" {self._sentence(shortest, longest)} "\""'
-            case Text(shortest, longest, _):
-                return rf'"\"" {_text_body(shortest, longest)} "\""'
-            case Items(item, fewest, most):
+            case ["string", shortest, longest, sentence]:
+                body = self._sentence if sentence else _text_body
+                return rf'"\"" {body(shortest, longest)} "\""'
+            case ["array", item, fewest, most]:
                 rule = self.rule_of(item)
                 more = f' (", " {rule}){{{max(fewest - 1, 0)},{most - 1}}}' if most > 1 else ""
                 return f'"[" {rule}{more} "]"' if fewest else f'"[" ({rule}{more})? "]"'
-            case Record(fields):
+            case [_, fields]:
                 parts = [rf'"\"{name}\": " {self.rule_of(of)}' for name, of in fields]
                 return '"{" ' + ' ", " '.join(parts) + ' "}"'
 
@@ -306,23 +266,23 @@ def _published(shape: Shape, schema: Mapping[str, Any], bounds: bool) -> dict[st
     body: dict[str, Any]
     notes = [schema["description"]] if "description" in schema else []
     match shape:
-        case Flag():
+        case ["boolean"]:
             body = {"type": "boolean"}
-        case Fraction():
+        case ["number"]:
             body = {"type": "number"} | ({"minimum": 0, "maximum": 1} if bounds else {})
             notes.append("0.0 to 1.0, one decimal")
-        case OneWord(words):
+        case ["enum", words]:
             body = {"type": "string", "enum": list(words)}
-        case Text(shortest, longest, sentence):
+        case ["string", shortest, longest, sentence]:
             limits = {"minLength": shortest, "maxLength": longest}
             body = {"type": "string"} | (limits if bounds else {})
             notes.append(f"{shortest} to {longest} characters on one line")
             notes += ["one sentence that ends with a full stop"] if sentence else []
-        case Items(item, fewest, most):
+        case ["array", item, fewest, most]:
             body = {"type": "array", "items": _published(item, schema["items"], bounds)}
             body |= {"minItems": fewest, "maxItems": most} if bounds else {}
             notes.append(f"{fewest} to {most} items")
-        case Record(fields):
+        case [_, fields]:
             of = schema["properties"]
             body = {
                 "type": "object",
@@ -346,41 +306,37 @@ def _no_constant(name: str) -> NoReturn:
 
 def _checked(value: Any, shape: Shape, place: str) -> Any:
     match shape:
-        case Flag():
+        case ["boolean"]:
             return value if isinstance(value, bool) else _reject(place, "is not true or false")
-        case Fraction():
+        case ["number"]:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 return _reject(place, "is not a number")
             return round(float(value), 1) if 0 <= value <= 1 else _reject(place, "is not 0 to 1")
-        case OneWord(words):
+        case ["enum", words]:
             if isinstance(value, str) and value in words:
                 return value
             return _reject(place, "is not one of the words")
-        case Text():
-            return _checked_text(value, shape, place)
-        case Items(item, fewest, most):
+        case ["string", shortest, longest, sentence]:
+            if not isinstance(value, str):
+                return _reject(place, "is not a string")
+            if any(_within(ord(character), REFUSED) for character in value):
+                return _reject(place, "holds a character that is not allowed")
+            text = value.strip()
+            if not shortest <= len(text) <= longest:
+                return _reject(place, f"has {len(text)} characters, not {shortest} to {longest}")
+            if sentence and _within(ord(text[0]), _PUNCTUATION):
+                return _reject(place, "does not begin like a sentence")
+            return text
+        case ["array", item, fewest, most]:
             if not isinstance(value, list):
                 return _reject(place, "is not a list")
             if not fewest <= len(value) <= most:
                 return _reject(place, f"has {len(value)} items, not {fewest} to {most}")
             return [_checked(one, item, f"{place}[{at}]") for at, one in enumerate(value)]
-        case Record(fields):
+        case [_, fields]:
             if not isinstance(value, dict) or set(value) != {name for name, _ in fields}:
                 return _reject(place, "does not have exactly the asked properties")
             return {name: _checked(value[name], of, f"{place}.{name}") for name, of in fields}
-
-
-def _checked_text(value: Any, shape: Text, place: str) -> str:
-    if not isinstance(value, str):
-        _reject(place, "is not a string")
-    if any(_within(ord(character), REFUSED) for character in value):
-        _reject(place, "holds a character that is not allowed")
-    text = str(value).strip()
-    if not shape.shortest <= len(text) <= shape.longest:
-        _reject(place, f"has {len(text)} characters, not {shape.shortest} to {shape.longest}")
-    if shape.sentence and _within(ord(text[0]), _PUNCTUATION):
-        _reject(place, "does not begin like a sentence")
-    return text
 
 
 def _within(code: int, ranges: Ranges) -> bool:

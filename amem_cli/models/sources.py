@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from amem_cli.data import table
 from amem_cli.errors import ModelError, NotFoundError, SettingsError, UsageError
 
 if TYPE_CHECKING:
@@ -263,8 +264,6 @@ def _hub_refusal(host: str, repository: str, error: Exception) -> Exception:
     return ModelError(f"{host} refused with status {status}", hint="Try again later.")
 
 
-# None of the recommended models was measured here, and their sizes are those that the repositories
-# report. The hub reports the digest when a model is fetched.
 NOT_MEASURED = "not measured here"
 # docs/memory.md has the figures, with the command that prints them.
 BUNDLED_BENCHMARK = "links and contexts no better than without a model"
@@ -272,22 +271,13 @@ BUNDLED_BENCHMARK = "links and contexts no better than without a model"
 
 @dataclass(frozen=True, slots=True)
 class RecommendedModel:
-    """A model by a short name.
-
-    Attributes:
-        size: bytes as the repository tells, rounded.
-        note: for whom it is, in a few words.
-        benchmark: what `benchmarks/memory.py` said of it.
-        sha256: of the file, hexadecimal; empty where unknown.
-    """
+    """A model of the hub by a short name; `size` in bytes, `note` says for whom it is."""
 
     name: str
     repository: str
     file: str
     size: int
     note: str
-    benchmark: str = NOT_MEASURED
-    sha256: str = ""
 
     @property
     def memory(self) -> int:
@@ -295,31 +285,11 @@ class RecommendedModel:
         return self.size + 2**30
 
 
-RECOMMENDED = (
-    RecommendedModel(
-        "llama-3.2-1b",
-        "bartowski/Llama-3.2-1B-Instruct-GGUF",
-        "Llama-3.2-1B-Instruct-Q4_K_M.gguf",
-        810_000_000,
-        "small and fast",
-    ),
-    RecommendedModel(
-        "qwen3-1.7b",
-        "bartowski/Qwen_Qwen3-1.7B-GGUF",
-        "Qwen_Qwen3-1.7B-Q5_K_M.gguf",
-        1_470_000_000,
-        "many languages",
-    ),
-    RecommendedModel(
-        "qwen3-4b",
-        "bartowski/Qwen_Qwen3-4B-GGUF",
-        "Qwen_Qwen3-4B-Q4_K_M.gguf",
-        2_500_000_000,
-        "many languages; wants a fast machine",
-    ),
-)
+def recommended_models() -> list[RecommendedModel]:
+    """The models that `amem model list` recommends."""
+    return [RecommendedModel(**row) for row in table("recommended_models.toml")["models"]]
 
 
 def recommended(name: str) -> RecommendedModel | None:
     """The model of that short name, or None."""
-    return next((model for model in RECOMMENDED if model.name == name.lower()), None)
+    return next((model for model in recommended_models() if model.name == name.lower()), None)

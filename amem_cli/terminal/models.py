@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, RECOMMENDED
+from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, recommended_models
 from amem_cli.terminal.output import size
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def models_document(
                 "bytes": each.size,
                 "memory": each.memory,
                 "note": each.note,
-                "benchmark": each.benchmark,
+                "benchmark": NOT_MEASURED,
             }
-            for each in RECOMMENDED
+            for each in recommended_models()
         ],
     }
 
