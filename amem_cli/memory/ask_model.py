@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from amem_cli.memory.outcome import ModelUse
-from amem_cli.models.ports import LanguageModel, ModelRequest
-from amem_cli.models.reply_schema import AnswerRejected, read_answer
+from amem_cli.models.ports import AnswerRejected, LanguageModel, ModelRequest
+from amem_cli.models.reply_schema import read_answer
 
 # A model gets a second chance: a small one often fails by the form alone.
 ATTEMPTS = 2

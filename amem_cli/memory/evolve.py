@@ -13,7 +13,7 @@ from typing import Any
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
-from amem_cli.language.words import fold
+from amem_cli.language.words import fold, subject_stems
 from amem_cli.markdown.tags import tag_key
 from amem_cli.memory.grounding import (
     JUNK,
@@ -31,7 +31,6 @@ from amem_cli.models.prompt_text import (
     clean_line,
     quote_line,
     repeats_itself,
-    subject_stems,
     texts_of,
 )
 from amem_cli.notes.note import Note

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +27,8 @@ from amem_cli.models.encoder_files import (
 )
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from amem_cli.models.ports import Vectors
 
-    Tokens = npt.NDArray[np.int64]
 
 # Small batches of texts of one length stay in the processor's cache; larger ones cost up to a
 # fifth more and several times the memory.
@@ -50,13 +47,6 @@ _NORM_TOLERANCE = 1e-3
 # Attention over a text needs memory by the square of its length: 50 MB here, 3 GB for the 8,192
 # tokens of some models. Notes are embedded in shorter passages anyway.
 _MOST_TOKENS = 1024
-
-
-class GraphSession(Protocol):
-    """A loaded graph."""
-
-    def run(self, outputs: None, feeds: dict[str, Tokens]) -> Sequence[Any]:
-        """Run a batch: inputs of shape (batch, tokens) to outputs [(batch, ...)]."""
 
 
 class _ExportedEncoder(ABC):
@@ -100,6 +90,10 @@ class _ExportedEncoder(ABC):
                     progress(len(batch))
         return vectors
 
+    def load(self) -> object:
+        """Load what the first `encode` would load, if that is a matter of a moment."""
+        return None
+
     @abstractmethod
     def _batches(
         self, window: list[str], prompt: str, *, many: bool
@@ -113,7 +107,8 @@ class OnnxEncoder(_ExportedEncoder):
     Args:
         folder: an exported encoder.
         threads: batches encoded at the same time; by default one for each core.
-        open_session: loads the graph of a file, instead of `open_graph`.
+        open_session: loads the graph of a file, instead of `open_graph`: an object whose `run`
+            takes None and the inputs by name, and returns the outputs.
 
     Raises:
         BrokenExport: the folder's files are damaged; also from the first `encode`.
@@ -124,7 +119,7 @@ class OnnxEncoder(_ExportedEncoder):
         folder: Path,
         *,
         threads: int | None = None,
-        open_session: Callable[[Path], GraphSession] | None = None,
+        open_session: Callable[[Path], Any] | None = None,
     ) -> None:
         super().__init__(folder)
         self._threads = threads or _core_count()
@@ -135,16 +130,12 @@ class OnnxEncoder(_ExportedEncoder):
 
     def readable(self, text: str) -> float:
         """Share of a text's tokens that the vocabulary holds, as the port says."""
-        return self._loaded().known_share(clean_text(text))
-
-    def load(self) -> None:
-        """Load what the first `encode` would load; raises `BrokenExport`."""
-        self._loaded()
+        return self.load().known_share(clean_text(text))
 
     def _batches(
         self, window: list[str], prompt: str, *, many: bool
     ) -> Iterator[tuple[Sequence[int], Vectors]]:
-        graph = self._loaded(many=many)
+        graph = self.load(many=many)
         tokens = graph.tokens([prompt + text for text in window])
         batches = _equal_batches(tokens)
 
@@ -163,7 +154,8 @@ class OnnxEncoder(_ExportedEncoder):
         finally:
             workers.shutdown(cancel_futures=True)
 
-    def _loaded(self, *, many: bool = False) -> ExportedGraph:
+    def load(self, *, many: bool = False) -> ExportedGraph:
+        """Load what `encode` needs for few or for many texts; raises `BrokenExport`."""
         with self._loading:
             if self._graph is None or (many and not self._for_many):
                 open_session = self._open_session or partial(open_graph, at_once=not many)
@@ -180,7 +172,7 @@ class ExportedGraph:
     """
 
     def __init__(
-        self, folder: Path, manifest: Manifest, open_session: Callable[[Path], GraphSession]
+        self, folder: Path, manifest: Manifest, open_session: Callable[[Path], Any]
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -194,16 +186,15 @@ class ExportedGraph:
             first, *second = map(self._cased, manifest.probe)
             probe = self.tokenizer.encode(first, second[0] if second else None)
             (given,) = self.run([probe.ids], [probe.type_ids])
+            # A damaged weight or a runtime that computes wrongly shows here, not in search results.
             distance = np.linalg.norm(given - np.asarray(manifest.expected, np.float32))
+            near = _PROBE_DISTANCE if manifest.dimension > 1 else _PROBE_SCORE_DISTANCE
+            fault = "" if distance < near else "gives wrong numbers"
         except Exception as error:
+            fault = f"cannot be loaded: {first_line(error)}"
+        if fault:
             raise BrokenExport(
-                f"the prepared model in {folder} cannot be loaded: {first_line(error)}",
-                hint="Delete that folder; it is made again.",
-            ) from error
-        # A damaged weight or a runtime that computes wrongly shows here, not in search results.
-        if not distance < (_PROBE_DISTANCE if manifest.dimension > 1 else _PROBE_SCORE_DISTANCE):
-            raise BrokenExport(
-                f"the prepared model in {folder} gives wrong numbers",
+                f"the prepared model in {folder} {fault}",
                 hint="Delete that folder; it is made again.",
             )
 
@@ -402,7 +393,7 @@ def _checked_vectors(vectors: Any, shape: tuple[int, int]) -> Vectors:
     return rows
 
 
-def open_graph(path: Path, *, at_once: bool = False) -> GraphSession:
+def open_graph(path: Path, *, at_once: bool = False) -> Any:
     """Load a graph for one thread a run.
 
     Args:
@@ -424,10 +415,7 @@ def open_graph(path: Path, *, at_once: bool = False) -> GraphSession:
     # Patterns are kept for each shape of a batch, and there are hundreds of those.
     options.enable_mem_pattern = False
     options.log_severity_level = 4
-    session: GraphSession = onnxruntime.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"]
-    )
-    return session
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def load_onnxruntime() -> Any:

@@ -20,13 +20,12 @@ from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
-    BrokenExport,
     Manifest,
+    current_manifest,
     fetch_encoder,
     first_line,
     model_fingerprint,
     present_versions,
-    read_manifest,
     write_manifest,
 )
 
@@ -245,10 +244,9 @@ def prepare(
     from filelock import FileLock
 
     with FileLock(folder.with_name(f"{folder.name}.lock")):
-        with contextlib.suppress(BrokenExport):
-            manifest = read_manifest(folder)
-            if manifest.stamp != broken and manifest.is_current:
-                return
+        manifest = current_manifest(folder)
+        if manifest and manifest.stamp != broken:
+            return
         for left in folder.parent.glob(f".{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))

@@ -325,13 +325,13 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def find_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a model that can be run, otherwise None."""
+def current_manifest(folder: Path) -> Manifest | None:
+    """The manifest of an export, or None if the model has to be exported."""
     try:
         manifest = read_manifest(folder)
     except BrokenExport:
         return None
-    return manifest if manifest.is_runnable else None
+    return manifest if manifest.is_current else None
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

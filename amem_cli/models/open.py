@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import BudgetSpent, SettingsError
-from amem_cli.locations import user_cache_folder, user_state_folder, write_state
+from amem_cli.locations import user_state_folder, write_state
 from amem_cli.settings import Settings
 
 if TYPE_CHECKING:
-    from amem_cli.models.ports import Encoder, LanguageModel, ModelAnswer, ModelRequest, Reranker
+    from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -113,69 +113,6 @@ def _refuse_model_of_the_vault(model: str, root: Path) -> None:
             f"this vault's settings name a model of the vault's own: {model}",
             hint="If you trust it, move it out of the vault, then: amem model use FILE.",
         )
-
-
-def open_chosen_encoder(
-    settings: Settings,
-    root: Path,
-    origin: Mapping[str, str],
-    environment: Mapping[str, str],
-    notify: Callable[[str], None] | None,
-) -> Encoder:
-    """The encoder of the settings, loaded with the first text.
-
-    Raises:
-        SettingsError: the vault names one that would be downloaded, and nobody here agreed.
-    """
-    from amem_cli.models.prepared import PreparedEncoder
-
-    if origin.get("encoder.model") == "vault":
-        _refuse_download("encoder.model", settings.encoder_model, root, environment)
-    return PreparedEncoder(settings.encoder_model, cache=encoder_cache(environment), notify=notify)
-
-
-def encoder_cache(environment: Mapping[str, str]) -> Path:
-    """The folder of exported encoders."""
-    return user_cache_folder(environment) / "encoders"
-
-
-def open_reranker(
-    settings: Settings,
-    root: Path,
-    origin: Mapping[str, str],
-    environment: Mapping[str, str],
-    notify: Callable[[str], None] | None,
-) -> Reranker | None:
-    """The reranker of the settings, loaded with the first search; None if none is named.
-
-    Raises:
-        SettingsError: the vault names one that would be downloaded, and nobody here agreed.
-    """
-    model = settings.search_reranker
-    if not model:
-        return None
-    if origin.get("search.reranker") == "vault":
-        _refuse_download("search.reranker", model, root, environment)
-    from amem_cli.models.prepared import PreparedReranker
-
-    cache = user_cache_folder(environment) / "rerankers"
-    return PreparedReranker(model, cache=cache, notify=notify)
-
-
-def _refuse_download(key: str, model: str, root: Path, environment: Mapping[str, str]) -> None:
-    """Refuse to download the model that a vault's own setting names, unless the user agreed."""
-    from amem_cli.models.encoder_files import EncoderMissing, find_encoder
-
-    if consented(root, encoder_subject(model), environment):
-        return
-    try:
-        find_encoder(model)
-    except EncoderMissing:
-        kind = "encoder" if key == "encoder.model" else "reranker"
-        raise SettingsError(
-            f"this vault's settings name the {kind} {model}, which is not on this machine",
-            hint=f"To download it: amem config set {key} {model}",
-        ) from None
 
 
 def consent_subject(url: str, model: str) -> str:

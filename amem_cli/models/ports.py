@@ -105,6 +105,10 @@ class ModelAnswer:
     reused_tokens: int = 0
 
 
+class AnswerRejected(ValueError):
+    """An answer is not of the schema's shape; the text says why, and does not quote it."""
+
+
 class LanguageModel(Protocol):
     """Answers a request with JSON of its schema."""
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from amem_cli.language.words import (
-    TOKEN,
-    cjk_bigrams,
-    detect_language,
-    fold,
-    is_stopword,
-    is_unspaced,
-    stem,
-    words,
-)
+from amem_cli.language.words import words
 
 # Marks that mean something to Obsidian, to YAML, to templates or to a page.
 _MARKUP = ("[[", "]]", "{{", "}}", "---", "%%", "<", ">", "://")
@@ -104,20 +95,6 @@ def _middle_cut(text: str, limit: int) -> str:
     tail = limit // 4
     head = data[: limit - tail - len("\n…\n".encode())]
     return f"{head.decode('utf-8', 'ignore')}\n…\n{data[-tail:].decode('utf-8', 'ignore')}"
-
-
-def subject_stems(text: str) -> frozenset[str]:
-    """Stems of the words that carry a subject; pairs of characters for unspaced scripts."""
-    language = detect_language(text)
-    stems: set[str] = set()
-    for token in TOKEN.findall(fold(text)):
-        if is_unspaced(token):
-            stems.update(cjk_bigrams(token))
-            continue
-        for word in words(token):
-            parts = [part for part in re.split(r"[-_'.]", word) if part]
-            stems.update(stem(one) for one in (word, *parts) if not is_stopword(one, language))
-    return frozenset(stems)
 
 
 def numbers_in(text: str) -> frozenset[str]:

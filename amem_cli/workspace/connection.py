@@ -104,7 +104,7 @@ class ConfiguredModels:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        from amem_cli.models.open import open_chosen_encoder
+        from amem_cli.models.prepared import open_chosen_encoder
 
         return open_chosen_encoder(
             self.settings, self.root, self.origin, self.environment, self.notify
@@ -118,7 +118,7 @@ class ConfiguredModels:
 
     @cached_property
     def _reranker(self) -> Reranker | None:
-        from amem_cli.models.open import open_reranker
+        from amem_cli.models.prepared import open_reranker
 
         return open_reranker(self.settings, self.root, self.origin, self.environment, self.notify)
 
@@ -135,14 +135,14 @@ class ConfiguredModels:
         self._model, self._is_model_open = model, True
 
     def _opened_model(self) -> LanguageModel | None:
-        from amem_cli.models.open import open_model
+        if self.settings.llm_backend == "none":
+            return None
+        from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
 
         model = open_model(self.settings, self.root, self.origin, self.environment)
         limit = self.settings.llm_daily_tokens
         if model is None or not limit:
             return model
-        from amem_cli.models.open import BudgetedModel, TokenLedger
-
         return BudgetedModel(model, TokenLedger(self.root, self.environment), limit)
 
     def close_model(self) -> None:
@@ -247,7 +247,7 @@ class Connection:
     def serving(self) -> EncoderChoice:
         """Chooses between the encoder of the settings and that of the vectors in the index."""
         from amem_cli.index.re_embedding import EncoderChoice
-        from amem_cli.models.open import encoder_cache
+        from amem_cli.models.prepared import encoder_cache
 
         models = self.models
         name, cache = models.settings.encoder_model, encoder_cache(models.environment)

@@ -311,10 +311,14 @@ class SharedVault:
     @property
     def model_trust(self) -> ModelTrust:
         """What the language model of the settings is asked for, as far as that was tested."""
-        from amem_cli.models.open import server_url
         from amem_cli.workspace.verdicts import trust_in
 
-        return trust_in(self.settings, server_url(self.settings), self.environment)
+        url = ""
+        if self.settings.llm_backend != "none":
+            from amem_cli.models.open import server_url
+
+            url = server_url(self.settings)
+        return trust_in(self.settings, url, self.environment)
 
     @property
     def process(self) -> MemoryProcess:

@@ -17,8 +17,8 @@ import pytest
 
 from amem_cli.errors import ModelError
 from amem_cli.models.llama_cpp import LlamaCppModel, bundled_model, check_model_file
-from amem_cli.models.ports import LanguageModel
-from amem_cli.models.reply_schema import AnswerRejected, read_answer, to_gbnf
+from amem_cli.models.ports import AnswerRejected, LanguageModel
+from amem_cli.models.reply_schema import read_answer, to_gbnf
 from tests.contracts.language_model_contract import (
     SCHEMA,
     LanguageModelContract,
