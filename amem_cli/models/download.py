@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
+from amem_cli.locations import read_state
 from amem_cli.models.gguf import MAGIC
-from amem_cli.models.http import check_fetchable, host_of, is_loopback
+from amem_cli.models.http import check_fetchable, host_of, is_loopback, seconds_to_wait
 
 if TYPE_CHECKING:
     import anyio
@@ -175,10 +176,8 @@ class _Transfer:
         except httpx.TimeoutException:
             raise _TransferCut("the server does not answer") from None
         except httpx.ConnectError as error:
-            secure = "[SSL" in str(error)
-            raise _TransferCut(
-                "no trusted encrypted connection" if secure else "no connection"
-            ) from None
+            secure = "trusted encrypted " if "[SSL" in str(error) else ""
+            raise _TransferCut(f"no {secure}connection") from None
         except Exception as error:
             raise _TransferCut(f"the connection was cut ({type(error).__name__})") from None
 
@@ -281,8 +280,7 @@ def _refusal(host: str, status: int, retry_after: str) -> Exception:
     if status in (404, 410):
         return NotFoundError(f"{host} has no such file", hint="Check the name and the address.")
     if status in _BUSY:
-        wait = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 8 else 0.0
-        return _TransferCut(f"the server is busy (status {status})", wait)
+        return _TransferCut(f"the server is busy (status {status})", seconds_to_wait(retry_after))
     return ModelError(f"{host} refused with status {status}")
 
 
@@ -299,9 +297,6 @@ def _size_of(path: Path) -> int:
 
 def _read_etag(part: Path, url: str) -> str:
     """The version of what a part file holds; empty if it must be fetched from the beginning."""
-    try:
-        state = json.loads(_state_file(part).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return ""
+    state = read_state(_state_file(part))
     known = isinstance(state, dict) and state.get("url") == url
     return str(state.get("etag") or "") if known else ""

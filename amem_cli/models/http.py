@@ -40,11 +40,7 @@ class Reply:
 
 
 class BoundedHttp:
-    """A client for one server.
-
-    Args:
-        use_proxies: use the proxies that the environment names.
-    """
+    """A client for one server; `use_proxies`: those that the environment names."""
 
     def __init__(self, *, use_proxies: bool) -> None:
         self._use_proxies = use_proxies
@@ -164,6 +160,12 @@ class FailureBreaker:
     def reset(self) -> None:
         """Forget all failures, after a success or a change."""
         self.failures = 0
+
+
+def seconds_to_wait(retry_after: str) -> float:
+    """What a server asks to wait, 0 if it does not say it in seconds."""
+    seconds = retry_after.strip()
+    return float(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 8 else 0.0
 
 
 def is_loopback(host: str) -> bool:

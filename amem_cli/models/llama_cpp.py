@@ -65,11 +65,8 @@ class JsonLineChild:
         )
         self._stdin: Any = self._process.stdin
         self._stdout: Any = self._process.stdout
-
-    @property
-    def process_id(self) -> int:
-        """The child's process id, which is its group's too."""
-        return self._process.pid
+        # Its group's too.
+        self.process_id = self._process.pid
 
     @property
     def is_alive(self) -> bool:
@@ -77,11 +74,7 @@ class JsonLineChild:
         return self._process.poll() is None
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Send one line and wait for one line.
-
-        Raises:
-            ChildFailed: there is no answer; the child has been killed.
-        """
+        """Send one line and wait for one; after a `ChildFailed` the child has been killed."""
         overdue = threading.Event()
 
         def end() -> None:
@@ -210,7 +203,7 @@ class LlamaCppModel:
     def process_id(self) -> int | None:
         """The child's process id, None if none runs."""
         child = self._child
-        return child.process_id if child is not None else None
+        return child and child.process_id
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once, within the request's deadline and the time to load.
@@ -278,9 +271,7 @@ class LlamaCppModel:
             )
         return child
 
-    def _exchange(
-        self, child: JsonLineChild, message: dict[str, Any], seconds: float
-    ) -> dict[str, Any]:
+    def _exchange(self, child: JsonLineChild, message: Any, seconds: float) -> dict[str, Any]:
         try:
             return child.ask(message, seconds)
         except ChildFailed as failure:

@@ -1,7 +1,7 @@
 """The child process in which native inference runs: one JSON line in, one JSON line out.
 
 The first line holds the settings (`model_path`, `threads`, `context_tokens`, `memory_limit_mb`) and
-is answered by `{"ready": true, …}`. Every further line is a request (`instructions`, `text`,
+is answered by `{"ready": true}`. Every further line is a request (`instructions`, `text`,
 `grammar`, `max_tokens`, `seconds`). A failure is answered by `{"error": "…"}`. The process ends
 with its standard input, also in the middle of an answer: whoever held the other end is gone then,
 and may have been killed without a chance to say so.
@@ -48,28 +48,15 @@ def main() -> None:
     sys.addaudithook(_refuse_network)
     try:
         settings = json.loads(next(requests))
-        _limit(settings["memory_limit_mb"])
-        session = LlamaSession(
-            Path(settings["model_path"]),
-            threads=settings["threads"],
-            context_tokens=settings["context_tokens"],
-        )
+        _limit(settings.pop("memory_limit_mb"))
+        session = LlamaSession(Path(settings.pop("model_path")), **settings)
     except Exception as error:
         _write(answers, {"error": _describe(error)})
         return
-    ready = {"ready": True, "context_tokens": session.context_tokens, "format": session.chat_format}
-    _write(answers, ready)
+    _write(answers, {"ready": True})
     for line in requests:
         try:
-            request = json.loads(line)
-            answer = session.answer(
-                request["instructions"],
-                request["text"],
-                request["grammar"],
-                request["max_tokens"],
-                request["seconds"],
-            )
-            _write(answers, asdict(answer))
+            _write(answers, asdict(session.answer(**json.loads(line))))
         except Exception as error:
             _write(answers, {"error": _describe(error)})
 
@@ -142,11 +129,7 @@ class LlamaSession:
     """
 
     def __init__(self, model_path: Path, *, threads: int, context_tokens: int) -> None:
-        """Load the model.
-
-        Raises:
-            ValueError: llama.cpp cannot load the file.
-        """
+        """Load the model; raises `ValueError` if llama.cpp cannot."""
         # The library compiles every template while it loads a model, and gives up if one is odd.
         library: Any = llama_cpp.llama_chat_format
         library.Jinja2ChatFormatter = _UnusedTemplate
@@ -169,11 +152,6 @@ class LlamaSession:
         self._format = chat_format_of(lambda marker: len(self._tokens(marker, control=True)) == 1)
         self._prefixes: OrderedDict[tuple[int, ...], bytes] = OrderedDict()
         self._current: tuple[int, ...] = ()
-
-    @property
-    def chat_format(self) -> str:
-        """Name of the format in which the model is asked."""
-        return self._format.name
 
     def answer(
         self, instructions: str, text: str, grammar: str, max_tokens: int, seconds: float
@@ -378,11 +356,7 @@ CHAT_FORMATS = tuple(ChatFormat(**row) for row in table("chat_formats.toml")["fo
 
 
 def chat_format_of(is_one_token: Callable[[str], bool]) -> ChatFormat:
-    """Choose the first format whose markers are all single tokens of the vocabulary.
-
-    Args:
-        is_one_token: True where a text is one token when control tokens are read.
-    """
+    """The first format whose markers are all single tokens, if control tokens are read."""
     return next(each for each in CHAT_FORMATS if all(map(is_one_token, each.markers)))
 
 

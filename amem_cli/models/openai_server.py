@@ -19,10 +19,12 @@ from amem_cli.models.http import (
     HttpFault,
     Reply,
     is_loopback,
+    seconds_to_wait,
     split_http_url,
 )
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.server_dialects import (
+    WINDOW_COMPLAINTS,
     ChatDialect,
     Dialect,
     OllamaDialect,
@@ -58,7 +60,6 @@ class OpenAIServerModel:
         *,
         api_key: str | None = None,
         ollama_window: int = 0,
-        allow_http: bool = False,
         retry_delay: float = RETRY_DELAY,
         rest_seconds: float = REST_SECONDS,
     ) -> None:
@@ -70,14 +71,13 @@ class OpenAIServerModel:
             api_key: sent as a bearer token, and shown nowhere.
             ollama_window: tokens of the context window to ask an Ollama for; a server that turns
                 out to be none is asked as any other.
-            allow_http: let texts and key travel unencrypted to another machine.
             retry_delay: seconds before the first of two retries, doubled for the second.
             rest_seconds: how long nothing is asked after three failures in a row.
 
         Raises:
             SettingsError: the address or the key cannot be used.
         """
-        self._host, self._base = _endpoint(base_url, allow_http)
+        self._host, self._base = check_address(base_url)
         self._model = model
         self._key = _usable_key(api_key)
         self._retry_delay = retry_delay
@@ -145,7 +145,9 @@ class OpenAIServerModel:
                     return answer
                 dialect = self._dialect = dialect.without_schema()
             elif reply.status in DIALECT_STATUSES or _refuses_format(reply):
-                dialect = dialect.after(server_message(reply.body), reply.status)
+                complaint = server_message(reply.body)
+                too_long = any(limit in complaint for limit in WINDOW_COMPLAINTS)
+                dialect = None if too_long else dialect.after(complaint, reply.status)
             else:
                 break
         raise self._refusal(reply)
@@ -162,7 +164,7 @@ class OpenAIServerModel:
                 left = max(until - time.monotonic(), 0.001)
                 reply = self._http.request("POST", url, headers, left, body)
                 try_again = reply.status in BUSY_STATUSES and not _refuses_format(reply)
-                wait = max(wait, _retry_after(reply))
+                wait = max(wait, seconds_to_wait(reply.retry_after))
             except HttpFault as error:
                 fault, try_again = error, error.again
             if not try_again or retry == RETRIES or time.monotonic() + wait >= until:
@@ -206,16 +208,12 @@ def runs_elsewhere(model: str) -> bool:
     return tag == "cloud" or tag.endswith("-cloud")
 
 
-def check_address(base_url: str) -> None:
-    """Make sure that a server may be asked at an address.
+def check_address(base_url: str) -> tuple[str, str]:
+    """The host of a server that may be asked, and its address without a slash at the end.
 
     Raises:
         SettingsError: it cannot be read, holds more than a host and a path, or is not encrypted.
     """
-    _endpoint(base_url, allow_http=False)
-
-
-def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
     try:
         parts = split_http_url(base_url)
     except ValueError as error:
@@ -229,7 +227,7 @@ def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
             f"the address of {host} holds more than a host and a path",
             hint="Keys come from the environment: AMEM_API_KEY.",
         )
-    if parts.scheme == "http" and not is_loopback(host) and not allow_http:
+    if parts.scheme == "http" and not is_loopback(host):
         raise SettingsError(
             f"notes would travel unencrypted to {host}", hint="Use an https address."
         )
@@ -244,11 +242,6 @@ def _usable_key(api_key: str | None) -> str:
             hint="Was it copied with a line break, a blank or quotes?",
         )
     return key
-
-
-def _retry_after(reply: Reply) -> float:
-    seconds = reply.retry_after.strip()
-    return float(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 8 else 0.0
 
 
 def _hint_of(status: int, host: str) -> str:

@@ -114,8 +114,6 @@ class ChatDialect:
 
     def after(self, complaint: str, status: int) -> ChatDialect | None:
         """The next dialect to try after a refusal with that text, or None if none would help."""
-        if any(limit in complaint for limit in WINDOW_COMPLAINTS):
-            return None
         if self.length_key == "max_tokens" and "max_completion_tokens" in complaint:
             return replace(self, length_key="max_completion_tokens")
         if self.temperature and "temperature" in complaint:
@@ -171,19 +169,21 @@ class OllamaDialect:
         if not isinstance(message, dict):
             raise ReplyUnusable("the reply holds no message")
         prompt_tokens = _count(completion, "prompt_eval_count")
+        # A word has at least one token; half of that leaves room for scripts and servers that
+        # count otherwise. A prompt that fills the window to its end was cut to it.
+        words = len(request.instructions.split()) + len(request.text.split())
+        too_few = words >= LEAST_WORDS and 0 < prompt_tokens < words // 2
         return ModelAnswer(
             text=_bare_json(message.get("content")),
             complete=completion.get("done_reason", "stop") in COMPLETE_REASONS,
             prompt_tokens=prompt_tokens,
             answer_tokens=_count(completion, "eval_count"),
             seconds=seconds,
-            truncated=is_cut(prompt_tokens, self.window, request),
+            truncated=too_few or prompt_tokens >= self.window,
         )
 
     def after(self, complaint: str, status: int) -> OllamaDialect | ChatDialect | None:
         """The next dialect to try after a refusal, or None if none would help."""
-        if any(limit in complaint for limit in WINDOW_COMPLAINTS):
-            return None
         if status == 404:
             # With a reason: Ollama has no such model. Without one: this is no Ollama.
             return None if complaint else ChatDialect()
@@ -200,17 +200,6 @@ class OllamaDialect:
 
 
 Dialect: TypeAlias = ChatDialect | OllamaDialect
-
-
-def is_cut(prompt_tokens: int, window: int, request: ModelRequest) -> bool:
-    """Whether a server read less than it was sent, by its own count of tokens.
-
-    A word has at least one token; half of that leaves room for scripts and servers that count
-    otherwise. A prompt that fills the window to its end was cut to it.
-    """
-    words = len(request.instructions.split()) + len(request.text.split())
-    too_few = words >= LEAST_WORDS and 0 < prompt_tokens < words // 2
-    return too_few or prompt_tokens >= window > 0
 
 
 def _chat(

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
-from amem_cli.locations import user_data_folder
+from amem_cli.locations import read_state, user_data_folder
 from amem_cli.models.download import (
     USUAL_PATIENCE,
     DownloadRequest,
@@ -206,10 +206,7 @@ class ModelStore:
 
 
 def _pulled(path: Path) -> PulledModel:
-    try:
-        record = json.loads(_record(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        record = {}
+    record = read_state(_record(path))
     facts = record if isinstance(record, dict) else {}
     sha256, source = (str(facts.get(key, "")) for key in ("sha256", "source"))
     return PulledModel(path.stem, path, path.stat().st_size, sha256, source)
