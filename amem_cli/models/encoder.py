@@ -213,11 +213,7 @@ class ExportedGraph:
         return float(len(ids) - ids.count(unknown)) / len(ids)
 
     def run(self, batch: list[list[int]], types: list[list[int]] | None = None) -> Vectors:
-        """The graph's output for a batch of token ids and their types, of shape (batch, ...).
-
-        Raises:
-            EncoderError: the runtime failed.
-        """
+        """The graph's output for a batch of token ids and their types, of shape (batch, ...)."""
         # A tokenizer without special tokens gives none for an empty text.
         ids = np.full((len(batch), max(1, *map(len, batch), 1)), self._manifest.pad_id, np.int64)
         mask = np.zeros_like(ids)
@@ -256,11 +252,7 @@ class RerankerGraph:
         self._graph = ExportedGraph(folder, manifest, open_graph)
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """A score of 0..1 for each text.
-
-        Raises:
-            EncoderError: the runtime failed, or gave what is no score.
-        """
+        """A score of 0..1 for each text."""
         question = clean_text(query)
         pairs = [(question, clean_text(text)) for text in texts]
         read = self._graph.tokenizer.encode_batch(pairs)
@@ -373,11 +365,6 @@ def _equal_batches(window: list[list[int]]) -> list[list[int]]:
 
 
 def _checked_vectors(vectors: Any, shape: tuple[int, int]) -> Vectors:
-    """The vectors as float32 of that shape.
-
-    Raises:
-        EncoderError: another shape, a value that is not finite, or a length that is not 1.
-    """
     rows: Vectors = np.asarray(vectors, dtype=np.float32)
     if rows.shape != shape:
         raise EncoderError(f"the encoder gave {rows.shape} numbers instead of {shape}")

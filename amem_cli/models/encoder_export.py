@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,11 +67,7 @@ class NotExportable(Exception):
 
 
 class EncoderExporter:
-    """Exports texts to unit vectors.
-
-    Raises:
-        EncoderError: the model is not safe to load, or none.
-    """
+    """Exports texts to unit vectors; raises `EncoderError` if the model cannot be loaded."""
 
     def __init__(self, model: str, source: Path) -> None:
         loaded = self._loaded = load_model(source, exportable=True)
@@ -97,6 +94,8 @@ class EncoderExporter:
 
     def export(self, folder: Path) -> Manifest:
         """Write graph and tokenizer; raises anything if the model cannot be a graph."""
+        import torch
+
         if any(getattr(part, "include_prompt", True) is False for part in self._loaded):
             raise NotExportable("its pooling leaves the prompt out")
         _save_tokenizer(self._loaded, folder)
@@ -104,9 +103,17 @@ class EncoderExporter:
         read = getattr(self._loaded, "preprocess", None) or self._loaded.tokenize
         # Two lengths, so that the traced graph honours the mask.
         example = read([_PROBE, "ok"])
+
+        def vectors(input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            features = {"input_ids": input_ids, "attention_mask": attention_mask}
+            if "token_type_ids" in example:
+                features["token_type_ids"] = torch.zeros_like(input_ids)
+            for part in self._loaded:
+                features = part(features)
+            return torch.nn.functional.normalize(features["sentence_embedding"], p=2, dim=-1)
+
         inputs = {name: example[name] for name in ("input_ids", "attention_mask")}
-        graph = _pipeline(self._loaded, with_types="token_type_ids" in example)
-        _write_graph(graph, inputs, "vectors", folder)
+        _write_graph(self._loaded, vectors, inputs, "vectors", folder)
         return self.manifest
 
     def prove(self, folder: Path, manifest: Manifest) -> None:
@@ -144,6 +151,8 @@ class RerankerExporter:
         )
 
     def export(self, folder: Path) -> Manifest:
+        import torch
+
         if self.manifest.dimension != 1:
             raise NotExportable(
                 f"it gives {self.manifest.dimension} numbers for a pair instead of one score"
@@ -155,7 +164,12 @@ class RerankerExporter:
         )
         names = ("input_ids", "attention_mask", "token_type_ids")
         inputs = {name: example[name] for name in names if name in example}
-        _write_graph(_scorer(self._loaded.model, list(inputs)), inputs, "scores", folder)
+
+        def scores(*given: torch.Tensor) -> torch.Tensor:
+            logits = self._loaded.model(**dict(zip(inputs, given, strict=True))).logits
+            return torch.sigmoid(logits[:, 0])
+
+        _write_graph(self._loaded.model, scores, inputs, "scores", folder)
         expected = self._scores([_PROBE_PAIR])
         return replace(self.manifest, with_types="token_type_ids" in inputs, expected=expected)
 
@@ -201,8 +215,7 @@ def main(arguments: list[str]) -> int:
             replace, or an empty text.
 
     Returns:
-        The process's exit status; if it is not 0, the last line on standard output is JSON with
-        `error` and `hint`, unless there was no time to write it.
+        The exit status; unless it is 0, the last line written is JSON with `error` and `hint`.
     """
     kind, model, folder, broken = arguments
     answer: AmemError
@@ -235,7 +248,6 @@ def prepare(
 
     Args:
         broken: stamp of an export to replace.
-        exporter: loads, exports and proves models of that kind.
 
     Raises:
         EncoderError: the model is missing or cannot be loaded.
@@ -288,8 +300,20 @@ def _save_tokenizer(loaded: Any, folder: Path) -> None:
     tokenizer.save(str(folder / TOKENIZER_FILE))
 
 
-def _write_graph(module: Any, inputs: dict[str, Any], output: str, folder: Path) -> None:
+def _write_graph(
+    model: Any, compute: Callable[..., Any], inputs: dict[str, Any], output: str, folder: Path
+) -> None:
+    """Write what a function of a model computes from such inputs."""
     import torch
+
+    class Traced(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *given: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = compute(*given)
+            return result
 
     names = list(inputs)
     sequence = {0: "batch", 1: "tokens"}
@@ -300,7 +324,7 @@ def _write_graph(module: Any, inputs: dict[str, Any], output: str, folder: Path)
     ):
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            module,
+            Traced().eval(),
             tuple(inputs.values()),
             str(Path(raw) / GRAPH_FILE),
             input_names=names,
@@ -329,42 +353,6 @@ def _optimise(graph: Path, folder: Path) -> None:
     options.add_session_config_entry(f"{weights}file_name", WEIGHTS_FILE)
     options.add_session_config_entry(f"{weights}min_size_in_bytes", str(_SMALLEST_APART))
     onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-
-
-def _pipeline(loaded: Any, *, with_types: bool) -> Any:
-    """All modules of the model in one, from token ids and mask to unit vectors."""
-    import torch
-
-    class Pipeline(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.parts = torch.nn.ModuleList(loaded)
-
-        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-            features = {"input_ids": input_ids, "attention_mask": attention_mask}
-            if with_types:
-                features["token_type_ids"] = torch.zeros_like(input_ids)
-            for part in self.parts:
-                features = part(features)
-            return torch.nn.functional.normalize(features["sentence_embedding"], p=2, dim=-1)
-
-    return Pipeline().eval()
-
-
-def _scorer(model: Any, names: list[str]) -> Any:
-    """The model from the named inputs to one score of 0..1 for each pair."""
-    import torch
-
-    class Scorer(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-            logits = self.model(**dict(zip(names, inputs, strict=True))).logits
-            return torch.sigmoid(logits[:, 0])
-
-    return Scorer().eval()
 
 
 if __name__ == "__main__":

@@ -89,11 +89,7 @@ def find_encoder(model: str) -> Path:
 
 
 def fetch_encoder(model: str) -> Path:
-    """Folder of an encoder, downloaded if it is not yet on this machine.
-
-    Raises:
-        EncoderError: it can neither be found nor downloaded, or is not safe to load.
-    """
+    """The same, downloaded if it is not yet on this machine."""
     try:
         return find_encoder(model)
     except EncoderMissing:
@@ -114,26 +110,24 @@ def check_encoder_folder(folder: Path) -> None:
                 f"the encoder in {folder} brings its own code ({module.get('type')})",
                 hint="Only models made of sentence-transformers' own modules are loaded.",
             )
-    weights = False
-    for part in _parts(folder):
-        endings = {path.suffix for path in part.iterdir()} if part.is_dir() else set()
-        weights = weights or ".safetensors" in endings
-        if endings & _PICKLED and ".safetensors" not in endings:
+    found: set[str] = set()
+    for part in filter(Path.is_dir, _parts(folder)):
+        names = {
+            path.name if path.name == "config.json" else path.suffix for path in part.iterdir()
+        }
+        found |= names
+        if names & _PICKLED and ".safetensors" not in names:
             raise EncoderError(
                 f"the weights in {part} are pickled, which can run code", hint=_SAFETENSORS_HINT
             )
-    if not weights or not any((part / "config.json").is_file() for part in _parts(folder)):
+    if not {".safetensors", "config.json"} <= found:
         raise EncoderError(
             f"{folder} holds no encoder with safetensors weights", hint=_SAFETENSORS_HINT
         )
 
 
 def model_fingerprint(folder: Path) -> str:
-    """Content hash of a model, in hexadecimal: a few milliseconds for a model of any size.
-
-    Raises:
-        EncoderError: a file cannot be read.
-    """
+    """Content hash of a model, in hexadecimal: a few milliseconds for a model of any size."""
     digest = hashlib.sha256()
     try:
         for path in sorted(p for part in _parts(folder) for p in part.glob("*")):
@@ -354,11 +348,8 @@ def _upgraded(data: Any) -> dict[str, Any]:
 
 
 def _checked_fields(data: dict[str, Any]) -> dict[str, Any]:
-    values = {}
-    for one in fields(Manifest):
-        kind = _FIELD_TYPES[str(one.type).partition("[")[0]]
-        if one.name in data:
-            values[one.name] = data[one.name]
-            if not isinstance(data[one.name], kind):
-                raise ValueError(f"{one.name} is not of its type")
-    return values
+    kinds = {one.name: _FIELD_TYPES[str(one.type).partition("[")[0]] for one in fields(Manifest)}
+    for name in kinds.keys() & data.keys():
+        if not isinstance(data[name], kinds[name]):
+            raise ValueError(f"{name} is not of its type")
+    return {name: data[name] for name in kinds if name in data}

@@ -279,15 +279,7 @@ class _CachedExport:
         self._failed_at = 0.0
 
     def manifest(self, *, again: bool = False) -> Manifest:
-        """The manifest of the export, which is made if there is none that can be used.
-
-        Args:
-            again: replace an export that proved to be broken.
-
-        Raises:
-            EncoderError: the model cannot be had, or an export failed less than a minute ago.
-            BrokenExport: nothing that can be read came out of it.
-        """
+        """The manifest of the export, made if there is none, or `again` if that proved broken."""
         current = current_manifest(self.folder)
         if current and not again:
             return current
@@ -310,11 +302,7 @@ class _CachedExport:
 
 
 def export_apart(kind: str, model: str, folder: Path, *, broken: str = "") -> None:
-    """Export a model in a process that gives its memory back; see `encoder_export.main`.
-
-    Raises:
-        EncoderError: the process failed, took too long, or could not be started.
-    """
+    """Export a model in a process that gives its memory back; see `encoder_export.main`."""
     environment = dict(os.environ)
     if local_encoder(model):
         # A folder's own files say all; nothing of them is looked up on the hub.
