@@ -13,7 +13,7 @@ from amem_cli.terminal.output import size
 from amem_cli.terminal.progress import transfer_progress
 
 if TYPE_CHECKING:
-    from amem_cli.models.sources import HubModel, WebModel
+    from amem_cli.models.sources import HubModel
     from amem_cli.models.store import ModelStore, PulledModel
     from amem_cli.terminal.progress import Transferred
 
@@ -139,7 +139,7 @@ def _pulled(
         model = store.copy(path, kept, sha256=given, progress=progress)
         return model, "--sha256" if given else ""
     choice = recommended(text)
-    meant: WebModel | HubModel | None = (
+    meant: str | HubModel | None = (
         HubModel(choice.repository, choice.file) if choice else source_of(text)
     )
     if meant is None:
@@ -150,9 +150,9 @@ def _pulled(
     if isinstance(meant, HubModel):
         return _from_hub(store, meant, given, wanted_name, progress)
     model = store.fetch(
-        DownloadRequest(meant.url),
-        wanted_name or file_name_of(meant.url),
-        source=meant.url.partition("?")[0],
+        DownloadRequest(meant),
+        wanted_name or file_name_of(meant),
+        source=meant.partition("?")[0],
         sha256=given,
         progress=progress,
     )

@@ -125,6 +125,7 @@ def check_room(folder: Path, needed: int) -> None:
         )
 
 
+@dataclass
 class _Transfer:
     """One attempt.
 
@@ -132,22 +133,16 @@ class _Transfer:
     being for single reads, do not; it moves on with every `slow_bytes` that arrive.
     """
 
-    def __init__(
-        self,
-        request: DownloadRequest,
-        part: Path,
-        progress: Progress,
-        patience: Patience,
-        until: float,
-    ) -> None:
-        self._request = request
-        self._host = host_of(request.url)
-        self._part = part
-        self._progress = progress
-        self._patience = patience
-        self._until = until
-        self._etag = _read_etag(part, request.url)
-        self._start = _size_of(part) if self._etag else 0
+    _request: DownloadRequest
+    _part: Path
+    _progress: Progress
+    _patience: Patience
+    _until: float
+
+    def __post_init__(self) -> None:
+        self._host = host_of(self._request.url)
+        self._etag = _read_etag(self._part, self._request.url)
+        self._start = _size_of(self._part) if self._etag else 0
 
     async def run(self) -> None:
         import anyio

@@ -54,19 +54,9 @@ class _ExportedEncoder(ABC):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._manifest = read_manifest(folder)
-
-    @property
-    def model_id(self) -> str:
-        return self._manifest.model_id
-
-    @property
-    def dimension(self) -> int:
-        return self._manifest.dimension
-
-    @property
-    def max_tokens(self) -> int:
-        return self._manifest.max_tokens
+        self._manifest = manifest = read_manifest(folder)
+        self.model_id = manifest.model_id
+        self.dimension, self.max_tokens = manifest.dimension, manifest.max_tokens
 
     def encode(
         self,
@@ -165,11 +155,7 @@ class OnnxEncoder(_ExportedEncoder):
 
 
 class ExportedGraph:
-    """A loaded export with its tokenizer; may be used by many threads at a time.
-
-    Raises:
-        BrokenExport: its files are damaged, or give other numbers than they should.
-    """
+    """A loaded export with its tokenizer, for many threads; raises `BrokenExport` for bad files."""
 
     def __init__(
         self, folder: Path, manifest: Manifest, open_session: Callable[[Path], Any]
@@ -235,13 +221,8 @@ class ExportedGraph:
         return text.lower() if self._manifest.lowercase else text
 
 
-class RerankerGraph:
-    """A reranker's loaded export.
-
-    Raises:
-        BrokenExport: its files are damaged, or give other scores than they should.
-        EncoderError: the model could not be exported.
-    """
+class RerankerGraph(ExportedGraph):
+    """A reranker's loaded export; raises `EncoderError` if the model could not be exported."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         if manifest.reason:
@@ -249,19 +230,19 @@ class RerankerGraph:
                 f"{manifest.model} cannot be used as a reranker: {manifest.reason}",
                 hint='amem config set search.reranker ""',
             )
-        self._graph = ExportedGraph(folder, manifest, open_graph)
+        super().__init__(folder, manifest, open_graph)
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """A score of 0..1 for each text."""
         question = clean_text(query)
         pairs = [(question, clean_text(text)) for text in texts]
-        read = self._graph.tokenizer.encode_batch(pairs)
+        read = self.tokenizer.encode_batch(pairs)
         order = sorted(range(len(read)), key=lambda place: len(read[place].ids))
         scores = np.empty(len(read))
         for start in range(0, len(order), _BATCH_PAIRS):
             places = order[start : start + _BATCH_PAIRS]
             batch = [read[place] for place in places]
-            given = self._graph.run([pair.ids for pair in batch], [pair.type_ids for pair in batch])
+            given = self.run([pair.ids for pair in batch], [pair.type_ids for pair in batch])
             if given.shape != (len(batch),) or not ((given >= 0) & (given <= 1)).all():
                 raise EncoderError("the reranker gave what are no scores")
             scores[places] = given
@@ -304,12 +285,8 @@ class SentenceTransformersEncoder(_ExportedEncoder):
 def load_model(folder: Path, *, exportable: bool = False, reranker: bool = False) -> Any:
     """A model by its own library, from safetensors, that runs no code of the model's own.
 
-    Args:
-        exportable: on the processor, with attention written in plain operations.
-        reranker: a `CrossEncoder` instead of a `SentenceTransformer` in float32.
-
-    Raises:
-        EncoderError: the folder is gone, not safe to load, or not a model.
+    `exportable`: on the processor, with attention in plain operations. `reranker`: a
+    `CrossEncoder` instead of a `SentenceTransformer` in float32.
     """
     check_encoder_folder(folder)
     import sentence_transformers
@@ -381,11 +358,7 @@ def _checked_vectors(vectors: Any, shape: tuple[int, int]) -> Vectors:
 
 
 def open_graph(path: Path, *, at_once: bool = False) -> Any:
-    """Load a graph for one thread a run.
-
-    Args:
-        at_once: in half of the time, for a few texts that then take twice as long.
-    """
+    """Load a graph for one thread a run; `at_once`: in half the time, for a few slower texts."""
     try:
         onnxruntime = load_onnxruntime()
     except ImportError as error:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from amem_cli.data import table
 from amem_cli.errors import AmemError, EncoderError
 from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model, load_onnxruntime
 from amem_cli.models.encoder_files import (
@@ -30,27 +31,14 @@ from amem_cli.models.encoder_files import (
     write_manifest,
 )
 
-_PROBE = "She moved the seedlings to the north window because the light there is softer."
-_TRIALS = (
-    _PROBE,
-    "",
-    "ok",
-    "  Tabs\tand  spaces \n\n around ÜBER-long Straßennamen, naïve café.  ",
-    "今天我们讨论了记忆网络。Обновить заметку завтра. ملاحظة قصيرة 🙂👩‍👩‍👧",
-    "def area(radius: float) -> float:\n    return 3.14159 * radius ** 2  # see https://example.org/a?b=1",
-    "- [ ] call Ana\n- [x] **buy** oat milk, 3 × 1.5 l (€ 4,47)\n\n> “Slow is smooth.”",
-    "A note that is longer than the model reads goes on and on about the harbour. " * 700,
-)
+_TRIALS: list[str] = table("export_trials.toml")["texts"]
+_PROBE = _TRIALS[0]
+# Longer than any model reads.
+_LONG_TRIALS = [*_TRIALS, _PROBE * 700]
 _LEAST_COSINE = 0.9999
-_PROBE_PAIR = ("Where did she put the seedlings?", "She moved them to the north window.")
-_PAIR_TRIALS = (
-    _PROBE_PAIR,
-    ("", ""),
-    ("ok", "  Tabs\tand  spaces \n\n around ÜBER-long Straßennamen, naïve café.  "),
-    ("记忆网络", "今天我们讨论了记忆网络。Обновить заметку завтра. 🙂"),
-    ("What goes on?", "A note that is longer than the model reads goes on and on. " * 700),
-    ("A question that is longer than the model reads? " * 300, "short"),
-)
+_PAIRS = [(question, text) for question, text in table("export_trials.toml")["pairs"]]
+_PROBE_PAIR = _PAIRS[0]
+_LONG_PAIRS = [*_PAIRS, ("What goes on?", _PROBE * 700), (_PROBE_PAIR[0] * 300, "short")]
 _SCORE_TOLERANCE = 1e-3
 _MOST_PAIR_TOKENS = 512
 _E5 = re.compile(r"(?:multilingual-)?e5-(?:small|base|large)(?:-v2)?")
@@ -121,8 +109,8 @@ class EncoderExporter:
         encoder = OnnxEncoder(folder)
         kinds = {manifest.prompt(query=query): query for query in (False, True)}
         for prompt, query in kinds.items():
-            expected = self._vectors(list(_TRIALS), prompt)
-            cosines = (encoder.encode(_TRIALS, query=query) * expected).sum(axis=1)
+            expected = self._vectors(_LONG_TRIALS, prompt)
+            cosines = (encoder.encode(_LONG_TRIALS, query=query) * expected).sum(axis=1)
             if not cosines.min() > _LEAST_COSINE:
                 raise NotExportable(f"the exported graph gives other vectors ({cosines.min():.4f})")
 
@@ -175,8 +163,8 @@ class RerankerExporter:
 
     def prove(self, folder: Path, manifest: Manifest) -> None:
         graph = RerankerGraph(folder, manifest)
-        expected = self._scores(list(_PAIR_TRIALS))
-        scores = [graph.scores(query, [text])[0] for query, text in _PAIR_TRIALS]
+        expected = self._scores(_LONG_PAIRS)
+        scores = [graph.scores(query, [text])[0] for query, text in _LONG_PAIRS]
         worst = max(abs(one - other) for one, other in zip(scores, expected, strict=True))
         if not worst < _SCORE_TOLERANCE:
             raise NotExportable(f"the exported graph gives other scores (by {worst:.4f})")
@@ -244,14 +232,7 @@ def prepare(
     """Export a model into a folder that appears whole; a second process waits for the first.
 
     A model that cannot be exported leaves a manifest that says why, so that it is not tried again
-    before amem or a library is another version.
-
-    Args:
-        broken: stamp of an export to replace.
-
-    Raises:
-        EncoderError: the model is missing or cannot be loaded.
-        OSError: the folder cannot be written.
+    before amem or a library is another version. `broken`: stamp of an export to replace.
     """
     from filelock import FileLock
 

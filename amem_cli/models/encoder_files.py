@@ -97,11 +97,7 @@ def fetch_encoder(model: str) -> Path:
 
 
 def check_encoder_folder(folder: Path) -> None:
-    """Refuse what would run code while it is loaded.
-
-    Raises:
-        EncoderError: not a model's folder, pickled weights, or modules of other packages.
-    """
+    """Raise `EncoderError` for what is no model, or would run code while it is loaded."""
     if not folder.is_dir():
         raise EncoderError(f"{folder} is not a folder of an encoder", hint=_SAFETENSORS_HINT)
     for module in _modules(folder):
@@ -302,12 +298,7 @@ def present_versions() -> dict[str, str]:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read an export's manifest and check that its files are whole.
-
-    Raises:
-        BrokenExport: there is none, it is damaged or of another format, or a file is missing or
-            has another size.
-    """
+    """The manifest of an export whose files are whole; else raises `BrokenExport`."""
     try:
         data = json.loads((folder / _MANIFEST_FILE).read_text(encoding="utf-8"))
         manifest = Manifest(**_checked_fields(_upgraded(data)))

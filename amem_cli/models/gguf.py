@@ -73,31 +73,18 @@ class GgufHeader:
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Read the header of a model, and make sure that its tensors fit into the file.
-
-    Raises:
-        NotGguf: it is no GGUF file, of another version, damaged or cut off.
-        OSError: it cannot be read.
-    """
+    """The header of a model whose tensors fit into the file; else raises `NotGguf` or `OSError`."""
     with path.open("rb") as stream:
         return _Reader(stream, path.stat().st_size).header()
 
 
 def memory_needed(path: Path, context_tokens: int) -> int:
-    """Bytes of memory that a model takes with a context window of so many tokens, roughly.
-
-    Raises:
-        NotGguf, OSError: as `read_header`.
-    """
+    """Bytes of memory that a model takes with a window of so many tokens, roughly."""
     return path.stat().st_size + read_header(path).window_bytes(context_tokens) + _WORKSPACE
 
 
 def sha256_of(path: Path, progress: Callable[[int, int], None]) -> str:
-    """The digest of a file, hexadecimal.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The digest of a file, hexadecimal."""
     digest, done, size = hashlib.sha256(), 0, path.stat().st_size
     with path.open("rb") as stream:
         while block := stream.read(2**20):

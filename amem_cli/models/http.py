@@ -21,8 +21,7 @@ CHUNK_BYTES = 65_536
 class HttpFault(Exception):
     """There is no reply; the text says why and quotes neither request nor reply.
 
-    Attributes:
-        again: the server had not begun to answer, so a retry may help.
+    `again`: the server had not begun to answer, so a retry may help.
     """
 
     def __init__(self, message: str, *, again: bool = False) -> None:
@@ -51,8 +50,7 @@ class BoundedHttp:
     ) -> Reply:
         """Send a request and read the whole reply in so many seconds, whatever the server does.
 
-        Raises:
-            HttpFault: no connection, no complete reply in time, or more than 4 MiB of it.
+        Raises `HttpFault`: no connection, no complete reply in time, or more than 4 MiB of it.
         """
         client = self.prepare()
         outcome: list[Reply | HttpFault] = []
@@ -187,11 +185,7 @@ def host_of(url: str) -> str:
 
 
 def split_http_url(url: str) -> SplitResult:
-    """The parts of an http or https address with a host and a valid port.
-
-    Raises:
-        ValueError: it is none; the text completes "the address ...".
-    """
+    """The parts of an http or https address; a `ValueError` completes "the address ..."."""
     try:
         parts = urlsplit(url.strip())
         host, _ = parts.hostname, parts.port
@@ -203,11 +197,7 @@ def split_http_url(url: str) -> SplitResult:
 
 
 def check_fetchable(url: str) -> None:
-    """Make sure that an address is encrypted, or of this machine.
-
-    Raises:
-        UsageError: it is not, cannot be read, or holds a name and password.
-    """
+    """Raise `UsageError` unless an address is encrypted or of this machine, with no password."""
     try:
         parts = split_http_url(url)
     except ValueError as error:

@@ -169,8 +169,6 @@ class LlamaCppModel:
         """Name the model; nothing is read or started yet.
 
         Args:
-            model_path: the GGUF file.
-            threads: for computing; a small model uses them for the prompt only.
             context_tokens: longest prompt and answer together.
             memory_limit_mb: address space of the child, MiB; the file's size counts in full.
             sha256: hexadecimal digest that the file must have.
@@ -179,6 +177,7 @@ class LlamaCppModel:
             restart_delay: seconds before a restart after a failure; doubled with each in a row.
         """
         self._path = model_path.expanduser().absolute()
+        self.name = self._path.name
         self._settings = {
             "model_path": str(self._path),
             "threads": threads,
@@ -193,11 +192,6 @@ class LlamaCppModel:
         self._child: JsonLineChild | None = None
         self._closing = False
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self._path.name
 
     @property
     def process_id(self) -> int | None:
@@ -297,11 +291,7 @@ class LlamaCppModel:
 
 
 def check_model_file(path: Path, sha256: str | None = None) -> None:
-    """Make sure that a path is a GGUF file before native code reads it.
-
-    Raises:
-        ModelError: it is missing, another kind of file, or not the one with the digest.
-    """
+    """Raise `ModelError` unless a path is a GGUF file, and the one with the digest."""
     hint = "amem model list shows the models at hand."
     if path.suffix.lower() != ".gguf":
         raise ModelError(f"{path.name} is not a .gguf file", hint=hint)
@@ -323,11 +313,7 @@ def check_model_file(path: Path, sha256: str | None = None) -> None:
 
 
 def bundled_model() -> Path:
-    """The model of an installed package, found without running the package.
-
-    Raises:
-        ModelError: the package is not installed or holds no model.
-    """
+    """The model of an installed package, found without running it, or a `ModelError`."""
     spec = importlib.util.find_spec(BUNDLED_PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         for path in sorted(Path(folder).glob("*.gguf")):

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import llama_cpp
@@ -132,7 +133,8 @@ class LlamaSession:
         """Load the model; raises `ValueError` if llama.cpp cannot."""
         # The library compiles every template while it loads a model, and gives up if one is odd.
         library: Any = llama_cpp.llama_chat_format
-        library.Jinja2ChatFormatter = _UnusedTemplate
+        unused = SimpleNamespace(to_chat_handler=lambda: None)
+        library.Jinja2ChatFormatter = lambda **_: unused
         if b"OPENMP = 1" not in llama_cpp.llama_print_system_info():
             # Waiting threads spin there: if one is preempted, all stop. A core is left to others.
             threads = min(threads, max(1, (os.cpu_count() or 2) - 1))
@@ -298,16 +300,6 @@ class LlamaSession:
             if token is not None:
                 return token
         raise RuntimeError("no token fits the grammar")
-
-
-class _UnusedTemplate:
-    """Takes the place of the library's compiler of the template that a model file brings."""
-
-    def __init__(self, **_: object) -> None:
-        pass
-
-    def to_chat_handler(self) -> None:
-        return None
 
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])

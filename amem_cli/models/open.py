@@ -206,13 +206,7 @@ class BudgetedModel:
         self.name, self.is_remote, self.close = model.name, model.is_remote, model.close
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once, if there are tokens left.
-
-        Raises:
-            BudgetSpent: the day's tokens are spent.
-            ModelError: as the model's own.
-            SettingsError: what it spent cannot be counted.
-        """
+        """Ask the model once; raises `BudgetSpent` if no tokens are left."""
         if self._ledger.used() >= self._limit:
             raise BudgetSpent(
                 f"today's {self._limit} tokens for the language model are spent",

@@ -27,6 +27,7 @@ from amem_cli.models.server_dialects import (
     WINDOW_COMPLAINTS,
     ChatDialect,
     Dialect,
+    JsonRequest,
     OllamaDialect,
     ReplyUnusable,
     json_object,
@@ -67,7 +68,6 @@ class OpenAIServerModel:
 
         Args:
             base_url: such as `https://api.openai.com/v1`.
-            model: the server's name for the model.
             api_key: sent as a bearer token, and shown nowhere.
             ollama_window: tokens of the context window to ask an Ollama for; a server that turns
                 out to be none is asked as any other.
@@ -79,22 +79,14 @@ class OpenAIServerModel:
         """
         self._host, self._base = check_address(base_url)
         self._model = model
+        self.name = f"{model} at {self._host}"
+        self.is_remote = not is_loopback(self._host) or runs_elsewhere(model)
         self._key = _usable_key(api_key)
         self._retry_delay = retry_delay
         self._http = BoundedHttp(use_proxies=not is_loopback(self._host))
         self._breaker = FailureBreaker(FAILURES_IN_A_ROW, rest_seconds)
         self._dialect: Dialect = OllamaDialect(ollama_window) if ollama_window else ChatDialect()
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """The model's name and the server's host."""
-        return f"{self._model} at {self._host}"
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether the texts leave this machine."""
-        return not is_loopback(self._host) or runs_elsewhere(self._model)
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; retries included, within the request's deadline.
@@ -143,7 +135,9 @@ class OpenAIServerModel:
                     ) from None
                 if not _ignores_schema(dialect, answer):
                     return answer
-                dialect = self._dialect = dialect.without_schema()
+                # Such a server takes a schema and ignores it.
+                dialect = replace(dialect, json_request=JsonRequest.OBJECT_OF_SCHEMA)
+                self._dialect = dialect
             elif reply.status in DIALECT_STATUSES or _refuses_format(reply):
                 complaint = server_message(reply.body)
                 too_long = any(limit in complaint for limit in WINDOW_COMPLAINTS)
@@ -258,11 +252,7 @@ def _hint_of(status: int, host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server of this machine.
-
-    Attributes:
-        models: the names by which it knows its models.
-    """
+    """A server of this machine, with the names by which it knows its models."""
 
     kind: str
     port: int

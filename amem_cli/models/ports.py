@@ -29,11 +29,7 @@ class Encoder(Protocol):
         """Tokens of a text that the model reads; the rest is cut."""
 
     def readable(self, text: str) -> float:
-        """Share of a text's tokens that the model knows, 0..1; 1 if that is unknown.
-
-        Raises:
-            EncoderError: the model cannot be loaded.
-        """
+        """Share of a text's tokens that the model knows, 0..1; 1 if that is unknown."""
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         """Encode texts.

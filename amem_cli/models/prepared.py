@@ -59,8 +59,7 @@ def open_chosen_encoder(
 ) -> Encoder:
     """The encoder of the settings, loaded with the first text.
 
-    Raises:
-        SettingsError: the vault names one that would be downloaded, and nobody here agreed.
+    Raises `SettingsError` if the vault names one to download, and nobody here agreed to that.
     """
     model = settings.encoder_model
     if origin.get("encoder.model") == "vault":

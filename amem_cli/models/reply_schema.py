@@ -40,11 +40,7 @@ Shape: TypeAlias = "tuple[Any, ...]"
 
 
 def shape_of(schema: object, depth: int = 0) -> Shape:
-    """Read a schema.
-
-    Raises:
-        ValueError: the schema is not of the subset.
-    """
+    """Read a schema; raises `ValueError` if it is not of the subset."""
     if not isinstance(schema, Mapping):
         raise ValueError("a schema is a mapping")
     if depth > MAX_DEPTH:
@@ -134,9 +130,6 @@ def to_gbnf(schema: Mapping[str, Any]) -> str:
     """Write a schema as a grammar for llama.cpp, whose root rule is `root`.
 
     The JSON is on one line with one space after each comma and colon.
-
-    Raises:
-        ValueError: the schema is not of the subset.
     """
     lines = [
         f"char ::= {_none_of(_UNWRITTEN)}",
@@ -149,25 +142,16 @@ def to_gbnf(schema: Mapping[str, Any]) -> str:
 def to_json_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str, Any]:
     """Write a schema for a server in strict mode: all properties required, no others.
 
-    Args:
-        schema: a schema of the subset.
-        bounds: False leaves lengths and ranges to the descriptions, for servers that refuse them.
-
-    Raises:
-        ValueError: the schema is not of the subset.
+    Without `bounds` only the descriptions tell lengths and ranges, for servers that refuse them.
     """
     return _published(shape_of(schema), schema, bounds)
 
 
 def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Read an answer that must be JSON of exactly the schema's shape.
+    """Read an answer that must be JSON of exactly the schema's shape, or raise `AnswerRejected`.
 
     Strings come back without the blanks around them, numbers as floats rounded to one decimal,
     properties in the schema's order.
-
-    Raises:
-        AnswerRejected: the text is too long, not strict JSON, or not of the shape.
-        ValueError: the schema is not of the subset.
     """
     shape = shape_of(schema)
     if len(text) > MAX_ANSWER_CHARACTERS:

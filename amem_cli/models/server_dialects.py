@@ -32,7 +32,7 @@ _CONTROL_STRINGS = (
 
 
 class ReplyUnusable(Exception):
-    """A reply holds no answer."""
+    """A reply holds no answer; raised by `read`."""
 
 
 class JsonRequest(Enum):
@@ -84,11 +84,7 @@ class ChatDialect:
         return body
 
     def read(self, reply: bytes, seconds: float, request: ModelRequest) -> ModelAnswer:
-        """The answer in a reply; if the model declined, it is empty and says so.
-
-        Raises:
-            ReplyUnusable: the reply is no chat completion.
-        """
+        """The answer in a reply; if the model declined, it is empty and says so."""
         completion = json_object(reply)
         if completion is None:
             raise ReplyUnusable("the reply is not a JSON object")
@@ -121,10 +117,6 @@ class ChatDialect:
         if self.json_request is JsonRequest.WORDS:
             return None
         return replace(self, json_request=JsonRequest(self.json_request.value + 1))
-
-    def without_schema(self) -> ChatDialect:
-        """The dialect for a server that takes a schema and ignores it."""
-        return replace(self, json_request=JsonRequest.OBJECT_OF_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +151,7 @@ class OllamaDialect:
         return body
 
     def read(self, reply: bytes, seconds: float, request: ModelRequest) -> ModelAnswer:
-        """The answer in a reply, and whether the prompt was cut.
-
-        Raises:
-            ReplyUnusable: the reply holds no answer.
-        """
+        """The answer in a reply, and whether the prompt was cut."""
         completion = json_object(reply) or {}
         message = completion.get("message")
         if not isinstance(message, dict):
@@ -191,12 +179,9 @@ class OllamaDialect:
             return replace(self, think=False)
         if self.json_request is JsonRequest.WORDS:
             return ChatDialect()
-        step = 2 if self.json_request is JsonRequest.SCHEMA else 1
+        # Here an object is an object, whether its schema is told or not.
+        step = 2 if self.json_request is JsonRequest.OBJECT_OF_SCHEMA else 1
         return replace(self, json_request=JsonRequest(self.json_request.value + step))
-
-    def without_schema(self) -> OllamaDialect:
-        """The dialect for a server that takes a schema and ignores it."""
-        return replace(self, json_request=JsonRequest.OBJECT)
 
 
 Dialect: TypeAlias = ChatDialect | OllamaDialect

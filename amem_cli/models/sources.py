@@ -38,13 +38,6 @@ ANSWER_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class WebModel:
-    """A file at an address."""
-
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
 class HubModel:
     """A file of a repository: its name, a pattern of it, or its quantization; empty: the usual."""
 
@@ -54,24 +47,15 @@ class HubModel:
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file as the hub lists it.
-
-    Attributes:
-        size: bytes, 0 where unknown.
-        sha256: hexadecimal, empty where unknown.
-    """
+    """A file as the hub lists it; `size` in bytes, 0 if unknown, `sha256` empty if unknown."""
 
     name: str
     size: int = 0
     sha256: str = ""
 
 
-def source_of(text: str) -> WebModel | HubModel | None:
-    """What an address or a repository's name stands for; None for any other text.
-
-    Raises:
-        UsageError: a format that is never loaded, or an address that cannot be read.
-    """
+def source_of(text: str) -> str | HubModel | None:
+    """The address, or the file of a repository, that a text names; None for any other text."""
     name = text.strip()
     scheme, mark, rest = name.partition("://")
     if mark and scheme.lower() in ("http", "https"):
@@ -87,7 +71,7 @@ def source_of(text: str) -> WebModel | HubModel | None:
         refuse_format(parts.path)
         # The hub's page about a file differs in one word from the file itself.
         page = parts.hostname in _HUBS and "/blob/" in parts.path
-        return WebModel(url.replace("/blob/", "/resolve/", 1) if page else url)
+        return url.replace("/blob/", "/resolve/", 1) if page else url
     refuse_format(name)
     for hub in _HUBS:
         name = name.removeprefix(f"{hub}/")
@@ -96,11 +80,7 @@ def source_of(text: str) -> WebModel | HubModel | None:
 
 
 def refuse_format(path: str) -> None:
-    """Refuse weights in a format other than GGUF.
-
-    Raises:
-        UsageError: such a format.
-    """
+    """Raise `UsageError` for weights in a format other than GGUF."""
     ending = next((ending for ending in _REFUSED if path.lower().endswith(ending)), "")
     if ending:
         raise UsageError(
@@ -115,11 +95,7 @@ def file_name_of(url: str) -> str:
 
 
 def kept_name(name: str) -> str:
-    """A file name that is safe on every system and ends in `.gguf`.
-
-    Raises:
-        UsageError: it is no name of a .gguf file.
-    """
+    """A file name that is safe on every system and ends in `.gguf`, or a `UsageError`."""
     last = name.replace("\\", "/").rpartition("/")[2]
     stem = last[: -len(GGUF_ENDING)] if last.lower().endswith(GGUF_ENDING) else ""
     safe = _ODD.sub("-", stem).strip("-._")[:120]
@@ -131,11 +107,7 @@ def kept_name(name: str) -> str:
 
 
 def checked_sha256(text: str) -> str:
-    """A digest in small letters; empty stays empty.
-
-    Raises:
-        UsageError: it is no SHA-256.
-    """
+    """A digest in small letters, or a `UsageError`; empty stays empty."""
     if text and not _SHA256.fullmatch(text.strip()):
         raise UsageError("--sha256 takes 64 hexadecimal digits", hint="Copy the whole digest.")
     return text.strip().lower()
@@ -144,9 +116,7 @@ def checked_sha256(text: str) -> str:
 def chosen_file(repository: str, pattern: str, files: Sequence[HubFile]) -> HubFile:
     """The one file of a repository that is meant.
 
-    Raises:
-        NotFoundError: none, or more than one is meant.
-        UsageError: a model in several parts, or of another format.
+    Raises `NotFoundError` for none or more than one, `UsageError` for what amem does not load.
     """
     refuse_format(pattern)
     models = [file for file in files if _is_model(file.name)]

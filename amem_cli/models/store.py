@@ -123,12 +123,7 @@ class ModelStore:
         return self._add(name, str(path.resolve()), sha256, bring, progress)
 
     def remove(self, name: str) -> PulledModel:
-        """Delete a model and what is left of fetching it.
-
-        Raises:
-            NotFoundError: there is none of that name.
-            SettingsError: it cannot be deleted.
-        """
+        """Delete a model and what is left of fetching it, or raise `NotFoundError`."""
         model = self.find(name)
         if model is None:
             raise NotFoundError(

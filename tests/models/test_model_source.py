@@ -8,7 +8,6 @@ from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.models.sources import (
     HubFile,
     HubModel,
-    WebModel,
     checked_sha256,
     chosen_file,
     file_name_of,
@@ -35,10 +34,10 @@ FILES = [
         ("owner/name", HubModel("owner/name")),
         ("owner/name:Q4_K_M", HubModel("owner/name", "Q4_K_M")),
         ("hf.co/owner/name:a-b.gguf", HubModel("owner/name", "a-b.gguf")),
-        ("https://x.org/a.gguf", WebModel("https://x.org/a.gguf")),
+        ("https://x.org/a.gguf", "https://x.org/a.gguf"),
         (
             "https://huggingface.co/o/n/blob/main/a.gguf",
-            WebModel("https://huggingface.co/o/n/resolve/main/a.gguf"),
+            "https://huggingface.co/o/n/resolve/main/a.gguf",
         ),
         ("just-a-name", None),
         ("/some/path", None),
