@@ -95,13 +95,9 @@ class OnnxEncoder(_ExportedEncoder):
     """The encoder port over an exported graph: little memory, a fast start.
 
     Args:
-        folder: an exported encoder.
         threads: batches encoded at the same time; by default one for each core.
         open_session: loads the graph of a file, instead of `open_graph`: an object whose `run`
             takes None and the inputs by name, and returns the outputs.
-
-    Raises:
-        BrokenExport: the folder's files are damaged; also from the first `encode`.
     """
 
     def __init__(

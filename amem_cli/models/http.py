@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 4 * 2**20
 CHUNK_BYTES = 65_536
+FAILURES_IN_A_ROW = 3
+REST_SECONDS = 60.0
 
 
 class HttpFault(Exception):
@@ -132,14 +134,13 @@ def _exchange(
 
 
 class FailureBreaker:
-    """Counts failures in a row; from the limit on it is open, which means: do not ask.
+    """Counts failures in a row; from the third on it is open, which means: do not ask.
 
     After a rest one attempt is let through: its success closes the breaker, its failure opens it
     for another rest.
     """
 
-    def __init__(self, limit: int, rest_seconds: float) -> None:
-        self._limit = limit
+    def __init__(self, rest_seconds: float = REST_SECONDS) -> None:
         self._rest_seconds = rest_seconds
         self._last_failure = 0.0
         self.failures = 0
@@ -148,7 +149,7 @@ class FailureBreaker:
     def is_open(self) -> bool:
         """True while nothing should be asked."""
         resting = time.monotonic() - self._last_failure < self._rest_seconds
-        return resting and self.failures >= self._limit
+        return resting and self.failures >= FAILURES_IN_A_ROW
 
     def failed(self) -> None:
         """Count a failure."""
@@ -184,26 +185,24 @@ def host_of(url: str) -> str:
         return ""
 
 
-def split_http_url(url: str) -> SplitResult:
-    """The parts of an http or https address; a `ValueError` completes "the address ..."."""
+def check_fetchable(url: str) -> SplitResult:
+    """The parts of an address that is encrypted or of this machine.
+
+    Raises:
+        UsageError: it is another one, cannot be read, or holds a name and password.
+    """
     try:
         parts = urlsplit(url.strip())
-        host, _ = parts.hostname, parts.port
+        host, _ = parts.hostname or "", parts.port
+        problem = (
+            "" if parts.scheme in ("http", "https") and host else "is no http or https address"
+        )
     except ValueError:
-        raise ValueError("cannot be read") from None
-    if parts.scheme not in ("http", "https") or not host:
-        raise ValueError("is not an http or https address")
-    return parts
-
-
-def check_fetchable(url: str) -> None:
-    """Raise `UsageError` unless an address is encrypted or of this machine, with no password."""
-    try:
-        parts = split_http_url(url)
-    except ValueError as error:
-        raise UsageError(f"the address {error}", hint="Copy the whole https address.") from None
-    host = parts.hostname or ""
+        problem = "cannot be read"
+    if problem:
+        raise UsageError(f"the address {problem}", hint="Copy the whole https address.")
     if parts.username is not None or parts.password is not None:
         raise UsageError(f"the address of {host} holds a name or password", hint="Leave it out.")
     if parts.scheme == "http" and not is_loopback(host):
         raise UsageError(f"{host} would be asked without encryption", hint="Use its https address.")
+    return parts

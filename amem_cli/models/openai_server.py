@@ -11,16 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from amem_cli.errors import ModelError, SettingsError
+from amem_cli.errors import ModelError, SettingsError, UsageError
 from amem_cli.language.safe_text import BLOTTED, redacted
 from amem_cli.models.http import (
+    FAILURES_IN_A_ROW,
+    REST_SECONDS,
     BoundedHttp,
     FailureBreaker,
     HttpFault,
     Reply,
+    check_fetchable,
     is_loopback,
     seconds_to_wait,
-    split_http_url,
 )
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.server_dialects import (
@@ -36,8 +38,6 @@ from amem_cli.models.server_dialects import (
 
 RETRIES = 2
 RETRY_DELAY = 0.5
-FAILURES_IN_A_ROW = 3
-REST_SECONDS = 60.0
 BUSY_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
 DIALECT_STATUSES = frozenset({400, 404, 422})
 
@@ -84,17 +84,12 @@ class OpenAIServerModel:
         self._key = _usable_key(api_key)
         self._retry_delay = retry_delay
         self._http = BoundedHttp(use_proxies=not is_loopback(self._host))
-        self._breaker = FailureBreaker(FAILURES_IN_A_ROW, rest_seconds)
+        self._breaker = FailureBreaker(rest_seconds)
         self._dialect: Dialect = OllamaDialect(ollama_window) if ollama_window else ChatDialect()
         self._lock = threading.Lock()
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once; retries included, within the request's deadline.
-
-        Raises:
-            ModelError: the server could not be reached, refused, or sent no answer.
-            ValueError: the schema is not of the subset.
-        """
+        """Ask the model once; retries included, within the request's deadline."""
         with self._lock:
             if self._breaker.is_open:
                 raise ModelError(
@@ -208,23 +203,14 @@ def check_address(base_url: str) -> tuple[str, str]:
     Raises:
         SettingsError: it cannot be read, holds more than a host and a path, or is not encrypted.
     """
+    hint = "llm.base_url is such as http://127.0.0.1:11434/v1; keys come from AMEM_API_KEY."
     try:
-        parts = split_http_url(base_url)
-    except ValueError as error:
-        raise SettingsError(
-            f"the server's address {error}",
-            hint="Set llm.base_url to something like http://127.0.0.1:11434/v1",
-        ) from None
+        parts = check_fetchable(base_url)
+    except UsageError as error:
+        raise SettingsError(error.message, hint=hint) from None
     host = parts.hostname or ""
-    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise SettingsError(
-            f"the address of {host} holds more than a host and a path",
-            hint="Keys come from the environment: AMEM_API_KEY.",
-        )
-    if parts.scheme == "http" and not is_loopback(host):
-        raise SettingsError(
-            f"notes would travel unencrypted to {host}", hint="Use an https address."
-        )
+    if parts.query or parts.fragment:
+        raise SettingsError(f"the address of {host} holds more than a host and a path", hint=hint)
     return host, f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 

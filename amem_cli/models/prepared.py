@@ -109,16 +109,12 @@ def _refuse_download(
 
 
 class PreparedEncoder:
-    """The encoder port over a model's name or folder.
+    """The encoder port over a model's name or folder; a folder must be there and safe to load.
 
     Args:
-        model: name of a sentence-transformers model, or a folder of one.
         cache: folder of exports, made if missing.
         notify: receives a few words when something slow begins.
         preparation: a replacement for `export_apart("encoder", ...)`.
-
-    Raises:
-        EncoderError: a folder that is missing or not safe to load.
     """
 
     def __init__(
@@ -169,9 +165,8 @@ class PreparedEncoder:
     def load_ahead(self) -> Thread:
         """Begin to load an existing export beside other work; `encode` reports what fails.
 
-        Returns:
-            The thread that loads. It imports: an exception that a signal raises beside it, or the
-            interpreter's end, may leave it waiting for a lock without end.
+        The thread imports: an exception that a signal raises beside it, or the interpreter's end, may
+        leave it waiting for a lock without end.
         """
         # No daemon: a thread in native code must not outlive the interpreter.
         loading = Thread(target=self._load_exported)

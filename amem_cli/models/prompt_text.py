@@ -32,17 +32,11 @@ MOST_READ = 20
 
 
 def clean_line(text: str, limit: int) -> str | None:
-    """What a model wrote, as one line for a property.
+    """What a model wrote, as one line of at most `limit` characters for a property.
 
     Control characters and line breaks become blanks, invisible characters and emphasis marks go,
-    blanks are single. Nothing is cut.
-
-    Args:
-        limit: most characters.
-
-    Returns:
-        None if nothing is left, the line is too long, or it holds `[[`, `]]`, `{{`, `}}`,
-        `---`, `%%`, `<`, `>` or `://`.
+    blanks are single. None if nothing is left, the line is too long (nothing is cut), or it holds
+    `[[`, `]]`, `{{`, `}}`, `---`, `%%`, `<`, `>` or `://`.
     """
     if len(text) > 10 * limit:
         return None

@@ -11,14 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from amem_cli.data import table
 from amem_cli.errors import ModelError, NotFoundError, SettingsError, UsageError
-
-if TYPE_CHECKING:
-    from amem_cli.models.download import DownloadRequest
+from amem_cli.models.download import DownloadRequest
+from amem_cli.models.http import check_fetchable, host_of
 
 GGUF_ENDING = ".gguf"
 USUAL_QUANT = "Q4_K_M"
@@ -168,15 +166,12 @@ def hub_files(repository: str) -> list[HubFile]:
 
     Raises:
         NotFoundError: there is no such repository, or it is private.
-        SettingsError: HF_HUB_OFFLINE is set.
-        UsageError: HF_ENDPOINT is no encrypted address.
+        SettingsError, UsageError: HF_HUB_OFFLINE is set; HF_ENDPOINT is no encrypted address.
         ModelError: the hub does not answer, or refuses.
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from huggingface_hub import HfApi
     from huggingface_hub.errors import OfflineModeIsEnabled
-
-    from amem_cli.models.http import check_fetchable, host_of
 
     address = _address()
     check_fetchable(address)
@@ -199,8 +194,6 @@ def hub_files(repository: str) -> list[HubFile]:
 def hub_download(repository: str, file: HubFile) -> DownloadRequest:
     """The address of a repository's file, with the user's key for the hub."""
     from huggingface_hub import get_token, hf_hub_url
-
-    from amem_cli.models.download import DownloadRequest
 
     token = get_token()
     headers = {"authorization": f"Bearer {token}"} if token else {}
