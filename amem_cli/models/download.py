@@ -284,10 +284,7 @@ def _state_file(part: Path) -> Path:
 
 
 def _size_of(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+    return path.stat().st_size if path.exists() else 0
 
 
 def _read_etag(part: Path, url: str) -> str:

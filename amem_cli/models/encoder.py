@@ -261,21 +261,19 @@ class SentenceTransformersEncoder(_ExportedEncoder):
         self, window: list[str], prompt: str, *, many: bool
     ) -> Iterator[tuple[Sequence[int], Vectors]]:
         for start in range(0, len(window), _LIBRARY_TEXTS):
-            places = range(start, min(start + _LIBRARY_TEXTS, len(window)))
-            yield places, self._run([window[place] for place in places], prompt)
-
-    def _run(self, texts: list[str], prompt: str) -> Vectors:
-        # The library's models are not meant for several threads at a time.
-        with self._running:
-            if self._model is None:
-                self._model = load_model(Path(self._manifest.source))
-            try:
-                vectors = self._model.encode(
-                    texts, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
-                )
-            except (RuntimeError, ValueError, IndexError, TypeError) as error:
-                raise EncoderError(f"the model failed: {first_line(error)}") from error
-        return _checked_vectors(vectors, (len(texts), self.dimension))
+            texts = window[start : start + _LIBRARY_TEXTS]
+            # The library's models are not meant for several threads at a time.
+            with self._running:
+                if self._model is None:
+                    self._model = load_model(Path(self._manifest.source))
+                try:
+                    vectors = self._model.encode(
+                        texts, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
+                    )
+                except (RuntimeError, ValueError, IndexError, TypeError) as error:
+                    raise EncoderError(f"the model failed: {first_line(error)}") from error
+            places = range(start, start + len(texts))
+            yield places, _checked_vectors(vectors, (len(texts), self.dimension))
 
 
 def load_model(folder: Path, *, exportable: bool = False, reranker: bool = False) -> Any:

@@ -32,10 +32,7 @@ class Encoder(Protocol):
         """Share of a text's tokens that the model knows, 0..1; 1 if that is unknown."""
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        """Encode texts.
-
-        Args:
-            query: the texts are questions; some models read those differently.
+        """Encode texts; `query` if they are questions, which some models read differently.
 
         Returns:
             float32 of shape (len(texts), dimension), in the order of the texts, each row of unit
@@ -52,8 +49,7 @@ class Reranker(Protocol):
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
         """How well each text answers the question, 0..1, in the order of the texts.
 
-        Returns:
-            None if the model cannot be used, which was reported to the user then.
+        None if the model cannot be used, which was reported to the user then.
         """
 
 
@@ -117,11 +113,7 @@ class LanguageModel(Protocol):
         """Whether the text leaves this machine."""
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once.
-
-        Raises:
-            ModelError: no answer could be had (crash, deadline, network).
-        """
+        """Ask once; raises `ModelError` if no answer can be had (crash, deadline, network)."""
 
     def close(self) -> None:
         """Free the model; may be called twice."""

@@ -165,8 +165,8 @@ class PreparedEncoder:
     def load_ahead(self) -> Thread:
         """Begin to load an existing export beside other work; `encode` reports what fails.
 
-        The thread imports: an exception that a signal raises beside it, or the interpreter's end, may
-        leave it waiting for a lock without end.
+        The thread imports: an exception that a signal raises beside it, or the interpreter's end,
+        may leave it waiting for a lock without end.
         """
         # No daemon: a thread in native code must not outlive the interpreter.
         loading = Thread(target=self._load_exported)

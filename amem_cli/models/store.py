@@ -37,12 +37,7 @@ def _silent(label: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PulledModel:
-    """A model in the store.
-
-    Attributes:
-        name: by which it is chosen: the file's name without its ending.
-        sha256, source: as recorded when it was pulled; empty if the record is lost.
-    """
+    """A model in the store: its name has no ending; without a record it has no digest and source."""
 
     name: str
     path: Path
@@ -227,8 +222,7 @@ class AvailableModel:
     """A model that can be used without a download.
 
     Attributes:
-        role: `encoder` or `language model`.
-        origin: `bundled`, `pulled`, or `file` for one elsewhere.
+        role, origin: `encoder` or `language model`; `bundled`, `pulled`, or `file` elsewhere.
         size, memory: bytes, the latter when it runs; 0 if unknown.
         sha256: hexadecimal, as recorded when it was fetched; empty if it was not.
     """
