@@ -194,9 +194,8 @@ def check_fetchable(url: str) -> SplitResult:
     try:
         parts = urlsplit(url.strip())
         host, _ = parts.hostname or "", parts.port
-        problem = (
-            "" if parts.scheme in ("http", "https") and host else "is no http or https address"
-        )
+        usable = parts.scheme in ("http", "https") and host
+        problem = "" if usable else "is no http or https address"
     except ValueError:
         problem = "cannot be read"
     if problem:

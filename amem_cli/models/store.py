@@ -37,7 +37,7 @@ def _silent(label: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PulledModel:
-    """A model in the store: its name has no ending; without a record it has no digest and source."""
+    """A model in the store: the name has no ending; digest and source are as recorded."""
 
     name: str
     path: Path
