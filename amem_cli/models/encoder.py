@@ -108,7 +108,8 @@ class OnnxEncoder(_ExportedEncoder):
         open_session: Callable[[Path], Any] | None = None,
     ) -> None:
         super().__init__(folder)
-        self._threads = threads or _core_count()
+        cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+        self._threads = threads or len(cores) or os.cpu_count() or 1
         self._open_session = open_session
         self._graph: ExportedGraph | None = None
         self._for_many = False
@@ -384,9 +385,3 @@ def load_onnxruntime() -> Any:
 
     onnxruntime.disable_telemetry_events()
     return onnxruntime
-
-
-def _core_count() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -198,12 +198,9 @@ _EXPORTERS: dict[str, type[EncoderExporter | RerankerExporter]] = {
 def main(arguments: list[str]) -> int:
     """Export a model into a folder unless that was done meanwhile; the body of the process.
 
-    Args:
-        arguments: `encoder` or `reranker`, the model, the folder, and the stamp of an export to
-            replace, or an empty text.
-
-    Returns:
-        The exit status; unless it is 0, the last line written is JSON with `error` and `hint`.
+    The arguments are `encoder` or `reranker`, the model, the folder, and the stamp of an export to
+    replace, or an empty text. Unless 0 is returned, the last line written is JSON with `error` and
+    `hint`.
     """
     kind, model, folder, broken = arguments
     answer: AmemError

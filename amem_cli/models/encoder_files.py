@@ -64,11 +64,7 @@ def bundled_encoder(model: str) -> Path | None:
 
 
 def local_encoder(model: str) -> Path | None:
-    """Folder of a bundled model or of one that is named by its folder; None for a hub's name.
-
-    Raises:
-        EncoderError: the folder is missing, or holds nothing that is safe to load.
-    """
+    """Folder of a bundled model or of one that is named by its folder; None for a hub's name."""
     folder = bundled_encoder(model)
     if folder is not None:
         return folder

@@ -23,12 +23,12 @@ REST_SECONDS = 60.0
 class HttpFault(Exception):
     """There is no reply; the text says why and quotes neither request nor reply.
 
-    `again`: the server had not begun to answer, so a retry may help.
+    `again`: a retry may help, after so many seconds as the server asks to `wait`.
     """
 
-    def __init__(self, message: str, *, again: bool = False) -> None:
+    def __init__(self, message: str, *, again: bool = False, wait: float = 0.0) -> None:
         super().__init__(message)
-        self.again = again
+        self.again, self.wait = again, wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,7 @@ class BoundedHttp:
     def request(
         self, method: str, url: str, headers: dict[str, str], seconds: float, body: bytes = b""
     ) -> Reply:
-        """Send a request and read the whole reply in so many seconds, whatever the server does.
-
-        Raises `HttpFault`: no connection, no complete reply in time, or more than 4 MiB of it.
-        """
+        """Send a request and read the whole reply in so many seconds, or raise `HttpFault`."""
         client = self.prepare()
         outcome: list[Reply | HttpFault] = []
 
@@ -186,11 +183,7 @@ def host_of(url: str) -> str:
 
 
 def check_fetchable(url: str) -> SplitResult:
-    """The parts of an address that is encrypted or of this machine.
-
-    Raises:
-        UsageError: it is another one, cannot be read, or holds a name and password.
-    """
+    """The parts of an address that is encrypted or of this machine; else raises `UsageError`."""
     try:
         parts = urlsplit(url.strip())
         host, _ = parts.hostname or "", parts.port

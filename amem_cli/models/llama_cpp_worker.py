@@ -17,7 +17,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
@@ -97,12 +98,10 @@ def _limit(memory_mb: int) -> None:
 
     os.nice(NICENESS)
     size = memory_mb * 2**20
-    try:
+    # macOS refuses such a limit; the deadline still holds.
+    with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (OSError, ValueError):
-        # macOS refuses such a limit; the deadline still holds.
-        return
 
 
 def _describe(error: Exception) -> str:
@@ -116,10 +115,6 @@ def _describe(error: Exception) -> str:
 def _write(answers: BinaryIO, message: dict[str, Any]) -> None:
     answers.write(json.dumps(message).encode("ascii") + b"\n")
     answers.flush()
-
-
-class PromptTooLong(ValueError):
-    """The instructions and the answer alone fill the context window."""
 
 
 class LlamaSession:
@@ -158,17 +153,17 @@ class LlamaSession:
     def answer(
         self, instructions: str, text: str, grammar: str, max_tokens: int, seconds: float
     ) -> ModelAnswer:
-        """Let the model answer, greedily and within the grammar, or raise `PromptTooLong`."""
+        """Let the model answer, greedily and within the grammar, or raise `ValueError`."""
         started = time.monotonic()
         until = started + seconds
-        opening = [*self._beginning(), *self._tokens(self._format.opening, control=True)]
-        middle = self._tokens(self._format.middle, control=True)
+        opening = [*self._beginning(), *self._tokens(self._format["opening"], control=True)]
+        middle = self._tokens(self._format["middle"], control=True)
         prefix = (*opening, *self._tokens(instructions), *middle)
-        closing = self._tokens(self._format.closing, control=True)
+        closing = self._tokens(self._format["closing"], control=True)
         room = self.context_tokens - len(prefix) - len(closing) - max_tokens
         if room < 1:
             window = f"a context window of {self.context_tokens} tokens"
-            raise PromptTooLong(f"the instructions and the answer do not fit into {window}")
+            raise ValueError(f"the instructions and the answer do not fit into {window}")
         words, truncated = self._fitted(text, room)
         reused = self._recall(prefix)
         timely = self._read(prefix[reused:], until)
@@ -318,27 +313,15 @@ def best_allowed(
     return int(candidates["id"][best]) if np.isfinite(candidates["logit"][best]) else None
 
 
-@dataclass(frozen=True, slots=True)
-class ChatFormat:
-    """What surrounds the instructions and the text of a request; see `data/chat_formats.toml`.
-
-    The template inside a model file is a program of its supplier's and is never run; instead the
-    format is recognised by the control tokens of the model's vocabulary: `markers`.
-    """
-
-    name: str
-    markers: list[str]
-    opening: str
-    middle: str
-    closing: str
+# What surrounds the instructions and the text of a request. The template inside a model file is a
+# program of its supplier's and is never run; instead the format is recognised by the control tokens
+# of the model's vocabulary.
+CHAT_FORMATS: list[dict[str, Any]] = table("chat_formats.toml")["formats"]
 
 
-CHAT_FORMATS = tuple(ChatFormat(**row) for row in table("chat_formats.toml")["formats"])
-
-
-def chat_format_of(is_one_token: Callable[[str], bool]) -> ChatFormat:
+def chat_format_of(is_one_token: Callable[[str], bool]) -> dict[str, Any]:
     """The first format whose markers are all single tokens, if control tokens are read."""
-    return next(each for each in CHAT_FORMATS if all(map(is_one_token, each.markers)))
+    return next(each for each in CHAT_FORMATS if all(map(is_one_token, each["markers"])))
 
 
 if __name__ == "__main__":

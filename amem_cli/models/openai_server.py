@@ -64,7 +64,7 @@ class OpenAIServerModel:
         retry_delay: float = RETRY_DELAY,
         rest_seconds: float = REST_SECONDS,
     ) -> None:
-        """Name the server; nothing is sent yet.
+        """Name the server; nothing is sent yet. Raises `SettingsError` for an odd address or key.
 
         Args:
             base_url: such as `https://api.openai.com/v1`.
@@ -73,9 +73,6 @@ class OpenAIServerModel:
                 out to be none is asked as any other.
             retry_delay: seconds before the first of two retries, doubled for the second.
             rest_seconds: how long nothing is asked after three failures in a row.
-
-        Raises:
-            SettingsError: the address or the key cannot be used.
         """
         self._host, self._base = check_address(base_url)
         self._model = model
@@ -128,7 +125,9 @@ class OpenAIServerModel:
                         f"{self._host} sent no usable answer: {error}",
                         hint="Is llm.base_url the address of a chat server?",
                     ) from None
-                if not _ignores_schema(dialect, answer):
+                text = answer.text.strip()
+                prose = answer.complete and text and not text.startswith("{")
+                if not (prose and dialect.json_request.by_schema):
                     return answer
                 # Such a server takes a schema and ignores it.
                 dialect = replace(dialect, json_request=JsonRequest.OBJECT_OF_SCHEMA)
@@ -184,13 +183,6 @@ def _refuses_format(reply: Reply) -> bool:
     return "response_format" in message or "json_schema" in message
 
 
-def _ignores_schema(dialect: Dialect, answer: ModelAnswer) -> bool:
-    """Whether a complete answer is prose, though the server was given a schema for it."""
-    text = answer.text.strip()
-    prose = bool(text) and not text.startswith("{")
-    return dialect.json_request.by_schema and answer.complete and prose
-
-
 def runs_elsewhere(model: str) -> bool:
     """Whether an Ollama on this machine only passes the texts on: the tag `cloud` or `*-cloud`."""
     tag = model.rpartition(":")[2].lower()
@@ -198,11 +190,7 @@ def runs_elsewhere(model: str) -> bool:
 
 
 def check_address(base_url: str) -> tuple[str, str]:
-    """The host of a server that may be asked, and its address without a slash at the end.
-
-    Raises:
-        SettingsError: it cannot be read, holds more than a host and a path, or is not encrypted.
-    """
+    """The host of a server that may be asked, and its address; else raises `SettingsError`."""
     hint = "llm.base_url is such as http://127.0.0.1:11434/v1; keys come from AMEM_API_KEY."
     try:
         parts = check_fetchable(base_url)
@@ -310,9 +298,6 @@ def _identify(server: LocalServer, http: BoundedHttp, seconds: float) -> LocalSe
     models = [model for model in data if isinstance(model, dict)]
     owners = {str(model.get("owned_by", "")).lower() for model in models}
     kind = next((_OWNERS[owner] for owner in sorted(owners & set(_OWNERS))), server.kind)
-    names = [str(name) for model in models if _is_usable(name := model.get("id"))]
+    ids = [name for model in models if isinstance(name := model.get("id"), str)]
+    names = [name for name in ids if 0 < len(name) <= _MAX_NAME and name.isprintable()]
     return replace(server, kind=kind, models=tuple(names[:MAX_MODELS]))
-
-
-def _is_usable(name: object) -> bool:
-    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME and name.isprintable()

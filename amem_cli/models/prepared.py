@@ -159,8 +159,8 @@ class PreparedEncoder:
         try:
             return encoder.encode(texts, query=query, progress=progress)
         except BrokenExport:
-            pass
-        return self._opened(instead_of=encoder).encode(texts, query=query, progress=progress)
+            again = self._opened(instead_of=encoder)
+            return again.encode(texts, query=query, progress=progress)
 
     def load_ahead(self) -> Thread:
         """Begin to load an existing export beside other work; `encode` reports what fails.
@@ -320,13 +320,12 @@ def export_apart(kind: str, model: str, folder: Path, *, broken: str = "") -> No
         ) from error
     if not done.returncode:
         return
-    try:
-        answer = json.loads(done.stdout.decode("utf-8", "replace").strip().splitlines()[-1])
+    out, err = (each.decode("utf-8", "replace").strip() for each in (done.stdout, done.stderr))
+    with suppress(ValueError, KeyError, TypeError):
+        answer = json.loads(out.rpartition("\n")[2])
         raise EncoderError(str(answer["error"]), hint=str(answer["hint"]))
-    except (IndexError, ValueError, KeyError, TypeError):
-        # The process had no time to answer: its last words are all there is.
-        complaint = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    last = complaint[-1][:300] if complaint else "no message"
+    # The process had no time to answer: its last words are all there is.
+    last = err.rpartition("\n")[2][:300] or "no message"
     raise EncoderError(
         f"the {kind} {model} could not be prepared (status {done.returncode}): {last}",
         hint="Was it stopped, or is there too little memory?",

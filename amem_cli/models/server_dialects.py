@@ -52,12 +52,7 @@ class JsonRequest(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChatDialect:
-    """The chat completions of an OpenAI-compatible server.
-
-    Attributes:
-        length_key: name of the bound on the answer's length.
-        temperature: the server lets the temperature be chosen.
-    """
+    """The chat completions of an OpenAI-compatible server, with the parameters that it knows."""
 
     json_request: JsonRequest = JsonRequest.BOUNDED_SCHEMA
     length_key: str = "max_tokens"
@@ -121,12 +116,7 @@ class ChatDialect:
 
 @dataclass(frozen=True, slots=True)
 class OllamaDialect:
-    """Ollama's own API.
-
-    Attributes:
-        window: tokens of prompt and answer together, sent as `num_ctx`.
-        think: the server knows the switch for thinking aloud.
-    """
+    """Ollama's own API, with a window of so many tokens; `think`: it knows that switch."""
 
     window: int
     json_request: JsonRequest = JsonRequest.BOUNDED_SCHEMA

@@ -164,10 +164,8 @@ def _is_model(name: str) -> bool:
 def hub_files(repository: str) -> list[HubFile]:
     """The files of a repository with their sizes and digests.
 
-    Raises:
-        NotFoundError: there is no such repository, or it is private.
-        SettingsError, UsageError: HF_HUB_OFFLINE is set; HF_ENDPOINT is no encrypted address.
-        ModelError: the hub does not answer, or refuses.
+    `NotFoundError`: there is no such repository, or it is private. `SettingsError`: the hub must
+    not be asked. `ModelError`: it does not answer, or refuses.
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from huggingface_hub import HfApi

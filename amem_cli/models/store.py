@@ -26,8 +26,6 @@ from amem_cli.settings import Settings
 
 Progress = Callable[[str, int, int], None]
 
-FOLDER = "models"
-PART_ENDING = ".part"
 COPY_BYTES = 2**20
 
 
@@ -56,7 +54,7 @@ class ModelStore:
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._folder = user_data_folder(environment) / FOLDER
+        self._folder = user_data_folder(environment) / "models"
 
     def models(self) -> list[PulledModel]:
         """All models, by name."""
@@ -133,7 +131,7 @@ class ModelStore:
         return model
 
     def _part(self, name: str) -> Path:
-        return self._folder / (name + PART_ENDING)
+        return self._folder / f"{name}.part"
 
     @contextlib.contextmanager
     def _locked(self, name: str) -> Iterator[None]:
@@ -219,12 +217,9 @@ def _check_gguf(path: Path, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AvailableModel:
-    """A model that can be used without a download.
+    """A model that can be used without a download; `size` and `memory` in bytes, 0 if unknown.
 
-    Attributes:
-        role, origin: `encoder` or `language model`; `bundled`, `pulled`, or `file` elsewhere.
-        size, memory: bytes, the latter when it runs; 0 if unknown.
-        sha256: hexadecimal, as recorded when it was fetched; empty if it was not.
+    `origin` is `bundled`, `pulled`, or `file` for one elsewhere.
     """
 
     role: str

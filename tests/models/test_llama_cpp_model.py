@@ -144,9 +144,9 @@ def test_a_chat_format_is_known_by_its_control_tokens() -> None:
     from amem_cli.models.llama_cpp_worker import CHAT_FORMATS, chat_format_of
 
     for known in CHAT_FORMATS:
-        frame = known.opening + known.middle + known.closing
-        assert all(marker in frame for marker in known.markers)
-        assert chat_format_of(known.markers.__contains__) is known
+        frame = known["opening"] + known["middle"] + known["closing"]
+        assert all(marker in frame for marker in known["markers"])
+        assert chat_format_of(known["markers"].__contains__) is known
     assert chat_format_of(lambda _: False) is CHAT_FORMATS[-1]
 
 
