@@ -195,7 +195,7 @@ class LlamaCppModel:
     def process_id(self) -> int | None:
         """The child's process id, None if none runs."""
         child = self._child
-        return child and child.process_id
+        return child.process_id if child else None
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once, within the request's deadline and the time to load."""
