@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from amem_cli.errors import SettingsError
 from amem_cli.settings import CONFIG_NAME, load_settings
@@ -98,6 +99,14 @@ def write_state(path: Path, document: object) -> None:
             f"{path} cannot be written: {error.strerror}",
             hint="Check the folder and the disk; AMEM_STATE_DIR names another folder.",
         ) from None
+
+
+def read_state(path: Path) -> Any:
+    """What a JSON file of the program's own holds; None if it is missing or damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def user_config_folder(environment: Mapping[str, str] | None = None) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from amem_cli.ask.ask import Answer
-from amem_cli.models.prompt_text import subject_stems
+from amem_cli.language.words import subject_stems
 
 SAMPLES = 2000
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from watched_model import WatchedModel
 
-from amem_cli.models.ports import ModelAnswer, ModelRequest
+from amem_cli.models.ports import AnswerRejected, ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import estimated_tokens, quote_line
-from amem_cli.models.reply_schema import AnswerRejected, read_answer
+from amem_cli.models.reply_schema import read_answer
 
 LINKING, CONSTRUCTION, BOTH = "linking", "construction", "both steps"
 _LABELS = frozenset(("context", "keywords", "new_tags"))

@@ -13,7 +13,15 @@ from typing import Any
 
 from amem_cli.ask.sources import QuotedNote, heading
 from amem_cli.data import lines, table, word_set
-from amem_cli.language.words import detect_language, fold, is_stopword, is_unspaced, stem, words
+from amem_cli.language.words import (
+    detect_language,
+    fold,
+    is_stopword,
+    is_unspaced,
+    stem,
+    subject_stems,
+    words,
+)
 from amem_cli.memory.grounding import NoteText as Told
 from amem_cli.memory.grounding import repeats_instructions
 from amem_cli.models.ports import ModelRequest
@@ -22,7 +30,6 @@ from amem_cli.models.prompt_text import (
     quote_as_data,
     quote_line,
     repeats_itself,
-    subject_stems,
     texts_of,
 )
 

@@ -204,6 +204,20 @@ def detect_language(text: str) -> str:
     return _latin_language(sample)
 
 
+def subject_stems(text: str) -> frozenset[str]:
+    """Stems of the words that carry a subject; pairs of characters for unspaced scripts."""
+    language = detect_language(text)
+    stems: set[str] = set()
+    for token in TOKEN.findall(fold(text)):
+        if is_unspaced(token):
+            stems.update(cjk_bigrams(token))
+            continue
+        for word in words(token):
+            parts = [part for part in re.split(r"[-_'.]", word) if part]
+            stems.update(stem(one) for one in (word, *parts) if not is_stopword(one, language))
+    return frozenset(stems)
+
+
 _SCRIPT_STARTS = (
     (0x0250, "latin"), (0x0370, "other"), (0x0400, "el"), (0x0530, "ru"), (0x0590, "hy"),
     (0x0600, "he"), (0x0700, "ar"), (0x0900, "other"), (0x0980, "hi"), (0x0E00, "other"),

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from amem_cli.data import table
 from amem_cli.memory.outcome import ModelUse
-from amem_cli.models.ports import LanguageModel, ModelRequest
+from amem_cli.models.ports import AnswerRejected, LanguageModel, ModelRequest
 from amem_cli.models.prompt_text import FENCE, MOST_READ, quote_as_data
-from amem_cli.models.reply_schema import AnswerRejected, read_answer
+from amem_cli.models.reply_schema import read_answer
 
 Shown = TypeVar("Shown")
 

@@ -16,7 +16,7 @@ from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
 from amem_cli.journal.provenance import Provenance
-from amem_cli.language.words import fold
+from amem_cli.language.words import fold, subject_stems
 from amem_cli.markdown.tags import tag_key
 from amem_cli.memory.ask_model import (
     all_instructions,
@@ -43,7 +43,6 @@ from amem_cli.models.prompt_text import (
     clean_line,
     quote_line,
     repeats_itself,
-    subject_stems,
     texts_of,
 )
 from amem_cli.notes.note import Note

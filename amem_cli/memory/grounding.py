@@ -13,10 +13,10 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from amem_cli.data import word_set
-from amem_cli.language.words import detect_language, fold, sentences, words
+from amem_cli.language.words import detect_language, fold, sentences, subject_stems, words
 from amem_cli.markdown.tags import normalise_tag, tag_key
 from amem_cli.memory.ask_model import all_instructions
-from amem_cli.models.prompt_text import clean_line, numbers_in, repeats_itself, subject_stems
+from amem_cli.models.prompt_text import clean_line, numbers_in, repeats_itself
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import Vectors

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
+from amem_cli.locations import read_state
 from amem_cli.models.gguf import MAGIC
-from amem_cli.models.http import check_fetchable, host_of, is_loopback
+from amem_cli.models.http import HttpFault, check_fetchable, host_of, is_loopback, seconds_to_wait
 
 if TYPE_CHECKING:
     import anyio
@@ -66,22 +67,11 @@ class DownloadRequest:
     size: int = 0
 
 
-class _TransferCut(Exception):
-    """The transfer ended early and may be resumed, after as many seconds as the server asks."""
-
-    def __init__(self, message: str, wait: float = 0.0) -> None:
-        super().__init__(message)
-        self.wait = wait
-
-
 def download(request: DownloadRequest, part: Path, progress: Progress, patience: Patience) -> None:
     """Fetch a file into a part file, or what is missing of it.
 
-    Raises:
-        ModelError: the download failed; what has come is kept.
-        NotFoundError: there is no such file.
-        SettingsError: access is denied, or the disk is full.
-        UsageError: the address is not encrypted.
+    After a `ModelError` what has come is kept. `SettingsError`: access is denied, or the disk is
+    full. `NotFoundError`: there is no such file. `UsageError`: the address is not encrypted.
     """
     import anyio
 
@@ -93,7 +83,7 @@ def download(request: DownloadRequest, part: Path, progress: Progress, patience:
         try:
             anyio.run(_Transfer(request, part, progress, patience, until).run)
             return
-        except _TransferCut as cut:
+        except HttpFault as cut:
             progressed = _size_of(part) - before >= patience.slow_bytes
             failures = 1 if progressed else failures + 1
             wait = max(cut.wait, patience.pause_seconds * 2.0 ** (failures - 1))
@@ -124,6 +114,7 @@ def check_room(folder: Path, needed: int) -> None:
         )
 
 
+@dataclass
 class _Transfer:
     """One attempt.
 
@@ -131,22 +122,16 @@ class _Transfer:
     being for single reads, do not; it moves on with every `slow_bytes` that arrive.
     """
 
-    def __init__(
-        self,
-        request: DownloadRequest,
-        part: Path,
-        progress: Progress,
-        patience: Patience,
-        until: float,
-    ) -> None:
-        self._request = request
-        self._host = host_of(request.url)
-        self._part = part
-        self._progress = progress
-        self._patience = patience
-        self._until = until
-        self._etag = _read_etag(part, request.url)
-        self._start = _size_of(part) if self._etag else 0
+    _request: DownloadRequest
+    _part: Path
+    _progress: Progress
+    _patience: Patience
+    _until: float
+
+    def __post_init__(self) -> None:
+        self._host = host_of(self._request.url)
+        self._etag = _read_etag(self._part, self._request.url)
+        self._start = _size_of(self._part) if self._etag else 0
 
     async def run(self) -> None:
         import anyio
@@ -162,25 +147,23 @@ class _Transfer:
                         await self._receive(response, scope)
                     finally:
                         await response.aclose()
-        except (AmemError, _TransferCut):
+        except (AmemError, HttpFault):
             raise
         except TimeoutError:
             late = time.monotonic() >= self._until
             why = "it takes too long" if late else "the server sends next to nothing"
-            raise _TransferCut(why) from None
+            raise HttpFault(why) from None
         except OSError as error:
             raise SettingsError(
                 f"the model cannot be written: {error.strerror}", hint="Is the disk full?"
             ) from None
         except httpx.TimeoutException:
-            raise _TransferCut("the server does not answer") from None
+            raise HttpFault("the server does not answer") from None
         except httpx.ConnectError as error:
-            secure = "[SSL" in str(error)
-            raise _TransferCut(
-                "no trusted encrypted connection" if secure else "no connection"
-            ) from None
+            secure = "trusted encrypted " if "[SSL" in str(error) else ""
+            raise HttpFault(f"no {secure}connection") from None
         except Exception as error:
-            raise _TransferCut(f"the connection was cut ({type(error).__name__})") from None
+            raise HttpFault(f"the connection was cut ({type(error).__name__})") from None
 
     def _deadline(self) -> float:
         return min(time.monotonic() + self._patience.slow_seconds, self._until)
@@ -217,7 +200,7 @@ class _Transfer:
                 self._check_size(self._start)
                 return
             forget(self._part)
-            raise _TransferCut("the server has less of the file than came before")
+            raise HttpFault("the server has less of the file than came before")
         if status not in (200, 206):
             raise _refusal(self._host, status, headers.get("retry-after", ""))
         if headers.get("content-encoding", "identity") != "identity":
@@ -232,7 +215,7 @@ class _Transfer:
             _state_file(self._part).write_text(state, encoding="utf-8")
         elif not span.startswith(f"bytes {self._start}-") or (etag and etag != self._etag):
             forget(self._part)
-            raise _TransferCut("the file changed on the server, and is fetched anew")
+            raise HttpFault("the file changed on the server, and is fetched anew")
         size = span.rpartition("/")[2] if status == 206 else headers.get("content-length", "")
         total = int(size) if size.isdecimal() else self._request.size
         self._check_size(total)
@@ -269,7 +252,7 @@ class _Transfer:
                 self._progress(done, total or done)
             os.fsync(file.fileno())
         if done < total:
-            raise _TransferCut(f"the connection was cut after {done} of {total} bytes")
+            raise HttpFault(f"the connection was cut after {done} of {total} bytes")
 
 
 def _refusal(host: str, status: int, retry_after: str) -> Exception:
@@ -281,8 +264,7 @@ def _refusal(host: str, status: int, retry_after: str) -> Exception:
     if status in (404, 410):
         return NotFoundError(f"{host} has no such file", hint="Check the name and the address.")
     if status in _BUSY:
-        wait = float(retry_after) if retry_after.isdecimal() and len(retry_after) < 8 else 0.0
-        return _TransferCut(f"the server is busy (status {status})", wait)
+        return HttpFault(f"the server is busy (status {status})", wait=seconds_to_wait(retry_after))
     return ModelError(f"{host} refused with status {status}")
 
 
@@ -291,17 +273,11 @@ def _state_file(part: Path) -> Path:
 
 
 def _size_of(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+    return path.stat().st_size if path.exists() else 0
 
 
 def _read_etag(part: Path, url: str) -> str:
     """The version of what a part file holds; empty if it must be fetched from the beginning."""
-    try:
-        state = json.loads(_state_file(part).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return ""
+    state = read_state(_state_file(part))
     known = isinstance(state, dict) and state.get("url") == url
     return str(state.get("etag") or "") if known else ""

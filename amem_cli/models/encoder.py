@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +27,8 @@ from amem_cli.models.encoder_files import (
 )
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from amem_cli.models.ports import Vectors
 
-    Tokens = npt.NDArray[np.int64]
 
 # Small batches of texts of one length stay in the processor's cache; larger ones cost up to a
 # fifth more and several times the memory.
@@ -52,31 +49,14 @@ _NORM_TOLERANCE = 1e-3
 _MOST_TOKENS = 1024
 
 
-class GraphSession(Protocol):
-    """A loaded graph."""
-
-    def run(self, outputs: None, feeds: dict[str, Tokens]) -> Sequence[Any]:
-        """Run a batch: inputs of shape (batch, tokens) to outputs [(batch, ...)]."""
-
-
 class _ExportedEncoder(ABC):
     """What both ways to run the encoder in an export's folder share; raises `BrokenExport`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._manifest = read_manifest(folder)
-
-    @property
-    def model_id(self) -> str:
-        return self._manifest.model_id
-
-    @property
-    def dimension(self) -> int:
-        return self._manifest.dimension
-
-    @property
-    def max_tokens(self) -> int:
-        return self._manifest.max_tokens
+        self._manifest = manifest = read_manifest(folder)
+        self.model_id = manifest.model_id
+        self.dimension, self.max_tokens = manifest.dimension, manifest.max_tokens
 
     def encode(
         self,
@@ -100,6 +80,10 @@ class _ExportedEncoder(ABC):
                     progress(len(batch))
         return vectors
 
+    def load(self) -> object:
+        """Load what the first `encode` would load, if that is a matter of a moment."""
+        return None
+
     @abstractmethod
     def _batches(
         self, window: list[str], prompt: str, *, many: bool
@@ -111,12 +95,9 @@ class OnnxEncoder(_ExportedEncoder):
     """The encoder port over an exported graph: little memory, a fast start.
 
     Args:
-        folder: an exported encoder.
         threads: batches encoded at the same time; by default one for each core.
-        open_session: loads the graph of a file, instead of `open_graph`.
-
-    Raises:
-        BrokenExport: the folder's files are damaged; also from the first `encode`.
+        open_session: loads the graph of a file, instead of `open_graph`: an object whose `run`
+            takes None and the inputs by name, and returns the outputs.
     """
 
     def __init__(
@@ -124,10 +105,11 @@ class OnnxEncoder(_ExportedEncoder):
         folder: Path,
         *,
         threads: int | None = None,
-        open_session: Callable[[Path], GraphSession] | None = None,
+        open_session: Callable[[Path], Any] | None = None,
     ) -> None:
         super().__init__(folder)
-        self._threads = threads or _core_count()
+        cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ()
+        self._threads = threads or len(cores) or os.cpu_count() or 1
         self._open_session = open_session
         self._graph: ExportedGraph | None = None
         self._for_many = False
@@ -135,16 +117,12 @@ class OnnxEncoder(_ExportedEncoder):
 
     def readable(self, text: str) -> float:
         """Share of a text's tokens that the vocabulary holds, as the port says."""
-        return self._loaded().known_share(clean_text(text))
-
-    def load(self) -> None:
-        """Load what the first `encode` would load; raises `BrokenExport`."""
-        self._loaded()
+        return self.load().known_share(clean_text(text))
 
     def _batches(
         self, window: list[str], prompt: str, *, many: bool
     ) -> Iterator[tuple[Sequence[int], Vectors]]:
-        graph = self._loaded(many=many)
+        graph = self.load(many=many)
         tokens = graph.tokens([prompt + text for text in window])
         batches = _equal_batches(tokens)
 
@@ -163,7 +141,8 @@ class OnnxEncoder(_ExportedEncoder):
         finally:
             workers.shutdown(cancel_futures=True)
 
-    def _loaded(self, *, many: bool = False) -> ExportedGraph:
+    def load(self, *, many: bool = False) -> ExportedGraph:
+        """Load what `encode` needs for few or for many texts; raises `BrokenExport`."""
         with self._loading:
             if self._graph is None or (many and not self._for_many):
                 open_session = self._open_session or partial(open_graph, at_once=not many)
@@ -173,14 +152,10 @@ class OnnxEncoder(_ExportedEncoder):
 
 
 class ExportedGraph:
-    """A loaded export with its tokenizer; may be used by many threads at a time.
-
-    Raises:
-        BrokenExport: its files are damaged, or give other numbers than they should.
-    """
+    """A loaded export with its tokenizer, for many threads; raises `BrokenExport` for bad files."""
 
     def __init__(
-        self, folder: Path, manifest: Manifest, open_session: Callable[[Path], GraphSession]
+        self, folder: Path, manifest: Manifest, open_session: Callable[[Path], Any]
     ) -> None:
         from tokenizers import Tokenizer
 
@@ -194,16 +169,15 @@ class ExportedGraph:
             first, *second = map(self._cased, manifest.probe)
             probe = self.tokenizer.encode(first, second[0] if second else None)
             (given,) = self.run([probe.ids], [probe.type_ids])
+            # A damaged weight or a runtime that computes wrongly shows here, not in search results.
             distance = np.linalg.norm(given - np.asarray(manifest.expected, np.float32))
+            near = _PROBE_DISTANCE if manifest.dimension > 1 else _PROBE_SCORE_DISTANCE
+            fault = "" if distance < near else "gives wrong numbers"
         except Exception as error:
+            fault = f"cannot be loaded: {first_line(error)}"
+        if fault:
             raise BrokenExport(
-                f"the prepared model in {folder} cannot be loaded: {first_line(error)}",
-                hint="Delete that folder; it is made again.",
-            ) from error
-        # A damaged weight or a runtime that computes wrongly shows here, not in search results.
-        if not distance < (_PROBE_DISTANCE if manifest.dimension > 1 else _PROBE_SCORE_DISTANCE):
-            raise BrokenExport(
-                f"the prepared model in {folder} gives wrong numbers",
+                f"the prepared model in {folder} {fault}",
                 hint="Delete that folder; it is made again.",
             )
 
@@ -222,11 +196,7 @@ class ExportedGraph:
         return float(len(ids) - ids.count(unknown)) / len(ids)
 
     def run(self, batch: list[list[int]], types: list[list[int]] | None = None) -> Vectors:
-        """The graph's output for a batch of token ids and their types, of shape (batch, ...).
-
-        Raises:
-            EncoderError: the runtime failed.
-        """
+        """The graph's output for a batch of token ids and their types, of shape (batch, ...)."""
         # A tokenizer without special tokens gives none for an empty text.
         ids = np.full((len(batch), max(1, *map(len, batch), 1)), self._manifest.pad_id, np.int64)
         mask = np.zeros_like(ids)
@@ -248,13 +218,8 @@ class ExportedGraph:
         return text.lower() if self._manifest.lowercase else text
 
 
-class RerankerGraph:
-    """A reranker's loaded export.
-
-    Raises:
-        BrokenExport: its files are damaged, or give other scores than they should.
-        EncoderError: the model could not be exported.
-    """
+class RerankerGraph(ExportedGraph):
+    """A reranker's loaded export; raises `EncoderError` if the model could not be exported."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         if manifest.reason:
@@ -262,23 +227,19 @@ class RerankerGraph:
                 f"{manifest.model} cannot be used as a reranker: {manifest.reason}",
                 hint='amem config set search.reranker ""',
             )
-        self._graph = ExportedGraph(folder, manifest, open_graph)
+        super().__init__(folder, manifest, open_graph)
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """A score of 0..1 for each text.
-
-        Raises:
-            EncoderError: the runtime failed, or gave what is no score.
-        """
+        """A score of 0..1 for each text."""
         question = clean_text(query)
         pairs = [(question, clean_text(text)) for text in texts]
-        read = self._graph.tokenizer.encode_batch(pairs)
+        read = self.tokenizer.encode_batch(pairs)
         order = sorted(range(len(read)), key=lambda place: len(read[place].ids))
         scores = np.empty(len(read))
         for start in range(0, len(order), _BATCH_PAIRS):
             places = order[start : start + _BATCH_PAIRS]
             batch = [read[place] for place in places]
-            given = self._graph.run([pair.ids for pair in batch], [pair.type_ids for pair in batch])
+            given = self.run([pair.ids for pair in batch], [pair.type_ids for pair in batch])
             if given.shape != (len(batch),) or not ((given >= 0) & (given <= 1)).all():
                 raise EncoderError("the reranker gave what are no scores")
             scores[places] = given
@@ -301,32 +262,26 @@ class SentenceTransformersEncoder(_ExportedEncoder):
         self, window: list[str], prompt: str, *, many: bool
     ) -> Iterator[tuple[Sequence[int], Vectors]]:
         for start in range(0, len(window), _LIBRARY_TEXTS):
-            places = range(start, min(start + _LIBRARY_TEXTS, len(window)))
-            yield places, self._run([window[place] for place in places], prompt)
-
-    def _run(self, texts: list[str], prompt: str) -> Vectors:
-        # The library's models are not meant for several threads at a time.
-        with self._running:
-            if self._model is None:
-                self._model = load_model(Path(self._manifest.source))
-            try:
-                vectors = self._model.encode(
-                    texts, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
-                )
-            except (RuntimeError, ValueError, IndexError, TypeError) as error:
-                raise EncoderError(f"the model failed: {first_line(error)}") from error
-        return _checked_vectors(vectors, (len(texts), self.dimension))
+            texts = window[start : start + _LIBRARY_TEXTS]
+            # The library's models are not meant for several threads at a time.
+            with self._running:
+                if self._model is None:
+                    self._model = load_model(Path(self._manifest.source))
+                try:
+                    vectors = self._model.encode(
+                        texts, prompt=prompt, normalize_embeddings=True, show_progress_bar=False
+                    )
+                except (RuntimeError, ValueError, IndexError, TypeError) as error:
+                    raise EncoderError(f"the model failed: {first_line(error)}") from error
+            places = range(start, start + len(texts))
+            yield places, _checked_vectors(vectors, (len(texts), self.dimension))
 
 
 def load_model(folder: Path, *, exportable: bool = False, reranker: bool = False) -> Any:
     """A model by its own library, from safetensors, that runs no code of the model's own.
 
-    Args:
-        exportable: on the processor, with attention written in plain operations.
-        reranker: a `CrossEncoder` instead of a `SentenceTransformer` in float32.
-
-    Raises:
-        EncoderError: the folder is gone, not safe to load, or not a model.
+    `exportable`: on the processor, with attention in plain operations. `reranker`: a
+    `CrossEncoder` instead of a `SentenceTransformer` in float32.
     """
     check_encoder_folder(folder)
     import sentence_transformers
@@ -382,11 +337,6 @@ def _equal_batches(window: list[list[int]]) -> list[list[int]]:
 
 
 def _checked_vectors(vectors: Any, shape: tuple[int, int]) -> Vectors:
-    """The vectors as float32 of that shape.
-
-    Raises:
-        EncoderError: another shape, a value that is not finite, or a length that is not 1.
-    """
     rows: Vectors = np.asarray(vectors, dtype=np.float32)
     if rows.shape != shape:
         raise EncoderError(f"the encoder gave {rows.shape} numbers instead of {shape}")
@@ -402,12 +352,8 @@ def _checked_vectors(vectors: Any, shape: tuple[int, int]) -> Vectors:
     return rows
 
 
-def open_graph(path: Path, *, at_once: bool = False) -> GraphSession:
-    """Load a graph for one thread a run.
-
-    Args:
-        at_once: in half of the time, for a few texts that then take twice as long.
-    """
+def open_graph(path: Path, *, at_once: bool = False) -> Any:
+    """Load a graph for one thread a run; `at_once`: in half the time, for a few slower texts."""
     try:
         onnxruntime = load_onnxruntime()
     except ImportError as error:
@@ -424,10 +370,7 @@ def open_graph(path: Path, *, at_once: bool = False) -> GraphSession:
     # Patterns are kept for each shape of a batch, and there are hundreds of those.
     options.enable_mem_pattern = False
     options.log_severity_level = 4
-    session: GraphSession = onnxruntime.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"]
-    )
-    return session
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def load_onnxruntime() -> Any:
@@ -442,9 +385,3 @@ def load_onnxruntime() -> Any:
 
     onnxruntime.disable_telemetry_events()
     return onnxruntime
-
-
-def _core_count() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

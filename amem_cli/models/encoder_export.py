@@ -10,47 +10,35 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from amem_cli.data import table
 from amem_cli.errors import AmemError, EncoderError
 from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, load_model, load_onnxruntime
 from amem_cli.models.encoder_files import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     WEIGHTS_FILE,
-    BrokenExport,
     Manifest,
+    current_manifest,
     fetch_encoder,
     first_line,
     model_fingerprint,
     present_versions,
-    read_manifest,
     write_manifest,
 )
 
-_PROBE = "She moved the seedlings to the north window because the light there is softer."
-_TRIALS = (
-    _PROBE,
-    "",
-    "ok",
-    "  Tabs\tand  spaces \n\n around ÜBER-long Straßennamen, naïve café.  ",
-    "今天我们讨论了记忆网络。Обновить заметку завтра. ملاحظة قصيرة 🙂👩‍👩‍👧",
-    "def area(radius: float) -> float:\n    return 3.14159 * radius ** 2  # see https://example.org/a?b=1",
-    "- [ ] call Ana\n- [x] **buy** oat milk, 3 × 1.5 l (€ 4,47)\n\n> “Slow is smooth.”",
-    "A note that is longer than the model reads goes on and on about the harbour. " * 700,
-)
+_TRIALS: list[str] = table("export_trials.toml")["texts"]
+_PROBE = _TRIALS[0]
+# Longer than any model reads.
+_LONG_TRIALS = [*_TRIALS, _PROBE * 700]
 _LEAST_COSINE = 0.9999
-_PROBE_PAIR = ("Where did she put the seedlings?", "She moved them to the north window.")
-_PAIR_TRIALS = (
-    _PROBE_PAIR,
-    ("", ""),
-    ("ok", "  Tabs\tand  spaces \n\n around ÜBER-long Straßennamen, naïve café.  "),
-    ("记忆网络", "今天我们讨论了记忆网络。Обновить заметку завтра. 🙂"),
-    ("What goes on?", "A note that is longer than the model reads goes on and on. " * 700),
-    ("A question that is longer than the model reads? " * 300, "short"),
-)
+_PAIRS = [(question, text) for question, text in table("export_trials.toml")["pairs"]]
+_PROBE_PAIR = _PAIRS[0]
+_LONG_PAIRS = [*_PAIRS, ("What goes on?", _PROBE * 700), (_PROBE_PAIR[0] * 300, "short")]
 _SCORE_TOLERANCE = 1e-3
 _MOST_PAIR_TOKENS = 512
 _E5 = re.compile(r"(?:multilingual-)?e5-(?:small|base|large)(?:-v2)?")
@@ -67,11 +55,7 @@ class NotExportable(Exception):
 
 
 class EncoderExporter:
-    """Exports texts to unit vectors.
-
-    Raises:
-        EncoderError: the model is not safe to load, or none.
-    """
+    """Exports texts to unit vectors; raises `EncoderError` if the model cannot be loaded."""
 
     def __init__(self, model: str, source: Path) -> None:
         loaded = self._loaded = load_model(source, exportable=True)
@@ -98,6 +82,8 @@ class EncoderExporter:
 
     def export(self, folder: Path) -> Manifest:
         """Write graph and tokenizer; raises anything if the model cannot be a graph."""
+        import torch
+
         if any(getattr(part, "include_prompt", True) is False for part in self._loaded):
             raise NotExportable("its pooling leaves the prompt out")
         _save_tokenizer(self._loaded, folder)
@@ -105,9 +91,17 @@ class EncoderExporter:
         read = getattr(self._loaded, "preprocess", None) or self._loaded.tokenize
         # Two lengths, so that the traced graph honours the mask.
         example = read([_PROBE, "ok"])
+
+        def vectors(input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            features = {"input_ids": input_ids, "attention_mask": attention_mask}
+            if "token_type_ids" in example:
+                features["token_type_ids"] = torch.zeros_like(input_ids)
+            for part in self._loaded:
+                features = part(features)
+            return torch.nn.functional.normalize(features["sentence_embedding"], p=2, dim=-1)
+
         inputs = {name: example[name] for name in ("input_ids", "attention_mask")}
-        graph = _pipeline(self._loaded, with_types="token_type_ids" in example)
-        _write_graph(graph, inputs, "vectors", folder)
+        _write_graph(self._loaded, vectors, inputs, "vectors", folder)
         return self.manifest
 
     def prove(self, folder: Path, manifest: Manifest) -> None:
@@ -115,8 +109,8 @@ class EncoderExporter:
         encoder = OnnxEncoder(folder)
         kinds = {manifest.prompt(query=query): query for query in (False, True)}
         for prompt, query in kinds.items():
-            expected = self._vectors(list(_TRIALS), prompt)
-            cosines = (encoder.encode(_TRIALS, query=query) * expected).sum(axis=1)
+            expected = self._vectors(_LONG_TRIALS, prompt)
+            cosines = (encoder.encode(_LONG_TRIALS, query=query) * expected).sum(axis=1)
             if not cosines.min() > _LEAST_COSINE:
                 raise NotExportable(f"the exported graph gives other vectors ({cosines.min():.4f})")
 
@@ -145,6 +139,8 @@ class RerankerExporter:
         )
 
     def export(self, folder: Path) -> Manifest:
+        import torch
+
         if self.manifest.dimension != 1:
             raise NotExportable(
                 f"it gives {self.manifest.dimension} numbers for a pair instead of one score"
@@ -156,14 +152,19 @@ class RerankerExporter:
         )
         names = ("input_ids", "attention_mask", "token_type_ids")
         inputs = {name: example[name] for name in names if name in example}
-        _write_graph(_scorer(self._loaded.model, list(inputs)), inputs, "scores", folder)
+
+        def scores(*given: torch.Tensor) -> torch.Tensor:
+            logits = self._loaded.model(**dict(zip(inputs, given, strict=True))).logits
+            return torch.sigmoid(logits[:, 0])
+
+        _write_graph(self._loaded.model, scores, inputs, "scores", folder)
         expected = self._scores([_PROBE_PAIR])
         return replace(self.manifest, with_types="token_type_ids" in inputs, expected=expected)
 
     def prove(self, folder: Path, manifest: Manifest) -> None:
         graph = RerankerGraph(folder, manifest)
-        expected = self._scores(list(_PAIR_TRIALS))
-        scores = [graph.scores(query, [text])[0] for query, text in _PAIR_TRIALS]
+        expected = self._scores(_LONG_PAIRS)
+        scores = [graph.scores(query, [text])[0] for query, text in _LONG_PAIRS]
         worst = max(abs(one - other) for one, other in zip(scores, expected, strict=True))
         if not worst < _SCORE_TOLERANCE:
             raise NotExportable(f"the exported graph gives other scores (by {worst:.4f})")
@@ -197,13 +198,9 @@ _EXPORTERS: dict[str, type[EncoderExporter | RerankerExporter]] = {
 def main(arguments: list[str]) -> int:
     """Export a model into a folder unless that was done meanwhile; the body of the process.
 
-    Args:
-        arguments: `encoder` or `reranker`, the model, the folder, and the stamp of an export to
-            replace, or an empty text.
-
-    Returns:
-        The process's exit status; if it is not 0, the last line on standard output is JSON with
-        `error` and `hint`, unless there was no time to write it.
+    The arguments are `encoder` or `reranker`, the model, the folder, and the stamp of an export to
+    replace, or an empty text. Unless 0 is returned, the last line written is JSON with `error` and
+    `hint`.
     """
     kind, model, folder, broken = arguments
     answer: AmemError
@@ -232,23 +229,14 @@ def prepare(
     """Export a model into a folder that appears whole; a second process waits for the first.
 
     A model that cannot be exported leaves a manifest that says why, so that it is not tried again
-    before amem or a library is another version.
-
-    Args:
-        broken: stamp of an export to replace.
-        exporter: loads, exports and proves models of that kind.
-
-    Raises:
-        EncoderError: the model is missing or cannot be loaded.
-        OSError: the folder cannot be written.
+    before amem or a library is another version. `broken`: stamp of an export to replace.
     """
     from filelock import FileLock
 
     with FileLock(folder.with_name(f"{folder.name}.lock")):
-        with contextlib.suppress(BrokenExport):
-            manifest = read_manifest(folder)
-            if manifest.stamp != broken and manifest.is_current:
-                return
+        manifest = current_manifest(folder)
+        if manifest and manifest.stamp != broken:
+            return
         for left in folder.parent.glob(f".{folder.name}.*"):
             shutil.rmtree(left, ignore_errors=True)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -290,8 +278,20 @@ def _save_tokenizer(loaded: Any, folder: Path) -> None:
     tokenizer.save(str(folder / TOKENIZER_FILE))
 
 
-def _write_graph(module: Any, inputs: dict[str, Any], output: str, folder: Path) -> None:
+def _write_graph(
+    model: Any, compute: Callable[..., Any], inputs: dict[str, Any], output: str, folder: Path
+) -> None:
+    """Write what a function of a model computes from such inputs."""
     import torch
+
+    class Traced(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *given: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = compute(*given)
+            return result
 
     names = list(inputs)
     sequence = {0: "batch", 1: "tokens"}
@@ -302,7 +302,7 @@ def _write_graph(module: Any, inputs: dict[str, Any], output: str, folder: Path)
     ):
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            module,
+            Traced().eval(),
             tuple(inputs.values()),
             str(Path(raw) / GRAPH_FILE),
             input_names=names,
@@ -331,42 +331,6 @@ def _optimise(graph: Path, folder: Path) -> None:
     options.add_session_config_entry(f"{weights}file_name", WEIGHTS_FILE)
     options.add_session_config_entry(f"{weights}min_size_in_bytes", str(_SMALLEST_APART))
     onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-
-
-def _pipeline(loaded: Any, *, with_types: bool) -> Any:
-    """All modules of the model in one, from token ids and mask to unit vectors."""
-    import torch
-
-    class Pipeline(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.parts = torch.nn.ModuleList(loaded)
-
-        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-            features = {"input_ids": input_ids, "attention_mask": attention_mask}
-            if with_types:
-                features["token_type_ids"] = torch.zeros_like(input_ids)
-            for part in self.parts:
-                features = part(features)
-            return torch.nn.functional.normalize(features["sentence_embedding"], p=2, dim=-1)
-
-    return Pipeline().eval()
-
-
-def _scorer(model: Any, names: list[str]) -> Any:
-    """The model from the named inputs to one score of 0..1 for each pair."""
-    import torch
-
-    class Scorer(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-            logits = self.model(**dict(zip(names, inputs, strict=True))).logits
-            return torch.sigmoid(logits[:, 0])
-
-    return Scorer().eval()
 
 
 if __name__ == "__main__":

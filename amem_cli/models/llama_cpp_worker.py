@@ -1,7 +1,7 @@
 """The child process in which native inference runs: one JSON line in, one JSON line out.
 
 The first line holds the settings (`model_path`, `threads`, `context_tokens`, `memory_limit_mb`) and
-is answered by `{"ready": true, …}`. Every further line is a request (`instructions`, `text`,
+is answered by `{"ready": true}`. Every further line is a request (`instructions`, `text`,
 `grammar`, `max_tokens`, `seconds`). A failure is answered by `{"error": "…"}`. The process ends
 with its standard input, also in the middle of an answer: whoever held the other end is gone then,
 and may have been killed without a chance to say so.
@@ -17,14 +17,19 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import llama_cpp
 import numpy as np
 import numpy.typing as npt
+
+from amem_cli.data import table
+from amem_cli.models.ports import ModelAnswer
 
 NICENESS = 5
 NETWORK_CALLS = "bind connect getaddrinfo gethostbyaddr gethostbyname sendmsg sendto"
@@ -45,28 +50,15 @@ def main() -> None:
     sys.addaudithook(_refuse_network)
     try:
         settings = json.loads(next(requests))
-        _limit(settings["memory_limit_mb"])
-        session = LlamaSession(
-            Path(settings["model_path"]),
-            threads=settings["threads"],
-            context_tokens=settings["context_tokens"],
-        )
+        _limit(settings.pop("memory_limit_mb"))
+        session = LlamaSession(Path(settings.pop("model_path")), **settings)
     except Exception as error:
         _write(answers, {"error": _describe(error)})
         return
-    ready = {"ready": True, "context_tokens": session.context_tokens, "format": session.chat_format}
-    _write(answers, ready)
+    _write(answers, {"ready": True})
     for line in requests:
         try:
-            request = json.loads(line)
-            answer = session.answer(
-                request["instructions"],
-                request["text"],
-                request["grammar"],
-                request["max_tokens"],
-                request["seconds"],
-            )
-            _write(answers, asdict(answer))
+            _write(answers, asdict(session.answer(**json.loads(line))))
         except Exception as error:
             _write(answers, {"error": _describe(error)})
 
@@ -106,12 +98,10 @@ def _limit(memory_mb: int) -> None:
 
     os.nice(NICENESS)
     size = memory_mb * 2**20
-    try:
+    # macOS refuses such a limit; the deadline still holds.
+    with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (OSError, ValueError):
-        # macOS refuses such a limit; the deadline still holds.
-        return
 
 
 def _describe(error: Exception) -> str:
@@ -127,29 +117,6 @@ def _write(answers: BinaryIO, message: dict[str, Any]) -> None:
     answers.flush()
 
 
-class PromptTooLong(ValueError):
-    """The instructions and the answer alone fill the context window."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerAnswer:
-    """What the model wrote.
-
-    Attributes:
-        complete: the model ended the answer itself.
-        truncated: the middle of the request's text did not fit into the context window.
-        prompt_tokens: all of the prompt, the remembered part included.
-        reused_tokens: those of the prompt that were not computed again.
-    """
-
-    text: str
-    complete: bool
-    truncated: bool
-    prompt_tokens: int
-    reused_tokens: int
-    answer_tokens: int
-
-
 class LlamaSession:
     """A model, its context window and the computed instructions of the last requests.
 
@@ -158,14 +125,11 @@ class LlamaSession:
     """
 
     def __init__(self, model_path: Path, *, threads: int, context_tokens: int) -> None:
-        """Load the model.
-
-        Raises:
-            ValueError: llama.cpp cannot load the file.
-        """
+        """Load the model; raises `ValueError` if llama.cpp cannot."""
         # The library compiles every template while it loads a model, and gives up if one is odd.
         library: Any = llama_cpp.llama_chat_format
-        library.Jinja2ChatFormatter = _UnusedTemplate
+        unused = SimpleNamespace(to_chat_handler=lambda: None)
+        library.Jinja2ChatFormatter = lambda **_: unused
         if b"OPENMP = 1" not in llama_cpp.llama_print_system_info():
             # Waiting threads spin there: if one is preempted, all stop. A core is left to others.
             threads = min(threads, max(1, (os.cpu_count() or 2) - 1))
@@ -186,29 +150,20 @@ class LlamaSession:
         self._prefixes: OrderedDict[tuple[int, ...], bytes] = OrderedDict()
         self._current: tuple[int, ...] = ()
 
-    @property
-    def chat_format(self) -> str:
-        """Name of the format in which the model is asked."""
-        return self._format.name
-
     def answer(
         self, instructions: str, text: str, grammar: str, max_tokens: int, seconds: float
-    ) -> WorkerAnswer:
-        """Let the model answer, greedily and within the grammar.
-
-        Raises:
-            PromptTooLong: even an empty text does not fit.
-            RuntimeError: llama.cpp refuses the grammar or cannot compute.
-        """
-        until = time.monotonic() + seconds
-        opening = [*self._beginning(), *self._tokens(self._format.opening, control=True)]
-        middle = self._tokens(self._format.middle, control=True)
+    ) -> ModelAnswer:
+        """Let the model answer, greedily and within the grammar, or raise `ValueError`."""
+        started = time.monotonic()
+        until = started + seconds
+        opening = [*self._beginning(), *self._tokens(self._format["opening"], control=True)]
+        middle = self._tokens(self._format["middle"], control=True)
         prefix = (*opening, *self._tokens(instructions), *middle)
-        closing = self._tokens(self._format.closing, control=True)
+        closing = self._tokens(self._format["closing"], control=True)
         room = self.context_tokens - len(prefix) - len(closing) - max_tokens
         if room < 1:
             window = f"a context window of {self.context_tokens} tokens"
-            raise PromptTooLong(f"the instructions and the answer do not fit into {window}")
+            raise ValueError(f"the instructions and the answer do not fit into {window}")
         words, truncated = self._fitted(text, room)
         reused = self._recall(prefix)
         timely = self._read(prefix[reused:], until)
@@ -216,13 +171,14 @@ class LlamaSession:
             self._remember(prefix)
             timely = self._read([*words, *closing], until)
         tokens, complete = self._generate(grammar, max_tokens, until) if timely else ([], False)
-        return WorkerAnswer(
+        return ModelAnswer(
             text=self._llama.detokenize(tokens).decode("utf-8", "replace"),
             complete=complete,
             truncated=truncated,
             prompt_tokens=len(prefix) + len(words) + len(closing),
             reused_tokens=reused,
             answer_tokens=len(tokens),
+            seconds=time.monotonic() - started,
         )
 
     def _tokens(self, text: str, *, control: bool = False) -> list[int]:
@@ -336,16 +292,6 @@ class LlamaSession:
         raise RuntimeError("no token fits the grammar")
 
 
-class _UnusedTemplate:
-    """Takes the place of the library's compiler of the template that a model file brings."""
-
-    def __init__(self, **_: object) -> None:
-        pass
-
-    def to_chat_handler(self) -> None:
-        return None
-
-
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
@@ -367,88 +313,15 @@ def best_allowed(
     return int(candidates["id"][best]) if np.isfinite(candidates["logit"][best]) else None
 
 
-@dataclass(frozen=True, slots=True)
-class ChatFormat:
-    """What surrounds the instructions and the text of a request.
-
-    The template inside a model file is a program of its supplier's and is never run; instead the
-    format is recognised by the control tokens of the model's vocabulary.
-
-    Attributes:
-        markers: control tokens that a vocabulary must have for this format.
-        opening: before the instructions.
-        middle: between the instructions and the text.
-        closing: after the text, where the answer begins.
-    """
-
-    name: str
-    markers: tuple[str, ...]
-    opening: str
-    middle: str
-    closing: str
+# What surrounds the instructions and the text of a request. The template inside a model file is a
+# program of its supplier's and is never run; instead the format is recognised by the control tokens
+# of the model's vocabulary.
+CHAT_FORMATS: list[dict[str, Any]] = table("chat_formats.toml")["formats"]
 
 
-CHAT_FORMATS = (
-    ChatFormat(
-        "phi-4",
-        ("<|im_start|>", "<|im_sep|>", "<|im_end|>"),
-        "<|im_start|>system<|im_sep|>",
-        "<|im_end|><|im_start|>user<|im_sep|>",
-        "<|im_end|><|im_start|>assistant<|im_sep|>",
-    ),
-    ChatFormat(
-        "chatml",
-        ("<|im_start|>", "<|im_end|>"),
-        "<|im_start|>system\n",
-        "<|im_end|>\n<|im_start|>user\n",
-        "<|im_end|>\n<|im_start|>assistant\n",
-    ),
-    ChatFormat(
-        "llama-3",
-        ("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
-        "<|start_header_id|>system<|end_header_id|>\n\n",
-        "<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n",
-        "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
-    ),
-    ChatFormat(
-        "gemma",
-        ("<start_of_turn>", "<end_of_turn>"),
-        "<start_of_turn>user\n",
-        "\n\n",
-        "<end_of_turn>\n<start_of_turn>model\n",
-    ),
-    ChatFormat(
-        "granite",
-        ("<|start_of_role|>", "<|end_of_role|>", "<|end_of_text|>"),
-        "<|start_of_role|>system<|end_of_role|>",
-        "<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>",
-        "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>",
-    ),
-    ChatFormat(
-        "phi-3",
-        ("<|system|>", "<|user|>", "<|assistant|>", "<|end|>"),
-        "<|system|>\n",
-        "<|end|>\n<|user|>\n",
-        "<|end|>\n<|assistant|>\n",
-    ),
-    ChatFormat("mistral", ("[INST]", "[/INST]"), "[INST] ", "\n\n", "[/INST]"),
-    ChatFormat("deepseek", ("<｜User｜>", "<｜Assistant｜>"), "", "<｜User｜>", "<｜Assistant｜>"),
-)
-PLAIN_FORMAT = ChatFormat(
-    "plain", (), "### Instruction:\n", "\n\n### Input:\n", "\n\n### Response:\n"
-)
-
-
-def chat_format_of(is_one_token: Callable[[str], bool]) -> ChatFormat:
-    """Choose the first format whose markers are all single tokens of the vocabulary.
-
-    Args:
-        is_one_token: True where a text is one token when control tokens are read.
-    """
-    for candidate in CHAT_FORMATS:
-        if all(is_one_token(marker) for marker in candidate.markers):
-            return candidate
-    return PLAIN_FORMAT
+def chat_format_of(is_one_token: Callable[[str], bool]) -> dict[str, Any]:
+    """The first format whose markers are all single tokens, if control tokens are read."""
+    return next(each for each in CHAT_FORMATS if all(map(is_one_token, each["markers"])))
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ def pull(
         origin = f"{meant.repository}:{file.name}"
         expected, known = given or file.sha256, known or ("the hub" if file.sha256 else "")
     else:
-        request, kept = DownloadRequest(meant.url), own_name or file_name_of(meant.url)
-        origin, expected = meant.url.partition("?")[0], given
+        request, kept = DownloadRequest(meant), own_name or file_name_of(meant)
+        origin, expected = meant.partition("?")[0], given
     model = store.fetch(request, kept, source=origin, sha256=expected, progress=progress)
     return model, known

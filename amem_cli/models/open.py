@@ -8,18 +8,17 @@ this machine is kept outside of the vault. So is the count of the tokens that a 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import BudgetSpent, SettingsError
-from amem_cli.locations import user_cache_folder, user_state_folder, write_state
+from amem_cli.locations import read_state, user_state_folder, write_state
 from amem_cli.settings import Settings
 
 if TYPE_CHECKING:
-    from amem_cli.models.ports import Encoder, LanguageModel, ModelAnswer, ModelRequest, Reranker
+    from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
 
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -52,9 +51,14 @@ def open_model(
     if settings.llm_backend == "llama.cpp":
         from amem_cli.models.llama_cpp import LlamaCppModel, bundled_model
 
-        if settings.llm_model and origin.get("llm.model") not in OWN_LAYERS:
-            _refuse_model_of_the_vault(settings.llm_model, root)
         path = Path(settings.llm_model).expanduser() if settings.llm_model else bundled_model()
+        if settings.llm_model and origin.get("llm.model") not in OWN_LAYERS:
+            inside = path.absolute().is_relative_to(root) or path.resolve().is_relative_to(root)
+            if inside or not path.is_absolute():
+                raise SettingsError(
+                    f"this vault's settings name a model of the vault's own: {settings.llm_model}",
+                    hint="If you trust it, move it out of the vault, then: amem model use FILE.",
+                )
         return LlamaCppModel(
             path,
             threads=settings.llm_threads,
@@ -105,79 +109,6 @@ def _server_chosen_here(settings: Settings, origin: Mapping[str, str]) -> bool:
     return unset or address in OWN_LAYERS | {"built-in"}
 
 
-def _refuse_model_of_the_vault(model: str, root: Path) -> None:
-    path = Path(model).expanduser()
-    inside = path.absolute().is_relative_to(root) or path.resolve().is_relative_to(root)
-    if inside or not path.is_absolute():
-        raise SettingsError(
-            f"this vault's settings name a model of the vault's own: {model}",
-            hint="If you trust it, move it out of the vault, then: amem model use FILE.",
-        )
-
-
-def open_chosen_encoder(
-    settings: Settings,
-    root: Path,
-    origin: Mapping[str, str],
-    environment: Mapping[str, str],
-    notify: Callable[[str], None] | None,
-) -> Encoder:
-    """The encoder of the settings, loaded with the first text.
-
-    Raises:
-        SettingsError: the vault names one that would be downloaded, and nobody here agreed.
-    """
-    from amem_cli.models.prepared import PreparedEncoder
-
-    if origin.get("encoder.model") == "vault":
-        _refuse_download("encoder.model", settings.encoder_model, root, environment)
-    return PreparedEncoder(settings.encoder_model, cache=encoder_cache(environment), notify=notify)
-
-
-def encoder_cache(environment: Mapping[str, str]) -> Path:
-    """The folder of exported encoders."""
-    return user_cache_folder(environment) / "encoders"
-
-
-def open_reranker(
-    settings: Settings,
-    root: Path,
-    origin: Mapping[str, str],
-    environment: Mapping[str, str],
-    notify: Callable[[str], None] | None,
-) -> Reranker | None:
-    """The reranker of the settings, loaded with the first search; None if none is named.
-
-    Raises:
-        SettingsError: the vault names one that would be downloaded, and nobody here agreed.
-    """
-    model = settings.search_reranker
-    if not model:
-        return None
-    if origin.get("search.reranker") == "vault":
-        _refuse_download("search.reranker", model, root, environment)
-    from amem_cli.models.prepared import PreparedReranker
-
-    cache = user_cache_folder(environment) / "rerankers"
-    return PreparedReranker(model, cache=cache, notify=notify)
-
-
-def _refuse_download(key: str, model: str, root: Path, environment: Mapping[str, str]) -> None:
-    """Refuse to download the model that a vault's own setting names, unless the user agreed."""
-    from amem_cli.models.encoder_files import EncoderMissing, find_encoder
-
-    if consented(root, encoder_subject(model), environment):
-        return
-    try:
-        find_encoder(model)
-    except EncoderMissing:
-        kind = "encoder" if key == "encoder.model" else "reranker"
-        raise SettingsError(
-            f"this vault's settings name the {kind} {model}, which is not on this machine",
-            hint=f"To download it: amem config set {key} {model}",
-        ) from None
-
-
 def consent_subject(url: str, model: str) -> str:
     """What the user agrees to: a server, and the model too if that decides who reads along."""
     from amem_cli.models.openai_server import runs_elsewhere
@@ -186,7 +117,7 @@ def consent_subject(url: str, model: str) -> str:
 
 
 def encoder_subject(encoder: str) -> str:
-    """What the user agrees to: the download of an encoder."""
+    """The same for the download of an encoder."""
     return f"encoder {encoder}"
 
 
@@ -196,22 +127,14 @@ def consented(root: Path, subject: str, environment: Mapping[str, str]) -> bool:
 
 
 def give_consent(root: Path, subject: str, environment: Mapping[str, str]) -> None:
-    """Remember that the user of this machine agreed to this for this vault.
-
-    Raises:
-        SettingsError: it cannot be written.
-    """
+    """Remember that they agreed; raises `SettingsError` if that cannot be written."""
     consent = [str(root), subject]
     others = [other for other in _consents(environment) if other != consent]
     write_state(user_state_folder(environment) / CONSENTS_FILE, [*others, consent])
 
 
 def _consents(environment: Mapping[str, str]) -> list[list[str]]:
-    path = user_state_folder(environment) / CONSENTS_FILE
-    try:
-        consents = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return []
+    consents = read_state(user_state_folder(environment) / CONSENTS_FILE)
     return [item for item in consents if isinstance(item, list)] if type(consents) is list else []
 
 
@@ -253,20 +176,13 @@ class TokenLedger:
 
     def used(self) -> int:
         """Tokens since midnight, local time."""
-        try:
-            count = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return 0
+        count = read_state(self._path)
         same_day = isinstance(count, dict) and count.get("day") == self._today().isoformat()
         tokens = count.get("tokens") if same_day else 0
         return tokens if type(tokens) is int and tokens >= 0 else 0
 
     def add(self, tokens: int) -> None:
-        """Count tokens.
-
-        Raises:
-            SettingsError: the count cannot be kept.
-        """
+        """Count tokens; raises `SettingsError` if the count cannot be kept."""
         from filelock import FileLock, Timeout
 
         try:
@@ -287,25 +203,10 @@ class BudgetedModel:
         self._model = model
         self._ledger = ledger
         self._limit = limit
-
-    @property
-    def name(self) -> str:
-        """The model's own."""
-        return self._model.name
-
-    @property
-    def is_remote(self) -> bool:
-        """The model's own."""
-        return self._model.is_remote
+        self.name, self.is_remote, self.close = model.name, model.is_remote, model.close
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once, if there are tokens left.
-
-        Raises:
-            BudgetSpent: the day's tokens are spent.
-            ModelError: as the model's own.
-            SettingsError: what it spent cannot be counted.
-        """
+        """Ask the model once; raises `BudgetSpent` if no tokens are left."""
         if self._ledger.used() >= self._limit:
             raise BudgetSpent(
                 f"today's {self._limit} tokens for the language model are spent",
@@ -316,7 +217,3 @@ class BudgetedModel:
         spent = answer.prompt_tokens + answer.answer_tokens
         self._ledger.add(spent or characters // CHARACTERS_PER_TOKEN)
         return answer
-
-    def close(self) -> None:
-        """Free the model."""
-        self._model.close()

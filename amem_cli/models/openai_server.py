@@ -11,20 +11,25 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from amem_cli.errors import ModelError, SettingsError
+from amem_cli.errors import ModelError, SettingsError, UsageError
 from amem_cli.language.safe_text import BLOTTED, redacted
 from amem_cli.models.http import (
+    FAILURES_IN_A_ROW,
+    REST_SECONDS,
     BoundedHttp,
     FailureBreaker,
     HttpFault,
     Reply,
+    check_fetchable,
     is_loopback,
-    split_http_url,
+    seconds_to_wait,
 )
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.server_dialects import (
+    WINDOW_COMPLAINTS,
     ChatDialect,
     Dialect,
+    JsonRequest,
     OllamaDialect,
     ReplyUnusable,
     json_object,
@@ -33,8 +38,6 @@ from amem_cli.models.server_dialects import (
 
 RETRIES = 2
 RETRY_DELAY = 0.5
-FAILURES_IN_A_ROW = 3
-REST_SECONDS = 60.0
 BUSY_STATUSES = frozenset({429, 500, 502, 503, 504, 529})
 DIALECT_STATUSES = frozenset({400, 404, 422})
 
@@ -58,51 +61,32 @@ class OpenAIServerModel:
         *,
         api_key: str | None = None,
         ollama_window: int = 0,
-        allow_http: bool = False,
         retry_delay: float = RETRY_DELAY,
         rest_seconds: float = REST_SECONDS,
     ) -> None:
-        """Name the server; nothing is sent yet.
+        """Name the server; nothing is sent yet. Raises `SettingsError` for an odd address or key.
 
         Args:
             base_url: such as `https://api.openai.com/v1`.
-            model: the server's name for the model.
             api_key: sent as a bearer token, and shown nowhere.
             ollama_window: tokens of the context window to ask an Ollama for; a server that turns
                 out to be none is asked as any other.
-            allow_http: let texts and key travel unencrypted to another machine.
             retry_delay: seconds before the first of two retries, doubled for the second.
             rest_seconds: how long nothing is asked after three failures in a row.
-
-        Raises:
-            SettingsError: the address or the key cannot be used.
         """
-        self._host, self._base = _endpoint(base_url, allow_http)
+        self._host, self._base = check_address(base_url)
         self._model = model
+        self.name = f"{model} at {self._host}"
+        self.is_remote = not is_loopback(self._host) or runs_elsewhere(model)
         self._key = _usable_key(api_key)
         self._retry_delay = retry_delay
         self._http = BoundedHttp(use_proxies=not is_loopback(self._host))
-        self._breaker = FailureBreaker(FAILURES_IN_A_ROW, rest_seconds)
+        self._breaker = FailureBreaker(rest_seconds)
         self._dialect: Dialect = OllamaDialect(ollama_window) if ollama_window else ChatDialect()
         self._lock = threading.Lock()
 
-    @property
-    def name(self) -> str:
-        """The model's name and the server's host."""
-        return f"{self._model} at {self._host}"
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether the texts leave this machine."""
-        return not is_loopback(self._host) or runs_elsewhere(self._model)
-
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once; retries included, within the request's deadline.
-
-        Raises:
-            ModelError: the server could not be reached, refused, or sent no answer.
-            ValueError: the schema is not of the subset.
-        """
+        """Ask the model once; retries included, within the request's deadline."""
         with self._lock:
             if self._breaker.is_open:
                 raise ModelError(
@@ -141,11 +125,17 @@ class OpenAIServerModel:
                         f"{self._host} sent no usable answer: {error}",
                         hint="Is llm.base_url the address of a chat server?",
                     ) from None
-                if not _ignores_schema(dialect, answer):
+                text = answer.text.strip()
+                prose = answer.complete and text and not text.startswith("{")
+                if not (prose and dialect.json_request.by_schema):
                     return answer
-                dialect = self._dialect = dialect.without_schema()
+                # Such a server takes a schema and ignores it.
+                dialect = replace(dialect, json_request=JsonRequest.OBJECT_OF_SCHEMA)
+                self._dialect = dialect
             elif reply.status in DIALECT_STATUSES or _refuses_format(reply):
-                dialect = dialect.after(server_message(reply.body), reply.status)
+                complaint = server_message(reply.body)
+                too_long = any(limit in complaint for limit in WINDOW_COMPLAINTS)
+                dialect = None if too_long else dialect.after(complaint, reply.status)
             else:
                 break
         raise self._refusal(reply)
@@ -162,7 +152,7 @@ class OpenAIServerModel:
                 left = max(until - time.monotonic(), 0.001)
                 reply = self._http.request("POST", url, headers, left, body)
                 try_again = reply.status in BUSY_STATUSES and not _refuses_format(reply)
-                wait = max(wait, _retry_after(reply))
+                wait = max(wait, seconds_to_wait(reply.retry_after))
             except HttpFault as error:
                 fault, try_again = error, error.again
             if not try_again or retry == RETRIES or time.monotonic() + wait >= until:
@@ -193,46 +183,22 @@ def _refuses_format(reply: Reply) -> bool:
     return "response_format" in message or "json_schema" in message
 
 
-def _ignores_schema(dialect: Dialect, answer: ModelAnswer) -> bool:
-    """Whether a complete answer is prose, though the server was given a schema for it."""
-    text = answer.text.strip()
-    prose = bool(text) and not text.startswith("{")
-    return dialect.json_request.by_schema and answer.complete and prose
-
-
 def runs_elsewhere(model: str) -> bool:
     """Whether an Ollama on this machine only passes the texts on: the tag `cloud` or `*-cloud`."""
     tag = model.rpartition(":")[2].lower()
     return tag == "cloud" or tag.endswith("-cloud")
 
 
-def check_address(base_url: str) -> None:
-    """Make sure that a server may be asked at an address.
-
-    Raises:
-        SettingsError: it cannot be read, holds more than a host and a path, or is not encrypted.
-    """
-    _endpoint(base_url, allow_http=False)
-
-
-def _endpoint(base_url: str, allow_http: bool) -> tuple[str, str]:
+def check_address(base_url: str) -> tuple[str, str]:
+    """The host of a server that may be asked, and its address; else raises `SettingsError`."""
+    hint = "llm.base_url is such as http://127.0.0.1:11434/v1; keys come from AMEM_API_KEY."
     try:
-        parts = split_http_url(base_url)
-    except ValueError as error:
-        raise SettingsError(
-            f"the server's address {error}",
-            hint="Set llm.base_url to something like http://127.0.0.1:11434/v1",
-        ) from None
+        parts = check_fetchable(base_url)
+    except UsageError as error:
+        raise SettingsError(error.message, hint=hint) from None
     host = parts.hostname or ""
-    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise SettingsError(
-            f"the address of {host} holds more than a host and a path",
-            hint="Keys come from the environment: AMEM_API_KEY.",
-        )
-    if parts.scheme == "http" and not is_loopback(host) and not allow_http:
-        raise SettingsError(
-            f"notes would travel unencrypted to {host}", hint="Use an https address."
-        )
+    if parts.query or parts.fragment:
+        raise SettingsError(f"the address of {host} holds more than a host and a path", hint=hint)
     return host, f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 
@@ -244,11 +210,6 @@ def _usable_key(api_key: str | None) -> str:
             hint="Was it copied with a line break, a blank or quotes?",
         )
     return key
-
-
-def _retry_after(reply: Reply) -> float:
-    seconds = reply.retry_after.strip()
-    return float(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 8 else 0.0
 
 
 def _hint_of(status: int, host: str) -> str:
@@ -265,11 +226,7 @@ def _hint_of(status: int, host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A server of this machine.
-
-    Attributes:
-        models: the names by which it knows its models.
-    """
+    """A server of this machine, with the names by which it knows its models."""
 
     kind: str
     port: int
@@ -341,9 +298,6 @@ def _identify(server: LocalServer, http: BoundedHttp, seconds: float) -> LocalSe
     models = [model for model in data if isinstance(model, dict)]
     owners = {str(model.get("owned_by", "")).lower() for model in models}
     kind = next((_OWNERS[owner] for owner in sorted(owners & set(_OWNERS))), server.kind)
-    names = [str(name) for model in models if _is_usable(name := model.get("id"))]
+    ids = [name for model in models if isinstance(name := model.get("id"), str)]
+    names = [name for name in ids if 0 < len(name) <= _MAX_NAME and name.isprintable()]
     return replace(server, kind=kind, models=tuple(names[:MAX_MODELS]))
-
-
-def _is_usable(name: object) -> bool:
-    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME and name.isprintable()

@@ -29,17 +29,10 @@ class Encoder(Protocol):
         """Tokens of a text that the model reads; the rest is cut."""
 
     def readable(self, text: str) -> float:
-        """Share of a text's tokens that the model knows, 0..1; 1 if that is unknown.
-
-        Raises:
-            EncoderError: the model cannot be loaded.
-        """
+        """Share of a text's tokens that the model knows, 0..1; 1 if that is unknown."""
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        """Encode texts.
-
-        Args:
-            query: the texts are questions; some models read those differently.
+        """Encode texts; `query` if they are questions, which some models read differently.
 
         Returns:
             float32 of shape (len(texts), dimension), in the order of the texts, each row of unit
@@ -56,8 +49,7 @@ class Reranker(Protocol):
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float] | None:
         """How well each text answers the question, 0..1, in the order of the texts.
 
-        Returns:
-            None if the model cannot be used, which was reported to the user then.
+        None if the model cannot be used, which was reported to the user then.
         """
 
 
@@ -92,6 +84,7 @@ class ModelAnswer:
         seconds: wall time.
         truncated: the model was shown only a part of the text.
         refused: the model declined to answer.
+        reused_tokens: those of the prompt that were not computed again, 0 if that is unknown.
     """
 
     text: str
@@ -101,6 +94,11 @@ class ModelAnswer:
     seconds: float
     truncated: bool = False
     refused: bool = False
+    reused_tokens: int = 0
+
+
+class AnswerRejected(ValueError):
+    """An answer is not of the schema's shape; the text says why, and does not quote it."""
 
 
 class LanguageModel(Protocol):
@@ -115,11 +113,7 @@ class LanguageModel(Protocol):
         """Whether the text leaves this machine."""
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model once.
-
-        Raises:
-            ModelError: no answer could be had (crash, deadline, network).
-        """
+        """Ask once; raises `ModelError` if no answer can be had (crash, deadline, network)."""
 
     def close(self) -> None:
         """Free the model; may be called twice."""

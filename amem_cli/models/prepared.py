@@ -11,19 +11,22 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import RLock, Thread
 from typing import TYPE_CHECKING
 
-from amem_cli.errors import AmemError, EncoderError
+from amem_cli.errors import AmemError, EncoderError, SettingsError
+from amem_cli.locations import user_cache_folder
 from amem_cli.models.encoder_files import (
     BrokenExport,
+    EncoderMissing,
     Manifest,
     bundled_encoder,
-    find_manifest,
+    current_manifest,
+    find_encoder,
     folder_prefix,
     local_encoder,
     model_fingerprint,
@@ -31,10 +34,14 @@ from amem_cli.models.encoder_files import (
     read_manifest,
     short_name,
 )
+from amem_cli.settings import Settings
 
 if TYPE_CHECKING:
     from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, SentenceTransformersEncoder
-    from amem_cli.models.ports import Vectors
+    from amem_cli.models.ports import Encoder, Reranker, Vectors
+
+    Notify = Callable[[str], None] | None
+    Library = OnnxEncoder | SentenceTransformersEncoder
 
 _EXPORTER = "amem_cli.models.encoder_export"
 # A large model over a slow line takes its time; a hanging one must still end.
@@ -43,17 +50,71 @@ _EXPORT_SECONDS = 3600
 _RETRY_SECONDS = 60.0
 
 
+def open_chosen_encoder(
+    settings: Settings,
+    root: Path,
+    origin: Mapping[str, str],
+    environment: Mapping[str, str],
+    notify: Notify,
+) -> Encoder:
+    """The encoder of the settings, loaded with the first text.
+
+    Raises `SettingsError` if the vault names one to download, and nobody here agreed to that.
+    """
+    model = settings.encoder_model
+    if origin.get("encoder.model") == "vault":
+        _refuse_download("encoder", "encoder.model", model, root, environment)
+    return PreparedEncoder(model, cache=encoder_cache(environment), notify=notify)
+
+
+def encoder_cache(environment: Mapping[str, str]) -> Path:
+    """The folder of exported encoders."""
+    return user_cache_folder(environment) / "encoders"
+
+
+def open_reranker(
+    settings: Settings,
+    root: Path,
+    origin: Mapping[str, str],
+    environment: Mapping[str, str],
+    notify: Notify,
+) -> Reranker | None:
+    """The same for the reranker; None if the settings name none."""
+    model = settings.search_reranker
+    if not model:
+        return None
+    if origin.get("search.reranker") == "vault":
+        _refuse_download("reranker", "search.reranker", model, root, environment)
+    cache = user_cache_folder(environment) / "rerankers"
+    return PreparedReranker(model, cache=cache, notify=notify)
+
+
+def _refuse_download(
+    kind: str, key: str, model: str, root: Path, environment: Mapping[str, str]
+) -> None:
+    """Refuse to download the model that a vault's own setting names, unless the user agreed."""
+    if bundled_encoder(model):
+        return
+    from amem_cli.models.open import consented, encoder_subject
+
+    if consented(root, encoder_subject(model), environment):
+        return
+    try:
+        find_encoder(model)
+    except EncoderMissing:
+        raise SettingsError(
+            f"this vault's settings name the {kind} {model}, which is not on this machine",
+            hint=f"To download it: amem config set {key} {model}",
+        ) from None
+
+
 class PreparedEncoder:
-    """The encoder port over a model's name or folder.
+    """The encoder port over a model's name or folder; a folder must be there and safe to load.
 
     Args:
-        model: name of a sentence-transformers model, or a folder of one.
         cache: folder of exports, made if missing.
         notify: receives a few words when something slow begins.
         preparation: a replacement for `export_apart("encoder", ...)`.
-
-    Raises:
-        EncoderError: a folder that is missing or not safe to load.
     """
 
     def __init__(
@@ -61,12 +122,11 @@ class PreparedEncoder:
         model: str,
         *,
         cache: Path,
-        notify: Callable[[str], None] | None = None,
+        notify: Notify = None,
         preparation: Callable[..., None] | None = None,
     ) -> None:
         self._export = _CachedExport("encoder", model, cache, notify, preparation)
-        self._notify = notify
-        self._encoder: OnnxEncoder | SentenceTransformersEncoder | None = None
+        self._encoder: Library | None = None
         self._opening = RLock()
 
     @property
@@ -99,15 +159,14 @@ class PreparedEncoder:
         try:
             return encoder.encode(texts, query=query, progress=progress)
         except BrokenExport:
-            pass
-        return self._opened(instead_of=encoder).encode(texts, query=query, progress=progress)
+            again = self._opened(instead_of=encoder)
+            return again.encode(texts, query=query, progress=progress)
 
     def load_ahead(self) -> Thread:
         """Begin to load an existing export beside other work; `encode` reports what fails.
 
-        Returns:
-            The thread that loads. It imports: an exception that a signal raises beside it, or the
-            interpreter's end, may leave it waiting for a lock without end.
+        The thread imports: an exception that a signal raises beside it, or the interpreter's end,
+        may leave it waiting for a lock without end.
         """
         # No daemon: a thread in native code must not outlive the interpreter.
         loading = Thread(target=self._load_exported)
@@ -117,41 +176,28 @@ class PreparedEncoder:
     def _load_exported(self) -> None:
         # Also what a damaged library raises; nobody would catch it here.
         with suppress(Exception):
-            from amem_cli.models.encoder import OnnxEncoder
+            if current_manifest(self._export.folder):
+                self._opened().load()
 
-            encoder = self._opened() if self._export.current() else None
-            if isinstance(encoder, OnnxEncoder):
-                encoder.load()
-
-    def _opened(
-        self, *, instead_of: OnnxEncoder | SentenceTransformersEncoder | None = None
-    ) -> OnnxEncoder | SentenceTransformersEncoder:
+    def _opened(self, *, instead_of: Library | None = None) -> Library:
         with self._opening:
             if self._encoder is None or self._encoder is instead_of:
-                again = instead_of is not None
-                manifest = None if again else self._export.current()
-                if manifest is None:
-                    manifest = self._export.make(again=again)
-                    if self._notify is not None and not manifest.is_current:
-                        self._notify(
-                            f"! {manifest.model} could not be exported ({manifest.reason}); its"
-                            " own library runs it, which takes longer, and the export is tried"
-                            " again"
-                        )
+                manifest = self._export.manifest(again=instead_of is not None)
                 self._encoder = _open(self._export.folder, manifest)
             return self._encoder
 
 
-def prepared_encoder(wanted: str, cache: Path) -> OnnxEncoder | SentenceTransformersEncoder | None:
+def prepared_encoder(wanted: str, cache: Path) -> Encoder | None:
     """The encoder with this `model_id`, if it was exported here before and can still be run."""
     for folder in sorted(cache.glob(f"{folder_prefix(wanted.rpartition('@')[0])}-*")):
-        manifest = find_manifest(folder)
-        if manifest is not None and manifest.model_id == wanted:
-            return _open(folder, manifest)
+        with suppress(BrokenExport):
+            manifest = read_manifest(folder)
+            if manifest.is_runnable and manifest.model_id == wanted:
+                return _open(folder, manifest)
     return None
 
 
-def _open(folder: Path, manifest: Manifest) -> OnnxEncoder | SentenceTransformersEncoder:
+def _open(folder: Path, manifest: Manifest) -> Library:
     # Loads numpy, which a command that embeds nothing can do without.
     from amem_cli.models.encoder import OnnxEncoder, SentenceTransformersEncoder
 
@@ -169,13 +215,11 @@ class PreparedReranker:
         model: str,
         *,
         cache: Path,
-        notify: Callable[[str], None] | None = None,
+        notify: Notify = None,
         preparation: Callable[..., None] | None = None,
     ) -> None:
-        self._model = model
-        self._cache = cache
+        self._export = partial(_CachedExport, "reranker", model, cache, notify, preparation)
         self._notify = notify
-        self._preparation = preparation
         self._graph: RerankerGraph | None = None
         self._failed = False
 
@@ -196,14 +240,11 @@ class PreparedReranker:
     def _load(self) -> RerankerGraph:
         from amem_cli.models.encoder import RerankerGraph
 
-        export = _CachedExport(
-            "reranker", self._model, self._cache, self._notify, self._preparation
-        )
-        manifest = export.current() or export.make()
+        export = self._export()
         try:
-            return RerankerGraph(export.folder, manifest)
+            return RerankerGraph(export.folder, export.manifest())
         except BrokenExport:
-            return RerankerGraph(export.folder, export.make(again=True))
+            return RerankerGraph(export.folder, export.manifest(again=True))
 
 
 class _CachedExport:
@@ -214,7 +255,7 @@ class _CachedExport:
         kind: str,
         model: str,
         cache: Path,
-        notify: Callable[[str], None] | None,
+        notify: Notify,
         preparation: Callable[..., None] | None,
     ) -> None:
         bundled = bundled_encoder(model)
@@ -231,40 +272,31 @@ class _CachedExport:
         self._failure: EncoderError | None = None
         self._failed_at = 0.0
 
-    def current(self) -> Manifest | None:
-        """The manifest, or None if the model has to be exported."""
-        manifest = find_manifest(self.folder)
-        return manifest if manifest is not None and manifest.is_current else None
-
-    def make(self, *, again: bool = False) -> Manifest:
-        """Export the model.
-
-        Args:
-            again: replace an export that proved to be broken.
-
-        Raises:
-            EncoderError: the model cannot be had, or an export failed less than a minute ago.
-            BrokenExport: nothing that can be read came out of it.
-        """
+    def manifest(self, *, again: bool = False) -> Manifest:
+        """The manifest of the export, made if there is none, or `again` if that proved broken."""
+        current = current_manifest(self.folder)
+        if current and not again:
+            return current
         if self._failure and time.monotonic() - self._failed_at < _RETRY_SECONDS:
             raise EncoderError(self._failure.message, hint=self._failure.hint)
-        broken = self.current() if again else None
-        if self._notify is not None:
-            self._notify(f"preparing the {self._kind} (once)")
+        notify = self._notify or (lambda _: None)
+        notify(f"preparing the {self._kind} (once)")
         try:
-            self._preparation(self.model, self.folder, broken=broken.stamp if broken else "")
+            self._preparation(self.model, self.folder, broken=current.stamp if current else "")
         except EncoderError as error:
             self._failure, self._failed_at = error, time.monotonic()
             raise
-        return read_manifest(self.folder)
+        made = read_manifest(self.folder)
+        if self._kind == "encoder" and not made.is_current:
+            notify(
+                f"! {made.model} could not be exported ({made.reason}); its own library runs it,"
+                " which takes longer, and the export is tried again"
+            )
+        return made
 
 
 def export_apart(kind: str, model: str, folder: Path, *, broken: str = "") -> None:
-    """Export a model in a process that gives its memory back; see `encoder_export.main`.
-
-    Raises:
-        EncoderError: the process failed, took too long, or could not be started.
-    """
+    """Export a model in a process that gives its memory back; see `encoder_export.main`."""
     environment = dict(os.environ)
     if local_encoder(model):
         # A folder's own files say all; nothing of them is looked up on the hub.
@@ -288,13 +320,12 @@ def export_apart(kind: str, model: str, folder: Path, *, broken: str = "") -> No
         ) from error
     if not done.returncode:
         return
-    try:
-        answer = json.loads(done.stdout.decode("utf-8", "replace").strip().splitlines()[-1])
+    out, err = (each.decode("utf-8", "replace").strip() for each in (done.stdout, done.stderr))
+    with suppress(ValueError, KeyError, TypeError):
+        answer = json.loads(out.rpartition("\n")[2])
         raise EncoderError(str(answer["error"]), hint=str(answer["hint"]))
-    except (IndexError, ValueError, KeyError, TypeError):
-        # The process had no time to answer: its last words are all there is.
-        complaint = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    last = complaint[-1][:300] if complaint else "no message"
+    # The process had no time to answer: its last words are all there is.
+    last = err.rpartition("\n")[2][:300] or "no message"
     raise EncoderError(
         f"the {kind} {model} could not be prepared (status {done.returncode}): {last}",
         hint="Was it stopped, or is there too little memory?",

@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from amem_cli.language.words import (
-    TOKEN,
-    cjk_bigrams,
-    detect_language,
-    fold,
-    is_stopword,
-    is_unspaced,
-    stem,
-    words,
-)
+from amem_cli.language.words import words
 
 # Marks that mean something to Obsidian, to YAML, to templates or to a page.
 _MARKUP = ("[[", "]]", "{{", "}}", "---", "%%", "<", ">", "://")
@@ -41,17 +32,11 @@ MOST_READ = 20
 
 
 def clean_line(text: str, limit: int) -> str | None:
-    """What a model wrote, as one line for a property.
+    """What a model wrote, as one line of at most `limit` characters for a property.
 
     Control characters and line breaks become blanks, invisible characters and emphasis marks go,
-    blanks are single. Nothing is cut.
-
-    Args:
-        limit: most characters.
-
-    Returns:
-        None if nothing is left, the line is too long, or it holds `[[`, `]]`, `{{`, `}}`,
-        `---`, `%%`, `<`, `>` or `://`.
+    blanks are single. None if nothing is left, the line is too long (nothing is cut), or it holds
+    `[[`, `]]`, `{{`, `}}`, `---`, `%%`, `<`, `>` or `://`.
     """
     if len(text) > 10 * limit:
         return None
@@ -104,20 +89,6 @@ def _middle_cut(text: str, limit: int) -> str:
     tail = limit // 4
     head = data[: limit - tail - len("\n…\n".encode())]
     return f"{head.decode('utf-8', 'ignore')}\n…\n{data[-tail:].decode('utf-8', 'ignore')}"
-
-
-def subject_stems(text: str) -> frozenset[str]:
-    """Stems of the words that carry a subject; pairs of characters for unspaced scripts."""
-    language = detect_language(text)
-    stems: set[str] = set()
-    for token in TOKEN.findall(fold(text)):
-        if is_unspaced(token):
-            stems.update(cjk_bigrams(token))
-            continue
-        for word in words(token):
-            parts = [part for part in re.split(r"[-_'.]", word) if part]
-            stems.update(stem(one) for one in (word, *parts) if not is_stopword(one, language))
-    return frozenset(stems)
 
 
 def numbers_in(text: str) -> frozenset[str]:

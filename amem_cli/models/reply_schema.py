@@ -21,8 +21,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from functools import cache
 from typing import Any, NoReturn, TypeAlias
+
+from amem_cli.models.ports import AnswerRejected
 
 MAX_TEXT_LENGTH = 2_000
 MAX_ITEMS = 1_000
@@ -31,57 +33,14 @@ MAX_DEPTH = 6
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,32}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """True or false."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fraction:
-    """A number of 0..1 with one decimal."""
-
-
-@dataclass(frozen=True, slots=True)
-class OneWord:
-    """One of some ASCII words."""
-
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A string on one line of `shortest` to `longest` characters."""
-
-    shortest: int
-    longest: int
-    sentence: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """A list of `fewest` to `most` items of one shape."""
-
-    item: Shape
-    fewest: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """Named values, all present, in order."""
-
-    fields: tuple[tuple[str, Shape], ...]
-
-
-Shape: TypeAlias = "Flag | Fraction | OneWord | Text | Items | Record"
+# The kind and what bounds it: ("boolean",), ("number",), ("enum", words),
+# ("string", shortest, longest, sentence), ("array", item, fewest, most), ("object", fields), whose
+# fields are pairs of a name and a shape.
+Shape: TypeAlias = "tuple[Any, ...]"
 
 
 def shape_of(schema: object, depth: int = 0) -> Shape:
-    """Read a schema.
-
-    Raises:
-        ValueError: the schema is not of the subset.
-    """
+    """Read a schema; raises `ValueError` if it is not of the subset."""
     if not isinstance(schema, Mapping):
         raise ValueError("a schema is a mapping")
     if depth > MAX_DEPTH:
@@ -97,14 +56,15 @@ def shape_of(schema: object, depth: int = 0) -> Shape:
                 raise ValueError("every property is required")
             if schema.get("additionalProperties", False) is not False:
                 raise ValueError("additional properties are not of the subset")
-            return Record(tuple((name, shape_of(properties[name], depth + 1)) for name in names))
+            fields = ((name, shape_of(properties[name], depth + 1)) for name in names)
+            return ("object", tuple(fields))
         case "array":
             _only(schema, {"items", "minItems", "maxItems"})
             fewest, most = _bounds(schema, "minItems", "maxItems", MAX_ITEMS)
-            return Items(shape_of(schema.get("items"), depth + 1), fewest, most)
+            return ("array", shape_of(schema.get("items"), depth + 1), fewest, most)
         case "string" if "enum" in schema:
             _only(schema, {"enum"})
-            return OneWord(_words(schema["enum"]))
+            return ("enum", _words(schema["enum"]))
         case "string":
             _only(schema, {"minLength", "maxLength", "x-sentence"})
             shortest, longest = _bounds(schema, "minLength", "maxLength", MAX_TEXT_LENGTH)
@@ -113,10 +73,10 @@ def shape_of(schema: object, depth: int = 0) -> Shape:
                 raise ValueError("x-sentence is true or false")
             if sentence and not 2 <= shortest < longest:
                 raise ValueError("a sentence needs a minLength of 2 or more, below its maxLength")
-            return Text(shortest, longest, sentence)
+            return ("string", shortest, longest, sentence)
         case "number" | "boolean" as kind:
             _only(schema, set())
-            return Fraction() if kind == "number" else Flag()
+            return (kind,)
         case other:
             raise ValueError(f"the type {other!r} is not of the subset")
 
@@ -151,68 +111,47 @@ def _words(words: object) -> tuple[str, ...]:
 
 MAX_ANSWER_CHARACTERS = 65_536
 
-Ranges: TypeAlias = "tuple[tuple[int, int], ...]"
-
-
-def _ranges(text: str) -> Ranges:
-    """Ranges of code points, written as `20` or `7f-9f`, with blanks between them."""
-    pairs = (item.partition("-") for item in text.split())
-    return tuple((int(low, 16), int(high or low, 16)) for low, _, high in pairs)
-
-
-# Controls, soft hyphen, direction marks, line separators, zero-width and other invisible
-# characters, surrogates, non-characters, tags and the private planes.
-REFUSED = _ranges(
+# Ranges of code points in hexadecimal: controls, soft hyphen, direction marks, line separators,
+# zero-width and other invisible characters, surrogates, non-characters, tags, the private planes.
+_REFUSED = (
     "0-1f 7f-9f ad 61c 180e 200b-200f 2028-202e 2060-206f d800-dfff feff fff0-ffff e0000-10ffff"
 )
 # Quote, backslash and variation selectors: a server may write them escaped, a grammar need not.
-_UNWRITTEN = (*REFUSED, *_ranges("22 5c fe00-fe0f"))
-_BLANKS = _ranges("20 a0 1680 2000-200a 202f 205f 3000")
-_PUNCTUATION = _ranges("21-2f 3a-40 5b-60 7b-7e")
-_STOPS = _ranges("21 2e 3f")
-# Marks of code and markup: # < > [ ] _ { | }. A weak model slips into them and never comes back.
-_MARKS = _ranges("23 3c 3e 5b 5d 5f 7b-7d")
-
-
-class AnswerRejected(ValueError):
-    """An answer is not of the schema's shape; the text says why, and does not quote it."""
+_UNWRITTEN = f"{_REFUSED} 22 5c fe00-fe0f"
+_BLANKS = "20 a0 1680 2000-200a 202f 205f 3000"
+_PUNCTUATION = "21-2f 3a-40 5b-60 7b-7e"
+# Stops, and marks of code and markup: # < > [ ] _ { | }. A weak model slips into the latter and
+# never comes back.
+_STOPS = "21 2e 3f"
+_MARKS = "23 3c 3e 5b 5d 5f 7b-7d"
 
 
 def to_gbnf(schema: Mapping[str, Any]) -> str:
     """Write a schema as a grammar for llama.cpp, whose root rule is `root`.
 
     The JSON is on one line with one space after each comma and colon.
-
-    Raises:
-        ValueError: the schema is not of the subset.
     """
-    grammar = _Grammar()
-    root = grammar.rule_of(shape_of(schema))
-    return f"root ::= {root}\n" + "".join(f"{line}\n" for line in grammar.lines)
+    lines = [
+        f"char ::= {_none_of(_UNWRITTEN)}",
+        f"ink ::= {_none_of(_UNWRITTEN, _BLANKS)}",
+    ]
+    root = _rule_of(shape_of(schema), lines, {})
+    return f"root ::= {root}\n" + "".join(f"{line}\n" for line in lines)
 
 
 def to_json_schema(schema: Mapping[str, Any], *, bounds: bool = True) -> dict[str, Any]:
     """Write a schema for a server in strict mode: all properties required, no others.
 
-    Args:
-        schema: a schema of the subset.
-        bounds: False leaves lengths and ranges to the descriptions, for servers that refuse them.
-
-    Raises:
-        ValueError: the schema is not of the subset.
+    Without `bounds` only the descriptions tell lengths and ranges, for servers that refuse them.
     """
     return _published(shape_of(schema), schema, bounds)
 
 
 def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Read an answer that must be JSON of exactly the schema's shape.
+    """Read an answer that must be JSON of exactly the schema's shape, or raise `AnswerRejected`.
 
     Strings come back without the blanks around them, numbers as floats rounded to one decimal,
     properties in the schema's order.
-
-    Raises:
-        AnswerRejected: the text is too long, not strict JSON, or not of the shape.
-        ValueError: the schema is not of the subset.
     """
     shape = shape_of(schema)
     if len(text) > MAX_ANSWER_CHARACTERS:
@@ -229,61 +168,53 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
-class _Grammar:
-    """Collects one rule a shape; equal shapes share a rule."""
+def _rule_of(shape: Shape, lines: list[str], names: dict[Shape, str]) -> str:
+    """The name of a shape's rule, which is added to the lines; equal shapes share one."""
+    if shape not in names:
+        body = _body(shape, lines, names)
+        names[shape] = f"r{len(names)}"
+        lines.append(f"{names[shape]} ::= {body}")
+    return names[shape]
 
-    def __init__(self) -> None:
-        self.lines = [
-            f"char ::= {_none_of(_UNWRITTEN)}",
-            f"ink ::= {_none_of(_UNWRITTEN, _BLANKS)}",
-        ]
-        self._names: dict[Shape, str] = {}
 
-    def rule_of(self, shape: Shape) -> str:
-        if shape not in self._names:
-            body = self._body(shape)
-            name = f"r{len(self._names)}"
-            self._names[shape] = name
-            self.lines.append(f"{name} ::= {body}")
-        return self._names[shape]
+def _body(shape: Shape, lines: list[str], names: dict[Shape, str]) -> str:
+    match shape:
+        case ["boolean"]:
+            return '"true" | "false"'
+        case ["number"]:
+            return '"0." [0-9] | "1.0"'
+        case ["enum", words]:
+            return " | ".join(f'"\\"{word}\\""' for word in words)
+        case ["string", shortest, longest, True]:
+            return rf'"\"" {_sentence(shortest, longest, lines)} "\""'
+        case ["string", shortest, longest, _]:
+            return rf'"\"" {_text_body(shortest, longest)} "\""'
+        case ["array", item, fewest, most]:
+            rule = _rule_of(item, lines, names)
+            more = f' (", " {rule}){{{max(fewest - 1, 0)},{most - 1}}}' if most > 1 else ""
+            return f'"[" {rule}{more} "]"' if fewest else f'"[" ({rule}{more})? "]"'
+        case _:
+            parts = [rf'"\"{name}\": " {_rule_of(of, lines, names)}' for name, of in shape[1]]
+            return '"{" ' + ' ", " '.join(parts) + ' "}"'
 
-    def _body(self, shape: Shape) -> str:
-        match shape:
-            case Flag():
-                return '"true" | "false"'
-            case Fraction():
-                return '"0." [0-9] | "1.0"'
-            case OneWord(words):
-                return " | ".join(f'"\\"{word}\\""' for word in words)
-            case Text(shortest, longest, True):
-                return rf'"\"" {self._sentence(shortest, longest)} "\""'
-            case Text(shortest, longest, _):
-                return rf'"\"" {_text_body(shortest, longest)} "\""'
-            case Items(item, fewest, most):
-                rule = self.rule_of(item)
-                more = f' (", " {rule}){{{max(fewest - 1, 0)},{most - 1}}}' if most > 1 else ""
-                return f'"[" {rule}{more} "]"' if fewest else f'"[" ({rule}{more})? "]"'
-            case Record(fields):
-                parts = [rf'"\"{name}\": " {self.rule_of(of)}' for name, of in fields]
-                return '"{" ' + ' ", " '.join(parts) + ' "}"'
 
-    def _sentence(self, shortest: int, longest: int) -> str:
-        """Write two rules a position: after a letter, and after a stop, where no blank may come."""
-        name = f"s{shortest}-{longest}"
-        self.lines += [
-            f"{name}-head ::= {_none_of(_UNWRITTEN, _BLANKS, _PUNCTUATION)}",
-            f"{name}-plain ::= {_none_of(_UNWRITTEN, _STOPS, _MARKS)}",
-            f"{name}-tight ::= {_none_of(_UNWRITTEN, _STOPS, _MARKS, _BLANKS)}",
-        ]
-        for used in range(1, longest):
-            on = used + 1
-            more = f"{name}-plain {name}-a{on} | " if on < longest else ""
-            self.lines.append(f"{name}-a{used} ::= {more}[.!?] {name}-z{on}")
-            end = '"" | ' if used >= shortest else ""
-            tight = f"{name}-tight {name}-a{on} | " if on < longest else ""
-            self.lines.append(f"{name}-z{used} ::= {end}{tight}[.!?] {name}-z{on}")
-        self.lines.append(f'{name}-z{longest} ::= ""')
-        return f"{name}-head {name}-a1"
+def _sentence(shortest: int, longest: int, lines: list[str]) -> str:
+    """Write two rules a position: after a letter, and after a stop, where no blank may come."""
+    name = f"s{shortest}-{longest}"
+    lines += [
+        f"{name}-head ::= {_none_of(_UNWRITTEN, _BLANKS, _PUNCTUATION)}",
+        f"{name}-plain ::= {_none_of(_UNWRITTEN, _STOPS, _MARKS)}",
+        f"{name}-tight ::= {_none_of(_UNWRITTEN, _STOPS, _MARKS, _BLANKS)}",
+    ]
+    for used in range(1, longest):
+        on = used + 1
+        more = f"{name}-plain {name}-a{on} | " if on < longest else ""
+        lines.append(f"{name}-a{used} ::= {more}[.!?] {name}-z{on}")
+        end = '"" | ' if used >= shortest else ""
+        tight = f"{name}-tight {name}-a{on} | " if on < longest else ""
+        lines.append(f"{name}-z{used} ::= {end}{tight}[.!?] {name}-z{on}")
+    lines.append(f'{name}-z{longest} ::= ""')
+    return f"{name}-head {name}-a1"
 
 
 def _text_body(shortest: int, longest: int) -> str:
@@ -297,37 +228,43 @@ def _text_body(shortest: int, longest: int) -> str:
     return nonblank if shortest else f"({nonblank})?"
 
 
-def _none_of(*groups: Ranges) -> str:
-    ranges = sorted(pair for group in groups for pair in group)
+def _none_of(*groups: str) -> str:
+    ranges = sorted(pair for group in groups for pair in _ranges(group))
     return "[^" + "".join(f"\\U{low:08X}-\\U{high:08X}" for low, high in ranges) + "]"
+
+
+@cache
+def _ranges(text: str) -> tuple[tuple[int, int], ...]:
+    pairs = (item.partition("-") for item in text.split())
+    return tuple((int(low, 16), int(high or low, 16)) for low, _, high in pairs)
 
 
 def _published(shape: Shape, schema: Mapping[str, Any], bounds: bool) -> dict[str, Any]:
     body: dict[str, Any]
     notes = [schema["description"]] if "description" in schema else []
     match shape:
-        case Flag():
+        case ["boolean"]:
             body = {"type": "boolean"}
-        case Fraction():
+        case ["number"]:
             body = {"type": "number"} | ({"minimum": 0, "maximum": 1} if bounds else {})
             notes.append("0.0 to 1.0, one decimal")
-        case OneWord(words):
+        case ["enum", words]:
             body = {"type": "string", "enum": list(words)}
-        case Text(shortest, longest, sentence):
+        case ["string", shortest, longest, sentence]:
             limits = {"minLength": shortest, "maxLength": longest}
             body = {"type": "string"} | (limits if bounds else {})
             notes.append(f"{shortest} to {longest} characters on one line")
             notes += ["one sentence that ends with a full stop"] if sentence else []
-        case Items(item, fewest, most):
+        case ["array", item, fewest, most]:
             body = {"type": "array", "items": _published(item, schema["items"], bounds)}
             body |= {"minItems": fewest, "maxItems": most} if bounds else {}
             notes.append(f"{fewest} to {most} items")
-        case Record(fields):
+        case _:
             of = schema["properties"]
             body = {
                 "type": "object",
-                "properties": {name: _published(one, of[name], bounds) for name, one in fields},
-                "required": [name for name, _ in fields],
+                "properties": {name: _published(one, of[name], bounds) for name, one in shape[1]},
+                "required": [name for name, _ in shape[1]],
                 "additionalProperties": False,
             }
     return body | ({"description": "; ".join(notes)} if notes else {})
@@ -346,45 +283,42 @@ def _no_constant(name: str) -> NoReturn:
 
 def _checked(value: Any, shape: Shape, place: str) -> Any:
     match shape:
-        case Flag():
+        case ["boolean"]:
             return value if isinstance(value, bool) else _reject(place, "is not true or false")
-        case Fraction():
+        case ["number"]:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 return _reject(place, "is not a number")
             return round(float(value), 1) if 0 <= value <= 1 else _reject(place, "is not 0 to 1")
-        case OneWord(words):
+        case ["enum", words]:
             if isinstance(value, str) and value in words:
                 return value
             return _reject(place, "is not one of the words")
-        case Text():
-            return _checked_text(value, shape, place)
-        case Items(item, fewest, most):
+        case ["string", shortest, longest, sentence]:
+            if not isinstance(value, str):
+                return _reject(place, "is not a string")
+            if any(_within(character, _REFUSED) for character in value):
+                return _reject(place, "holds a character that is not allowed")
+            text = value.strip()
+            if not shortest <= len(text) <= longest:
+                return _reject(place, f"has {len(text)} characters, not {shortest} to {longest}")
+            if sentence and _within(text[0], _PUNCTUATION):
+                return _reject(place, "does not begin like a sentence")
+            return text
+        case ["array", item, fewest, most]:
             if not isinstance(value, list):
                 return _reject(place, "is not a list")
             if not fewest <= len(value) <= most:
                 return _reject(place, f"has {len(value)} items, not {fewest} to {most}")
             return [_checked(one, item, f"{place}[{at}]") for at, one in enumerate(value)]
-        case Record(fields):
+        case _:
+            fields = shape[1]
             if not isinstance(value, dict) or set(value) != {name for name, _ in fields}:
                 return _reject(place, "does not have exactly the asked properties")
             return {name: _checked(value[name], of, f"{place}.{name}") for name, of in fields}
 
 
-def _checked_text(value: Any, shape: Text, place: str) -> str:
-    if not isinstance(value, str):
-        _reject(place, "is not a string")
-    if any(_within(ord(character), REFUSED) for character in value):
-        _reject(place, "holds a character that is not allowed")
-    text = str(value).strip()
-    if not shape.shortest <= len(text) <= shape.longest:
-        _reject(place, f"has {len(text)} characters, not {shape.shortest} to {shape.longest}")
-    if shape.sentence and _within(ord(text[0]), _PUNCTUATION):
-        _reject(place, "does not begin like a sentence")
-    return text
-
-
-def _within(code: int, ranges: Ranges) -> bool:
-    return any(low <= code <= high for low, high in ranges)
+def _within(character: str, ranges: str) -> bool:
+    return any(low <= ord(character) <= high for low, high in _ranges(ranges))
 
 
 def _reject(place: str, reason: str) -> NoReturn:

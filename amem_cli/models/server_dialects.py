@@ -32,7 +32,7 @@ _CONTROL_STRINGS = (
 
 
 class ReplyUnusable(Exception):
-    """A reply holds no answer."""
+    """A reply holds no answer; raised by `read`."""
 
 
 class JsonRequest(Enum):
@@ -52,12 +52,7 @@ class JsonRequest(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ChatDialect:
-    """The chat completions of an OpenAI-compatible server.
-
-    Attributes:
-        length_key: name of the bound on the answer's length.
-        temperature: the server lets the temperature be chosen.
-    """
+    """The chat completions of an OpenAI-compatible server, with the parameters that it knows."""
 
     json_request: JsonRequest = JsonRequest.BOUNDED_SCHEMA
     length_key: str = "max_tokens"
@@ -84,11 +79,7 @@ class ChatDialect:
         return body
 
     def read(self, reply: bytes, seconds: float, request: ModelRequest) -> ModelAnswer:
-        """The answer in a reply; if the model declined, it is empty and says so.
-
-        Raises:
-            ReplyUnusable: the reply is no chat completion.
-        """
+        """The answer in a reply; if the model declined, it is empty and says so."""
         completion = json_object(reply)
         if completion is None:
             raise ReplyUnusable("the reply is not a JSON object")
@@ -114,8 +105,6 @@ class ChatDialect:
 
     def after(self, complaint: str, status: int) -> ChatDialect | None:
         """The next dialect to try after a refusal with that text, or None if none would help."""
-        if any(limit in complaint for limit in WINDOW_COMPLAINTS):
-            return None
         if self.length_key == "max_tokens" and "max_completion_tokens" in complaint:
             return replace(self, length_key="max_completion_tokens")
         if self.temperature and "temperature" in complaint:
@@ -124,19 +113,10 @@ class ChatDialect:
             return None
         return replace(self, json_request=JsonRequest(self.json_request.value + 1))
 
-    def without_schema(self) -> ChatDialect:
-        """The dialect for a server that takes a schema and ignores it."""
-        return replace(self, json_request=JsonRequest.OBJECT_OF_SCHEMA)
-
 
 @dataclass(frozen=True, slots=True)
 class OllamaDialect:
-    """Ollama's own API.
-
-    Attributes:
-        window: tokens of prompt and answer together, sent as `num_ctx`.
-        think: the server knows the switch for thinking aloud.
-    """
+    """Ollama's own API, with a window of so many tokens; `think`: it knows that switch."""
 
     window: int
     json_request: JsonRequest = JsonRequest.BOUNDED_SCHEMA
@@ -161,29 +141,27 @@ class OllamaDialect:
         return body
 
     def read(self, reply: bytes, seconds: float, request: ModelRequest) -> ModelAnswer:
-        """The answer in a reply, and whether the prompt was cut.
-
-        Raises:
-            ReplyUnusable: the reply holds no answer.
-        """
+        """The answer in a reply, and whether the prompt was cut."""
         completion = json_object(reply) or {}
         message = completion.get("message")
         if not isinstance(message, dict):
             raise ReplyUnusable("the reply holds no message")
         prompt_tokens = _count(completion, "prompt_eval_count")
+        # A word has at least one token; half of that leaves room for scripts and servers that
+        # count otherwise. A prompt that fills the window to its end was cut to it.
+        words = len(request.instructions.split()) + len(request.text.split())
+        too_few = words >= LEAST_WORDS and 0 < prompt_tokens < words // 2
         return ModelAnswer(
             text=_bare_json(message.get("content")),
             complete=completion.get("done_reason", "stop") in COMPLETE_REASONS,
             prompt_tokens=prompt_tokens,
             answer_tokens=_count(completion, "eval_count"),
             seconds=seconds,
-            truncated=is_cut(prompt_tokens, self.window, request),
+            truncated=too_few or prompt_tokens >= self.window,
         )
 
     def after(self, complaint: str, status: int) -> OllamaDialect | ChatDialect | None:
         """The next dialect to try after a refusal, or None if none would help."""
-        if any(limit in complaint for limit in WINDOW_COMPLAINTS):
-            return None
         if status == 404:
             # With a reason: Ollama has no such model. Without one: this is no Ollama.
             return None if complaint else ChatDialect()
@@ -191,26 +169,12 @@ class OllamaDialect:
             return replace(self, think=False)
         if self.json_request is JsonRequest.WORDS:
             return ChatDialect()
-        step = 2 if self.json_request is JsonRequest.SCHEMA else 1
+        # Here an object is an object, whether its schema is told or not.
+        step = 2 if self.json_request is JsonRequest.OBJECT_OF_SCHEMA else 1
         return replace(self, json_request=JsonRequest(self.json_request.value + step))
-
-    def without_schema(self) -> OllamaDialect:
-        """The dialect for a server that takes a schema and ignores it."""
-        return replace(self, json_request=JsonRequest.OBJECT)
 
 
 Dialect: TypeAlias = ChatDialect | OllamaDialect
-
-
-def is_cut(prompt_tokens: int, window: int, request: ModelRequest) -> bool:
-    """Whether a server read less than it was sent, by its own count of tokens.
-
-    A word has at least one token; half of that leaves room for scripts and servers that count
-    otherwise. A prompt that fills the window to its end was cut to it.
-    """
-    words = len(request.instructions.split()) + len(request.text.split())
-    too_few = words >= LEAST_WORDS and 0 < prompt_tokens < words // 2
-    return too_few or prompt_tokens >= window > 0
 
 
 def _chat(

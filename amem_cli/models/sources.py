@@ -11,13 +11,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from amem_cli.data import table
 from amem_cli.errors import ModelError, NotFoundError, SettingsError, UsageError
-
-if TYPE_CHECKING:
-    from amem_cli.models.download import DownloadRequest
+from amem_cli.models.download import DownloadRequest
+from amem_cli.models.http import check_fetchable, host_of
 
 GGUF_ENDING = ".gguf"
 USUAL_QUANT = "Q4_K_M"
@@ -37,13 +36,6 @@ ANSWER_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class WebModel:
-    """A file at an address."""
-
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
 class HubModel:
     """A file of a repository: its name, a pattern of it, or its quantization; empty: the usual."""
 
@@ -53,24 +45,15 @@ class HubModel:
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file as the hub lists it.
-
-    Attributes:
-        size: bytes, 0 where unknown.
-        sha256: hexadecimal, empty where unknown.
-    """
+    """A file as the hub lists it; `size` in bytes, 0 if unknown, `sha256` empty if unknown."""
 
     name: str
     size: int = 0
     sha256: str = ""
 
 
-def source_of(text: str) -> WebModel | HubModel | None:
-    """What an address or a repository's name stands for; None for any other text.
-
-    Raises:
-        UsageError: a format that is never loaded, or an address that cannot be read.
-    """
+def source_of(text: str) -> str | HubModel | None:
+    """The address, or the file of a repository, that a text names; None for any other text."""
     name = text.strip()
     scheme, mark, rest = name.partition("://")
     if mark and scheme.lower() in ("http", "https"):
@@ -86,7 +69,7 @@ def source_of(text: str) -> WebModel | HubModel | None:
         refuse_format(parts.path)
         # The hub's page about a file differs in one word from the file itself.
         page = parts.hostname in _HUBS and "/blob/" in parts.path
-        return WebModel(url.replace("/blob/", "/resolve/", 1) if page else url)
+        return url.replace("/blob/", "/resolve/", 1) if page else url
     refuse_format(name)
     for hub in _HUBS:
         name = name.removeprefix(f"{hub}/")
@@ -95,11 +78,7 @@ def source_of(text: str) -> WebModel | HubModel | None:
 
 
 def refuse_format(path: str) -> None:
-    """Refuse weights in a format other than GGUF.
-
-    Raises:
-        UsageError: such a format.
-    """
+    """Raise `UsageError` for weights in a format other than GGUF."""
     ending = next((ending for ending in _REFUSED if path.lower().endswith(ending)), "")
     if ending:
         raise UsageError(
@@ -114,11 +93,7 @@ def file_name_of(url: str) -> str:
 
 
 def kept_name(name: str) -> str:
-    """A file name that is safe on every system and ends in `.gguf`.
-
-    Raises:
-        UsageError: it is no name of a .gguf file.
-    """
+    """A file name that is safe on every system and ends in `.gguf`, or a `UsageError`."""
     last = name.replace("\\", "/").rpartition("/")[2]
     stem = last[: -len(GGUF_ENDING)] if last.lower().endswith(GGUF_ENDING) else ""
     safe = _ODD.sub("-", stem).strip("-._")[:120]
@@ -130,11 +105,7 @@ def kept_name(name: str) -> str:
 
 
 def checked_sha256(text: str) -> str:
-    """A digest in small letters; empty stays empty.
-
-    Raises:
-        UsageError: it is no SHA-256.
-    """
+    """A digest in small letters, or a `UsageError`; empty stays empty."""
     if text and not _SHA256.fullmatch(text.strip()):
         raise UsageError("--sha256 takes 64 hexadecimal digits", hint="Copy the whole digest.")
     return text.strip().lower()
@@ -143,9 +114,7 @@ def checked_sha256(text: str) -> str:
 def chosen_file(repository: str, pattern: str, files: Sequence[HubFile]) -> HubFile:
     """The one file of a repository that is meant.
 
-    Raises:
-        NotFoundError: none, or more than one is meant.
-        UsageError: a model in several parts, or of another format.
+    Raises `NotFoundError` for none or more than one, `UsageError` for what amem does not load.
     """
     refuse_format(pattern)
     models = [file for file in files if _is_model(file.name)]
@@ -195,17 +164,12 @@ def _is_model(name: str) -> bool:
 def hub_files(repository: str) -> list[HubFile]:
     """The files of a repository with their sizes and digests.
 
-    Raises:
-        NotFoundError: there is no such repository, or it is private.
-        SettingsError: HF_HUB_OFFLINE is set.
-        UsageError: HF_ENDPOINT is no encrypted address.
-        ModelError: the hub does not answer, or refuses.
+    `NotFoundError`: there is no such repository, or it is private. `SettingsError`: the hub must
+    not be asked. `ModelError`: it does not answer, or refuses.
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from huggingface_hub import HfApi
     from huggingface_hub.errors import OfflineModeIsEnabled
-
-    from amem_cli.models.http import check_fetchable, host_of
 
     address = _address()
     check_fetchable(address)
@@ -228,8 +192,6 @@ def hub_files(repository: str) -> list[HubFile]:
 def hub_download(repository: str, file: HubFile) -> DownloadRequest:
     """The address of a repository's file, with the user's key for the hub."""
     from huggingface_hub import get_token, hf_hub_url
-
-    from amem_cli.models.download import DownloadRequest
 
     token = get_token()
     headers = {"authorization": f"Bearer {token}"} if token else {}
@@ -263,8 +225,6 @@ def _hub_refusal(host: str, repository: str, error: Exception) -> Exception:
     return ModelError(f"{host} refused with status {status}", hint="Try again later.")
 
 
-# None of the recommended models was measured here, and their sizes are those that the repositories
-# report. The hub reports the digest when a model is fetched.
 NOT_MEASURED = "not measured here"
 # docs/memory.md has the figures, with the command that prints them.
 BUNDLED_BENCHMARK = "links and contexts no better than without a model"
@@ -272,22 +232,13 @@ BUNDLED_BENCHMARK = "links and contexts no better than without a model"
 
 @dataclass(frozen=True, slots=True)
 class RecommendedModel:
-    """A model by a short name.
-
-    Attributes:
-        size: bytes as the repository tells, rounded.
-        note: for whom it is, in a few words.
-        benchmark: what `benchmarks/memory.py` said of it.
-        sha256: of the file, hexadecimal; empty where unknown.
-    """
+    """A model of the hub by a short name; `size` in bytes, `note` says for whom it is."""
 
     name: str
     repository: str
     file: str
     size: int
     note: str
-    benchmark: str = NOT_MEASURED
-    sha256: str = ""
 
     @property
     def memory(self) -> int:
@@ -295,31 +246,11 @@ class RecommendedModel:
         return self.size + 2**30
 
 
-RECOMMENDED = (
-    RecommendedModel(
-        "llama-3.2-1b",
-        "bartowski/Llama-3.2-1B-Instruct-GGUF",
-        "Llama-3.2-1B-Instruct-Q4_K_M.gguf",
-        810_000_000,
-        "small and fast",
-    ),
-    RecommendedModel(
-        "qwen3-1.7b",
-        "bartowski/Qwen_Qwen3-1.7B-GGUF",
-        "Qwen_Qwen3-1.7B-Q5_K_M.gguf",
-        1_470_000_000,
-        "many languages",
-    ),
-    RecommendedModel(
-        "qwen3-4b",
-        "bartowski/Qwen_Qwen3-4B-GGUF",
-        "Qwen_Qwen3-4B-Q4_K_M.gguf",
-        2_500_000_000,
-        "many languages; wants a fast machine",
-    ),
-)
+def recommended_models() -> list[RecommendedModel]:
+    """The models that `amem model list` recommends."""
+    return [RecommendedModel(**row) for row in table("recommended_models.toml")["models"]]
 
 
 def recommended(name: str) -> RecommendedModel | None:
     """The model of that short name, or None."""
-    return next((model for model in RECOMMENDED if model.name == name.lower()), None)
+    return next((model for model in recommended_models() if model.name == name.lower()), None)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
-from amem_cli.locations import user_data_folder
+from amem_cli.locations import read_state, user_data_folder
 from amem_cli.models.download import (
     USUAL_PATIENCE,
     DownloadRequest,
@@ -26,8 +26,6 @@ from amem_cli.settings import Settings
 
 Progress = Callable[[str, int, int], None]
 
-FOLDER = "models"
-PART_ENDING = ".part"
 COPY_BYTES = 2**20
 
 
@@ -37,12 +35,7 @@ def _silent(label: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PulledModel:
-    """A model in the store.
-
-    Attributes:
-        name: by which it is chosen: the file's name without its ending.
-        sha256, source: as recorded when it was pulled; empty if the record is lost.
-    """
+    """A model in the store: the name has no ending; digest and source are as recorded."""
 
     name: str
     path: Path
@@ -61,7 +54,7 @@ class ModelStore:
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._folder = user_data_folder(environment) / FOLDER
+        self._folder = user_data_folder(environment) / "models"
 
     def models(self) -> list[PulledModel]:
         """All models, by name."""
@@ -123,12 +116,7 @@ class ModelStore:
         return self._add(name, str(path.resolve()), sha256, bring, progress)
 
     def remove(self, name: str) -> PulledModel:
-        """Delete a model and what is left of fetching it.
-
-        Raises:
-            NotFoundError: there is none of that name.
-            SettingsError: it cannot be deleted.
-        """
+        """Delete a model and what is left of fetching it, or raise `NotFoundError`."""
         model = self.find(name)
         if model is None:
             raise NotFoundError(
@@ -143,7 +131,7 @@ class ModelStore:
         return model
 
     def _part(self, name: str) -> Path:
-        return self._folder / (name + PART_ENDING)
+        return self._folder / f"{name}.part"
 
     @contextlib.contextmanager
     def _locked(self, name: str) -> Iterator[None]:
@@ -206,10 +194,7 @@ class ModelStore:
 
 
 def _pulled(path: Path) -> PulledModel:
-    try:
-        record = json.loads(_record(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        record = {}
+    record = read_state(_record(path))
     facts = record if isinstance(record, dict) else {}
     sha256, source = (str(facts.get(key, "")) for key in ("sha256", "source"))
     return PulledModel(path.stem, path, path.stat().st_size, sha256, source)
@@ -232,13 +217,9 @@ def _check_gguf(path: Path, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AvailableModel:
-    """A model that can be used without a download.
+    """A model that can be used without a download; `size` and `memory` in bytes, 0 if unknown.
 
-    Attributes:
-        role: `encoder` or `language model`.
-        origin: `bundled`, `pulled`, or `file` for one elsewhere.
-        size, memory: bytes, the latter when it runs; 0 if unknown.
-        sha256: hexadecimal, as recorded when it was fetched; empty if it was not.
+    `origin` is `bundled`, `pulled`, or `file` for one elsewhere.
     """
 
     role: str

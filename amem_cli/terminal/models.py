@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, RECOMMENDED
+from amem_cli.models.sources import BUNDLED_BENCHMARK, NOT_MEASURED, recommended_models
 from amem_cli.terminal.output import size
 
 if TYPE_CHECKING:
@@ -49,10 +49,11 @@ def models_document(
         ],
         "recommended": [
             {
-                **_part(each, "name", "repository", "file", "memory", "note", "benchmark"),
+                **_part(each, "name", "repository", "file", "memory", "note"),
                 "bytes": each.size,
+                "benchmark": NOT_MEASURED,
             }
-            for each in RECOMMENDED
+            for each in recommended_models()
         ],
     }
 

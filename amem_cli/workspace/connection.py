@@ -183,7 +183,7 @@ class ConfiguredModels:
     @property
     def encoder(self) -> Encoder:
         """The encoder of the settings, loaded with the first text."""
-        from amem_cli.models.open import open_chosen_encoder
+        from amem_cli.models.prepared import open_chosen_encoder
 
         encoder: Encoder = self._once("encoder", lambda: open_chosen_encoder(*self._terms))
         return encoder
@@ -195,7 +195,7 @@ class ConfiguredModels:
     @property
     def reranker(self) -> Reranker | None:
         """The reranker of the settings, loaded with the first search; None if none is named."""
-        from amem_cli.models.open import open_reranker
+        from amem_cli.models.prepared import open_reranker
 
         reranker: Reranker | None = self._once("reranker", lambda: open_reranker(*self._terms))
         return reranker
@@ -227,6 +227,8 @@ class ConfiguredModels:
             return self._opened[name]
 
     def _opened_model(self) -> LanguageModel | None:
+        if self.settings.llm_backend == "none":
+            return None
         from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
 
         model = open_model(self.settings, self.root, self.origin, self.environment)
@@ -331,7 +333,7 @@ class Connection:
     def serving(self) -> EncoderChoice:
         """Chooses between the encoder of the settings and that of the vectors in the index."""
         from amem_cli.index.vectors import EncoderChoice
-        from amem_cli.models.open import encoder_cache
+        from amem_cli.models.prepared import encoder_cache
 
         models = self.models
         name, cache = models.settings.encoder_model, encoder_cache(models.environment)

@@ -17,9 +17,9 @@ from amem_cli.markdown.links import parse_link
 from amem_cli.markdown.tags import is_valid_tag
 from amem_cli.memory.describe import MetadataQuestion, check_metadata, metadata_request
 from amem_cli.memory.link import LinkQuestion, check_links
+from amem_cli.models.ports import AnswerRejected
 from amem_cli.models.prompt_text import clean_line, quote_as_data
 from amem_cli.models.reply_schema import (
-    AnswerRejected,
     read_answer,
     shape_of,
     to_gbnf,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.models.reply_schema import AnswerRejected, read_answer, to_gbnf, to_json_schema
+from amem_cli.models.ports import AnswerRejected
+from amem_cli.models.reply_schema import read_answer, to_gbnf, to_json_schema
 from tests.fakes.language_model import random_value
 from tests.hypothesis_profiles import examples
 

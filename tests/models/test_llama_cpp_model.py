@@ -17,8 +17,8 @@ import pytest
 
 from amem_cli.errors import ModelError
 from amem_cli.models.llama_cpp import LlamaCppModel, bundled_model, check_model_file
-from amem_cli.models.ports import LanguageModel
-from amem_cli.models.reply_schema import AnswerRejected, read_answer, to_gbnf
+from amem_cli.models.ports import AnswerRejected, LanguageModel
+from amem_cli.models.reply_schema import read_answer, to_gbnf
 from tests.contracts.language_model_contract import (
     SCHEMA,
     LanguageModelContract,
@@ -141,13 +141,13 @@ def test_a_model_that_never_ran_can_be_closed(tmp_path: Path) -> None:
 
 
 def test_a_chat_format_is_known_by_its_control_tokens() -> None:
-    from amem_cli.models.llama_cpp_worker import CHAT_FORMATS, PLAIN_FORMAT, chat_format_of
+    from amem_cli.models.llama_cpp_worker import CHAT_FORMATS, chat_format_of
 
     for known in CHAT_FORMATS:
-        frame = known.opening + known.middle + known.closing
-        assert all(marker in frame for marker in known.markers)
-        assert chat_format_of(known.markers.__contains__) is known
-    assert chat_format_of(lambda _: False) is PLAIN_FORMAT
+        frame = known["opening"] + known["middle"] + known["closing"]
+        assert all(marker in frame for marker in known["markers"])
+        assert chat_format_of(known["markers"].__contains__) is known
+    assert chat_format_of(lambda _: False) is CHAT_FORMATS[-1]
 
 
 def gguf_header(entries: int) -> bytes:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amem_cli.language.words import subject_stems
 from amem_cli.models.prompt_text import (
     clean_line,
     numbers_in,
     quote_as_data,
     quote_line,
     repeats_itself,
-    subject_stems,
     texts_of,
 )
 

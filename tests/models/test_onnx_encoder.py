@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from amem_cli.errors import EncoderError
-from amem_cli.models.encoder import GraphSession, OnnxEncoder
+from amem_cli.models.encoder import OnnxEncoder
 from amem_cli.models.encoder_files import GRAPH_FILE, BrokenExport
 from tests.fakes.prepared_encoder import (
     DIMENSION,
@@ -46,7 +46,7 @@ class StubSession:
 
 
 def stubbed(folder: Path, session: StubSession) -> OnnxEncoder:
-    def open_session(path: Path) -> GraphSession:
+    def open_session(path: Path) -> StubSession:
         assert path == folder / GRAPH_FILE
         return session
 

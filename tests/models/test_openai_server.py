@@ -471,10 +471,6 @@ def test_an_unusable_address_is_refused(url: str) -> None:
     assert "SECRET" not in caught.value.message + caught.value.hint
 
 
-def test_an_unencrypted_address_can_be_allowed() -> None:
-    assert OpenAIServerModel("http://192.168.1.5:11434/v1", "m", allow_http=True).is_remote
-
-
 @pytest.mark.parametrize("key", ["sk-SECRET\nx", "sk SECRET", "sk-SÉCRET", "sk-SECRET\x00"])
 def test_a_key_that_no_header_can_carry_is_refused_unseen(key: str) -> None:
     with pytest.raises(SettingsError) as caught:
