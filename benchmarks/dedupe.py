@@ -34,7 +34,7 @@ from amem_cli.duplicates.compare import (
 )
 from amem_cli.duplicates.find import THRESHOLD, duplicates_of, find_duplicates
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.notes.passages import split_passages
 from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace

@@ -63,7 +63,7 @@ def open_vault(
     return VaultPorts(
         vault=vault,
         index=MemoryIndex(state / index),
-        changes=ChangeStore(vault, journal),
+        open_changes=lambda: ChangeStore(vault, journal),
         journal=journal,
         clock=SteppingClock(),
         names=names or PropertyNames(),

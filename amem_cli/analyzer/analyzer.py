@@ -26,8 +26,8 @@ from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.provenance import provenance
 from amem_cli.language.words import TOKEN, fold, is_stopword, is_unspaced, sentences, stem, words
+from amem_cli.markdown.links import tag_key
 from amem_cli.markdown.plain_text import prose
-from amem_cli.markdown.tags import tag_key
 from amem_cli.notes.note import Metadata, Note
 from amem_cli.notes.passages import embedded_text, split_passages
 

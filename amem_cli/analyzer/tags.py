@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.data import lines
 from amem_cli.language.words import detect_language, stem, words
-from amem_cli.markdown.tags import normalise_tag, tag_key
+from amem_cli.markdown.links import normalise_tag, tag_key
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,7 +21,7 @@ from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.ports import VaultPorts
 from amem_cli.language.words import words
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import Encoder, LanguageModel

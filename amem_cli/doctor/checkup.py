@@ -56,7 +56,7 @@ from amem_cli.journal.files import JournalFolder, ReviewFolder
 from amem_cli.locations import STATE_FOLDER, user_config_folder, user_state_folder
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME
-from amem_cli.vault.clock import SystemClock
+from amem_cli.vault.port import SystemClock
 from amem_cli.workspace.workspace import Workspace
 
 
@@ -178,7 +178,7 @@ class Checkup:
                 else VaultPorts(
                     vault=self._vault,
                     index=index,
-                    changes=ChangeStore(self._vault, self._journal),
+                    open_changes=lambda: ChangeStore(self._vault, self._journal),
                     journal=self._journal,
                     clock=SystemClock(),
                     names=self._names,

@@ -16,10 +16,15 @@ from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.provenance import Provenance
-from amem_cli.journal.undo_rules import is_worded
-from amem_cli.markdown.attachments import is_attachment
-from amem_cli.markdown.links import destination, find_links, format_link, parse_link, redirected
+from amem_cli.journal.provenance import Provenance, is_worded
+from amem_cli.markdown.links import (
+    destination,
+    find_links,
+    format_link,
+    is_attachment,
+    parse_link,
+    redirected,
+)
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import name_key, resolve, shortest_target
 from amem_cli.notes.note import Note

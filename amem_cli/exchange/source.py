@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.errors import HeaderRefused
 from amem_cli.language.dates import parse_moment
-from amem_cli.markdown.tags import normalise_tag
+from amem_cli.markdown.links import normalise_tag
 from amem_cli.notes.front_matter import find_fences, read_header
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from amem_cli.markdown.attachments import is_attachment
+from amem_cli.markdown.links import is_attachment
 from amem_cli.notes.names import NameTable, NoteNames, resolve
 
 if TYPE_CHECKING:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from amem_cli.vault.port import Vault
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VaultPorts:
     """What reads and changes a vault, except models.
 
@@ -27,8 +29,22 @@ class VaultPorts:
 
     vault: Vault
     index: MemoryIndex
-    changes: ChangeStore
+    open_changes: Callable[[], ChangeStore]
     journal: Journal
     clock: Clock
     names: PropertyNames
     keep_missing: Callable[[], Container[str]] = tuple
+    _opening: threading.Lock = field(
+        default_factory=threading.Lock, init=False, repr=False, compare=False
+    )
+
+    @property
+    def changes(self) -> ChangeStore:
+        """The change store, opened when it is first used: a search needs none."""
+        # One for all threads: it counts the holds of its lock, and two would wait for each other.
+        with self._opening:
+            return self._changes
+
+    @cached_property
+    def _changes(self) -> ChangeStore:
+        return self.open_changes()

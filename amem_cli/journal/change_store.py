@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.journal.files import JournalFolder
-    from amem_cli.journal.proposals import Proposal
+    from amem_cli.journal.link_decisions import Proposal
     from amem_cli.vault.folder import VaultFolder
 
     Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
@@ -194,7 +194,7 @@ class ChangeStore:
         A change is finished if every note is as it was before or after the change. If somebody has
         edited one of them since, the others are reverted.
         """
-        if not any(own_files(self._intents, "*.json")):
+        if not self._vault.has_unfinished_change():
             return []
         try:
             return self._settle_all()
@@ -311,7 +311,7 @@ class ChangeStore:
 
     def _keep_intent(self, step: _Step) -> Path:
         from amem_cli.journal.events import to_record
-        from amem_cli.journal.proposals import proposal_record
+        from amem_cli.journal.link_decisions import proposal_record
 
         record = {
             "writes": [
@@ -362,7 +362,7 @@ def _unpacked(text: str | None) -> bytes | None:
 
 def _read_intent(path: Path) -> _Step:
     from amem_cli.journal.events import NoteWrite, from_record
-    from amem_cli.journal.proposals import proposal_from_record
+    from amem_cli.journal.link_decisions import proposal_from_record
 
     record: dict[str, Any] = json.loads(read_own_file(path, MAX_INTENT_BYTES))
     writes = []

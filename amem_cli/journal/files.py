@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from io import FileIO
 
     from amem_cli.journal.events import Event
-    from amem_cli.journal.proposals import Proposal
+    from amem_cli.journal.link_decisions import Proposal
 
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
 # Two versions of a note of 2 MiB, with six bytes in JSON for each character.
@@ -307,7 +307,7 @@ class ReviewFolder:
         """
         if not proposals:
             return
-        from amem_cli.journal.proposals import proposal_record
+        from amem_cli.journal.link_decisions import proposal_record
 
         try:
             make_own_folder(self._folder)
@@ -339,7 +339,7 @@ class ReviewFolder:
 
 
 def _read(path: Path) -> Proposal:
-    from amem_cli.journal.proposals import proposal_from_record
+    from amem_cli.journal.link_decisions import proposal_from_record
 
     record = json.loads(read_own_file(path, MAX_BYTES))
     if not isinstance(record, dict):

@@ -7,7 +7,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 BLOTTED = "***"
 # A shorter value could be an ordinary word.
@@ -41,10 +41,6 @@ def redacted(text: str, environment: Mapping[str, str]) -> str:
             text = text.replace(value, BLOTTED).replace(value.strip(), BLOTTED)
     text = _BEARER.sub(rf"\1{BLOTTED}", _KEY.sub(BLOTTED, text))
     return _PASSWORD_IN_ADDRESS.sub(rf"\1{BLOTTED}@", text)
-
-
-if TYPE_CHECKING:
-    pass
 
 
 # What turns the direction of writing, and the line breaks that are not control characters.

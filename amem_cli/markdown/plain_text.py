@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from amem_cli.markdown.links import WikiLink, is_attachment, is_embed, scan_links
+from amem_cli.markdown.regions import Region, find_regions
+
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,16}|~{3,16})")
 _RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
 _LINE_MARKS = re.compile(
@@ -181,3 +184,38 @@ def _is_emphasis(visible: str, start: int, end: int) -> bool:
     if visible[start] == "_":
         return not (before.isalnum() and after.isalnum())
     return not (before.isascii() and before.isalnum() and after.isascii() and after.isalnum())
+
+
+def plain_text(markdown: str) -> str:
+    """The words of a text as a reader sees them, for prompts and embeddings.
+
+    Links become the text they show, code keeps its content; comments, embedded files, link targets,
+    emphasis, heading and list marks, HTML tags, table lines and reference definitions go. Lines
+    stay lines; blanks are collapsed. Linear in the length of the text.
+    """
+    regions = find_regions(markdown)
+    links = scan_links(markdown, regions)
+    cuts = [cut for region in regions for cut in _region_cuts(region)]
+    cuts += [cut for link in links.wikilinks for cut in _wikilink_cuts(markdown, link)]
+    for span in links.markdown:
+        opening = span.start - 1 if is_embed(markdown, span.start) else span.start
+        cuts.append(Cut(opening, span.start + 1))
+        cuts.append(Cut(span.shown_end, span.end))
+    cuts += markup_cuts(links.visible)
+    lines = (" ".join(line.split()) for line in apply_cuts(markdown, cuts).split("\n"))
+    paragraphs = "\n".join(lines).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", paragraphs)
+
+
+def _region_cuts(region: Region) -> tuple[Cut, Cut]:
+    return Cut(region.start, region.inner_start), Cut(region.inner_end, region.end)
+
+
+def _wikilink_cuts(text: str, link: WikiLink) -> Iterator[Cut]:
+    """Leave the display text, else the base name and the heading."""
+    if link.embed and is_attachment(link.target):
+        yield Cut(link.start, link.end)
+        return
+    name = link.target.rpartition("/")[2].removesuffix(".md")
+    heading = "" if link.fragment.startswith("^") else link.fragment.replace("#", " ")
+    yield Cut(link.start, link.end, link.display or f"{name} {heading}".strip())

@@ -14,7 +14,7 @@ from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
 from amem_cli.language.words import fold
-from amem_cli.markdown.tags import tag_key
+from amem_cli.markdown.links import tag_key
 from amem_cli.memory.grounding import (
     JUNK,
     NoteText,

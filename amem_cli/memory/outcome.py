@@ -15,7 +15,7 @@ from amem_cli.notes.note import MemoryLink, Metadata, Relation
 
 if TYPE_CHECKING:
     from amem_cli.journal.events import Change, LinkRecord
-    from amem_cli.journal.proposals import Proposal
+    from amem_cli.journal.link_decisions import Proposal
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.link_decisions import USUAL_MINIMUM, Evolution
 from amem_cli.journal.provenance import Provenance
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.ask_model import ModelReply, ask_once
 from amem_cli.memory.describe import (
     METADATA_PROMPT,

@@ -1,25 +1,21 @@
-"""The note codec: a note from its bytes, and its bytes with a few properties changed.
-
-Reading is as lenient as people are when they write; writing changes only the lines it must.
-"""
+"""A note from its bytes, read as leniently as people write."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 
 from amem_cli.errors import HeaderRefused, Problem
-from amem_cli.notes.front_matter import BOM, Entry, Fences, Header, find_fences, read_header
-from amem_cli.notes.front_matter_edit import (
-    Changes,
-    Forms,
-    edited_text,
-    is_faithful,
-    property_text,
-    says,
+from amem_cli.notes.front_matter import (
+    Entry,
+    Fences,
+    Header,
+    NotProperties,
+    body_start,
+    find_fences,
+    read_header,
 )
 from amem_cli.notes.note import Note, PropertyNames
-from amem_cli.notes.yaml_tree import NotProperties
 
 # Words that clearly say no; a doubtful value must not let the text go to another machine.
 _NOT_PRIVATE = ("", "false", "no", "off", "n", "0")
@@ -181,7 +177,7 @@ def parse_note(path: str, raw: bytes, names: PropertyNames = _USUAL_NAMES) -> No
     except HeaderRefused as refused:
         return _note_without_header(path, raw, fences, refused)
     # The body may be in another encoding; an edit copies its bytes and never encodes them again.
-    body = raw[_body_start(raw, fences) :].decode("utf-8", "replace")
+    body = raw[body_start(raw, fences) :].decode("utf-8", "replace")
     if header is None:
         return Note(path, None, _file_title(path), body)
     properties = NoteProperties(path, header, names)
@@ -213,71 +209,7 @@ def body_bytes(raw: bytes) -> bytes:
             read_header(raw, fences)
     except HeaderRefused:
         return raw
-    return raw[_body_start(raw, fences) :]
-
-
-def edit_header(raw: bytes, changes: Changes, names: PropertyNames = _USUAL_NAMES) -> bytes:
-    """Set properties of a note and keep every other byte.
-
-    Args:
-        changes: new values by property name. Strings are written as YAML strings; the id is always
-            quoted, and a date and time under the name of `created` is left bare.
-        names: which properties are the id and the creation date.
-
-    Returns:
-        The new file, or `raw` itself if every property says so already.
-
-    Raises:
-        HeaderRefused: the header cannot be edited without risk; nothing is lost.
-        ValueError: a text is not valid Unicode, or the note's id would change.
-    """
-    _check_encodable(changes)
-    forms = _forms(names)
-    fences = find_fences(raw)
-    before = read_header(raw, fences) if fences else Header("", _line_ending(raw), (), "")
-    _check_id(before, changes, names)
-    # A value that says so already keeps its quoting, so a second run changes nothing.
-    changes = {
-        name: wanted
-        for name, wanted in changes.items()
-        if not (entry := before.entry(name))
-        or not says(entry.value, wanted, forms.get(name, "free"))
-    }
-    if not changes:
-        return raw
-    text = edited_text(before, changes, forms).encode("utf-8")
-    if fences:
-        head, tail = raw[: fences.text_start], raw[fences.text_end :]
-    else:
-        fence = f"---{before.line_ending}".encode()
-        # A byte order mark stays first: behind the fence it would be a character of the text.
-        mark = raw[: _body_start(raw, None)]
-        head, tail = mark + fence, fence + raw[len(mark) :]
-    after = head + text + tail
-    # The splices are not trusted: what they made is parsed again and compared with the intention.
-    _verify(after, len(head), tail, before, changes, forms)
-    return after
-
-
-def compose_note(
-    header: Mapping[str, str | Sequence[str]], body: str, names: PropertyNames = _USUAL_NAMES
-) -> bytes:
-    """A new note: a header with LF line endings, then the body as it is.
-
-    Raises:
-        HeaderRefused: the header would be too large to be read again.
-        ValueError: a text is not valid Unicode.
-    """
-    _check_encodable({**header, "": body})
-    forms = _forms(names)
-    lines = "".join(
-        property_text(name, value, "\n", form=forms.get(name, "free"))
-        for name, value in header.items()
-    )
-    head, tail = b"---\n", b"---\n" + body.encode("utf-8")
-    raw = head + lines.encode("utf-8") + tail
-    _verify(raw, len(head), tail, Header("", "\n", (), ""), header, forms)
-    return raw
+    return raw[body_start(raw, fences) :]
 
 
 def _note_without_header(
@@ -285,7 +217,7 @@ def _note_without_header(
 ) -> Note:
     # Text between two rules counts as body, or it could not be found by its words.
     is_text = isinstance(refused, NotProperties) or _opens_with_blank_line(raw, fences)
-    body = raw[_body_start(raw, None if is_text else fences) :]
+    body = raw[body_start(raw, None if is_text else fences) :]
     looked_at = raw[: fences.body_start if fences else _BYTES_LIKELY_HEADER]
     return Note(
         path=path,
@@ -308,56 +240,6 @@ def _may_be_private(header: bytes) -> bool:
     return any(value.strip(b" \t\"'").lower() not in _PRIVATE_OFF for value in found)
 
 
-def _body_start(raw: bytes, fences: Fences | None) -> int:
-    if fences:
-        return fences.body_start
-    return len(BOM) if raw.startswith(BOM) else 0
-
-
 def _file_title(path: str) -> str:
     name = path.rsplit("/", 1)[-1]
     return name[:-3] if name.lower().endswith(".md") else name
-
-
-def _forms(names: PropertyNames) -> Forms:
-    return {names.id: "quoted", names.created: "moment"}
-
-
-def _line_ending(raw: bytes) -> str:
-    windows = raw.count(b"\r\n")
-    return "\r\n" if windows * 2 > raw.count(b"\n") else "\n"
-
-
-def _check_encodable(texts: Changes) -> None:
-    for name, value in texts.items():
-        for text in (name, *((value,) if isinstance(value, str) else value)):
-            try:
-                text.encode("utf-8")
-            except UnicodeEncodeError:
-                raise ValueError(f"the text of {name!r} is not valid Unicode") from None
-
-
-def _check_id(header: Header, changes: Changes, names: PropertyNames) -> None:
-    entry = header.entry(names.id)
-    if entry is None or names.id not in changes or entry.value.kind != "scalar":
-        return
-    current = header.text_of(entry.value) or ""
-    if current.strip() and current != changes[names.id]:
-        raise ValueError(f"the note has the id {current!r}, and an id never changes")
-
-
-def _verify(
-    after: bytes, text_start: int, tail: bytes, before: Header, changes: Changes, forms: Forms
-) -> None:
-    fences = find_fences(after)
-    if (
-        fences is None
-        or fences.text_start != text_start
-        or after[fences.text_end :] != tail
-        or not is_faithful(before, read_header(after, fences), changes, forms)
-    ):
-        raise HeaderRefused(
-            "the header could not be changed without changing more, so it was left as it is",
-            line=1,
-            hint="Write each property on one line, and lists with a value a line.",
-        )

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from amem_cli.markdown.attachments import is_attachment
+from amem_cli.markdown.links import is_attachment
 
 _NOTE_ENDING = ".md"
 # In `[[…]]` these part off a heading, block or alias, end the link, or begin code or a comment.
@@ -270,7 +270,7 @@ def title_of(content: str, limit: int = 60) -> str:
     The heading is the one that opens the text, or the first of level 1. Without markup, cut between
     words to at most `limit` characters; `Untitled` if the text has no words.
     """
-    from amem_cli.markdown.links import plain_text
+    from amem_cli.markdown.plain_text import plain_text
 
     opening = content[:_OPENING]
     prose = plain_text(_without_code_blocks(opening))
@@ -342,7 +342,7 @@ def _has_word(text: str) -> bool:
 
 def _heading(content: str) -> str:
     """The words of the heading that opens the text, or of its first of level 1, or nothing."""
-    from amem_cli.markdown.links import plain_text
+    from amem_cli.markdown.plain_text import plain_text
     from amem_cli.markdown.regions import blank_out, find_regions
 
     visible = blank_out(content, ((region.start, region.end) for region in find_regions(content)))

@@ -105,9 +105,5 @@ class MemoryLink:
     strength: float
 
 
-if TYPE_CHECKING:
-    pass
-
-
 # Relations that say of two notes which of them holds.
 SUPERSEDING = ("supersedes", "contradicts")

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from amem_cli.errors import EncoderError, SettingsError, UsageError
 from amem_cli.index.full_text import german_stem, indexable_text, reads_german, search_terms
-from amem_cli.language.spelling import index_stems
-from amem_cli.language.words import TOKEN, fold, is_unspaced, stem
-from amem_cli.markdown.links import plain_text
+from amem_cli.language.words import TOKEN, fold, index_stems, is_unspaced, stem
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.search.filters import EVERY_NOTE, Filters
 from amem_cli.search.scoring import QueryScorer
 from amem_cli.search.supersession import with_current_first

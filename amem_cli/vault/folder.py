@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from amem_cli.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
 from amem_cli.notes.names import conflict_copy, with_suffix
-from amem_cli.vault.dir_handle import OpenFolder
+from amem_cli.vault.dir_handle import OpenFolder, own_files
 from amem_cli.vault.port import FileContent, FileState
 from amem_cli.vault.safe_write import (
     TEMPORARY_PREFIX,
@@ -206,6 +206,10 @@ class VaultFolder:
             problem = Problem(path, 0, "is not a regular file and was left out")
         problems.append(problem)
         return None
+
+    def has_unfinished_change(self) -> bool:
+        """True if a killed process may have written only some notes of a change."""
+        return any(own_files(self.state_folder / INTENTS, "*.json"))
 
     def locate(self, path: str) -> Path:
         """The absolute path of a note or of a place for one.

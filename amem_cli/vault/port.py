@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -64,6 +66,9 @@ class Vault(Protocol):
     def is_readable(self, folder: str) -> bool:
         """False for a folder that may be there and cannot be listed; True if it is gone."""
 
+    def has_unfinished_change(self) -> bool:
+        """True if a killed process may have written only some notes of a change."""
+
     def exists(self, path: str) -> bool:
         """True if a regular file is at `path`."""
 
@@ -87,3 +92,30 @@ class Vault(Protocol):
 
     def read_trashed(self, path: str, sha: str) -> bytes | None:
         """A note that was moved to `.trash/` from `path`, if it is there with this hash."""
+
+
+class SystemClock:
+    """Time and randomness of the operating system."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def now(self) -> datetime:
+        """Local time with its offset."""
+        return datetime.now().astimezone()
+
+    def time_ns(self) -> int:
+        """Nanoseconds since the epoch, as file times are counted."""
+        return time.time_ns()
+
+    def moment(self, after: int) -> int:
+        """Microseconds since the epoch, later than `after` and than every one given before."""
+        # Events keep their order even if the clock is set back between two of them.
+        self._last = max(time.time_ns() // 1000, after + 1, self._last + 1)
+        return self._last
+
+    def token(self) -> str:
+        """Six random hexadecimal digits."""
+        import secrets
+
+        return secrets.token_hex(3)

@@ -21,6 +21,7 @@ from amem_cli.workspace.caller import Caller
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.re_embedding import EncoderChoice
+    from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.events import Clock, Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.vault.folder import VaultFolder
@@ -209,20 +210,26 @@ class Connection:
 
     def ports_with(self, index: MemoryIndex) -> VaultPorts:
         """The same vault over another index."""
-        from amem_cli.journal.change_store import ChangeStore
         from amem_cli.journal.files import JournalFolder
         from amem_cli.locations import machine_name
-        from amem_cli.vault.clock import SystemClock
+        from amem_cli.vault.port import SystemClock
 
         models = self.models
         journal = JournalFolder(self.state_folder / "journal", machine_name(models.environment))
-        applied = self._applied if models.settings.git_commit == "batch" else None
-        # The client is looked up at each change, because the connection goes on to other callers.
-        changes = ChangeStore(
-            self.vault, journal, applied=applied, client=lambda: self.caller.client
-        )
+
+        def open_changes() -> ChangeStore:
+            from amem_cli.journal.change_store import ChangeStore
+
+            applied = self._applied if models.settings.git_commit == "batch" else None
+            # The client is looked up at each change, as the connection goes on to other callers.
+            return ChangeStore(
+                self.vault, journal, applied=applied, client=lambda: self.caller.client
+            )
+
         clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
-        return VaultPorts(self.vault, index, changes, journal, clock, names, self._missing_to_keep)
+        return VaultPorts(
+            self.vault, index, open_changes, journal, clock, names, self._missing_to_keep
+        )
 
     def _applied(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         self.has_changes = True

@@ -14,7 +14,7 @@ from amem_cli.analyzer.analyzer import LONGEST_CONTEXT, context_sentence
 from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.analyzer.tags import TaggedNeighbour, TagUse, suggest_tags
-from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.markdown.links import is_valid_tag
 from amem_cli.notes.note import MemoryLink, Note
 from tests.fakes.letter_encoder import encode
 

@@ -14,18 +14,23 @@ import yaml
 from amem_cli.errors import HeaderRefused
 from amem_cli.index.full_text import indexable_text, search_terms
 from amem_cli.language.words import sentences, words
-from amem_cli.markdown.links import find_hashtags, find_links, format_link, parse_link, plain_text
-from amem_cli.markdown.regions import blank_out, find_regions
-from amem_cli.markdown.tags import (
+from amem_cli.markdown.links import (
     MAX_TAG_LENGTH,
+    find_hashtags,
+    find_links,
+    format_link,
     is_valid_tag,
     leading_tag,
     merge_tags,
     normalise_tag,
-    same_tag,
+    parse_link,
+    tag_key,
 )
-from amem_cli.notes.codec import body_bytes, compose_note, edit_header, parse_note
-from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.markdown.plain_text import plain_text
+from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.notes.codec import body_bytes, parse_note
+from amem_cli.notes.front_matter import Value, find_fences, read_header, read_tree
+from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import (
     MAX_NAME_BYTES,
     conflict_copy,
@@ -36,7 +41,6 @@ from amem_cli.notes.names import (
 )
 from amem_cli.notes.note import OWNED_FIELDS
 from amem_cli.notes.passages import split_passages
-from amem_cli.notes.yaml_tree import Value, read_tree
 from amem_cli.search.search import snippet
 
 Changes = Mapping[str, "str | list[str]"]
@@ -189,7 +193,9 @@ def tags_are_normalised(text: str) -> None:
         assert is_valid_tag(tag)
         assert len(tag) <= MAX_TAG_LENGTH
         assert normalise_tag(tag) == tag
-        assert same_tag(tag, f"#{tag.upper()}") or tag.upper().casefold() != tag.casefold()
+        assert (
+            tag_key(tag) == tag_key(f"#{tag.upper()}") or tag.upper().casefold() != tag.casefold()
+        )
         assert merge_tags([tag], [text]) == [tag]
     leading = leading_tag(text)
     assert leading is None or is_valid_tag(leading)
