@@ -52,31 +52,18 @@ def user_settings_file(environment: Mapping[str, str]) -> Path:
 
 def machine_name(environment: Mapping[str, str]) -> str:
     """A short random name of this machine, made once; `local` if none can be kept."""
-    path = user_state_folder(environment) / "machine"
-    return _kept(path) or _made(path)
-
-
-def _kept(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii").strip()[:16] or "local"
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def _made(path: Path) -> str:
     import secrets
 
-    name = secrets.token_hex(4)
+    path = user_state_folder(environment) / "machine"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with path.open("x", encoding="ascii") as stream:
-            stream.write(name)
-    except FileExistsError:
-        # Another process was faster, or nobody can read what is there.
-        return _kept(path) or "local"
-    except OSError:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Another process may be faster.
+            with contextlib.suppress(FileExistsError), path.open("x", encoding="ascii") as stream:
+                stream.write(secrets.token_hex(4))
+        return path.read_text(encoding="ascii").strip()[:16] or "local"
+    except (OSError, UnicodeDecodeError):
         return "local"
-    return name
 
 
 def write_state(path: Path, document: object) -> None:
@@ -102,31 +89,26 @@ def write_state(path: Path, document: object) -> None:
 
 def user_config_folder(environment: Mapping[str, str] | None = None) -> Path:
     """Where the user's own settings are."""
-    from platformdirs import user_config_path
-
-    override = (os.environ if environment is None else environment).get("AMEM_CONFIG_DIR")
-    return Path(override) if override else user_config_path("amem", appauthor=False)
+    return _user_folder("config", environment)
 
 
 def user_cache_folder(environment: Mapping[str, str] | None = None) -> Path:
     """Where what can be made again is kept, such as exported encoders."""
-    from platformdirs import user_cache_path
-
-    override = (os.environ if environment is None else environment).get("AMEM_CACHE_DIR")
-    return Path(override) if override else user_cache_path("amem", appauthor=False)
+    return _user_folder("cache", environment)
 
 
 def user_state_folder(environment: Mapping[str, str] | None = None) -> Path:
     """Where this machine's name and consents are kept."""
-    from platformdirs import user_state_path
-
-    override = (os.environ if environment is None else environment).get("AMEM_STATE_DIR")
-    return Path(override) if override else user_state_path("amem", appauthor=False)
+    return _user_folder("state", environment)
 
 
 def user_data_folder(environment: Mapping[str, str] | None = None) -> Path:
     """Where models that were fetched are kept."""
-    from platformdirs import user_data_path
+    return _user_folder("data", environment)
 
-    override = (os.environ if environment is None else environment).get("AMEM_DATA_DIR")
-    return Path(override) if override else user_data_path("amem", appauthor=False)
+
+def _user_folder(kind: str, environment: Mapping[str, str] | None) -> Path:
+    import platformdirs
+
+    override = (os.environ if environment is None else environment).get(f"AMEM_{kind.upper()}_DIR")
+    return Path(override or getattr(platformdirs, f"user_{kind}_dir")("amem", appauthor=False))

@@ -6,6 +6,7 @@ finish or revert what a killed process began.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -14,19 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import AmemError, NoteInUse, Problem, SettingsError, WriteConflict
-from amem_cli.journal.files import ReviewFolder
+from amem_cli.journal.events import Event, NoteWrite, from_record, to_record
+from amem_cli.journal.link_decisions import Proposal, proposal_from_record, proposal_record
 from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
 from amem_cli.vault.safe_write import create_file, sha256, sync_folder
 
 if TYPE_CHECKING:
-    from filelock import FileLock
+    from filelock import AcquireReturnProxy, BaseFileLock
 
-    from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.journal.files import JournalFolder
-    from amem_cli.journal.link_decisions import Proposal
     from amem_cli.vault.folder import VaultFolder
 
-    Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
+Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
 LOCK_SECONDS = 60.0
 # The field of an event that names the program that asked for the change.
@@ -34,6 +34,7 @@ CLIENT = "client"
 # A vault may come from somebody else, so what an intent may hold is bounded.
 MAX_INTENT_BYTES = 256 * 1024 * 1024
 MAX_PATH_LENGTH = 2000
+MAX_PROPOSAL_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,11 @@ class ChangeStore:
     ) -> None:
         self._vault = vault
         self._journal = journal
-        self._applied = applied
+        self._applied = applied or (lambda writes, events: None)
         self._client = client
         self._review = ReviewFolder(vault.state_folder / "review")
         self._intents = vault.state_folder / "intents"
-        self._lock: FileLock | None = None
-        self._work: FileLock | None = None
+        self._locks: dict[str, BaseFileLock] = {}
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -78,16 +78,10 @@ class ChangeStore:
         Raises:
             SettingsError: another process holds it for too long, or the folder is not writable.
         """
-        from filelock import FileLock, Timeout
+        from filelock import Timeout
 
-        # One object for the store: it counts nested holds, while two would wait for each other.
-        if self._lock is None:
-            self._lock = FileLock(str(self._vault.state_folder / "write.lock"))
-        lock = self._lock
         try:
-            # The lock would create the folder again if the vault has been moved away.
-            self._vault.state_folder.stat()
-            lock.acquire(timeout=LOCK_SECONDS)
+            held = self._hold("write.lock", LOCK_SECONDS)
         except Timeout:
             raise SettingsError(
                 "another amem process is writing to this vault", hint="Try again in a moment."
@@ -96,10 +90,8 @@ class ChangeStore:
             raise SettingsError(
                 f"cannot lock the vault: {error.strerror}", hint="Check .amem's permissions."
             ) from None
-        try:
+        with held:
             yield
-        finally:
-            lock.release()
 
     @contextlib.contextmanager
     def working(self, seconds: float) -> Iterator[bool]:
@@ -113,21 +105,24 @@ class ChangeStore:
         Yields:
             False if another process still holds it, or if the folder cannot be written.
         """
-        from filelock import FileLock, Timeout
+        from filelock import Timeout
 
-        if self._work is None:
-            self._work = FileLock(str(self._vault.state_folder / "work.lock"))
-        work = self._work
         try:
-            self._vault.state_folder.stat()
-            work.acquire(timeout=seconds)
+            held = self._hold("work.lock", seconds)
         except (Timeout, OSError):
             yield False
             return
-        try:
+        with held:
             yield True
-        finally:
-            work.release()
+
+    def _hold(self, name: str, seconds: float) -> AcquireReturnProxy:
+        from filelock import FileLock
+
+        # One object for the store: it counts nested holds, while two would wait for each other.
+        lock = self._locks.setdefault(name, FileLock(str(self._vault.state_folder / name)))
+        # The lock would create the folder again if the vault has been moved away.
+        self._vault.state_folder.stat()
+        return lock.acquire(timeout=seconds)
 
     def apply(
         self,
@@ -157,7 +152,7 @@ class ChangeStore:
                 self._journal.append(events)
             else:
                 self._whole(step)
-            self._tell(writes, events)
+            self._applied(writes, events)
 
     def _whole(self, step: _Step) -> None:
         intent = self._keep_intent(step)
@@ -183,10 +178,6 @@ class ChangeStore:
     def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
         """Proposals that no person has decided on, oldest first."""
         return self._review.waiting(problems)
-
-    def _tell(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        if self._applied is not None:
-            self._applied(writes, events)
 
     def recover(self) -> list[Problem]:
         """Finish or revert what a killed process left half done.
@@ -220,7 +211,7 @@ class ChangeStore:
 
     def _settle(self, step: _Step, intent: Path) -> list[Problem]:
         """Finish a change or revert it; its intent stays if neither is possible yet."""
-        states = self._states(step)
+        states = [(write, self._state(write)) for write in step.writes]
         if all(state != "other" for _, state in states):
             try:
                 for write, state in states:
@@ -229,7 +220,7 @@ class ChangeStore:
                 self._review.keep(step.proposed)
                 self._append_missing(step.events)
                 self._review.drop(step.decided)
-                self._tell(step.writes, step.events)
+                self._applied(step.writes, step.events)
                 self._drop(intent)
                 return []
             except (AmemError, FileExistsError) as error:
@@ -239,7 +230,7 @@ class ChangeStore:
                     message = f"a change is unfinished: {error.message}"
                     return [Problem(".amem/intents", 0, message, error.hint)]
                 # Some notes may have been written before one failed.
-                states = self._states(step)
+                states = [(write, self._state(write)) for write in step.writes]
         left = self._take_back([write for write, state in states if state == "after"])
         self._review.drop([proposal.id for proposal in step.proposed])
         if not left:
@@ -256,9 +247,6 @@ class ChangeStore:
         # The kill may have come after the append; no event may be there twice.
         known = {event.id for file in self._journal.read_new({}, []).files for event in file.events}
         self._journal.append([event for event in events if event.id not in known])
-
-    def _states(self, step: _Step) -> list[tuple[NoteWrite, str]]:
-        return [(write, self._state(write)) for write in step.writes]
 
     def _state(self, write: NoteWrite) -> str:
         if not self._vault.exists(write.path):
@@ -310,9 +298,6 @@ class ChangeStore:
         return True
 
     def _keep_intent(self, step: _Step) -> Path:
-        from amem_cli.journal.events import to_record
-        from amem_cli.journal.link_decisions import proposal_record
-
         record = {
             "writes": [
                 {"path": write.path, "before": _packed(write.before), "after": _packed(write.after)}
@@ -349,21 +334,14 @@ def _note_path(path: object) -> str:
 
 
 def _packed(content: bytes | None) -> str | None:
-    import base64
-
     return None if content is None else base64.b64encode(content).decode("ascii")
 
 
 def _unpacked(text: str | None) -> bytes | None:
-    import base64
-
     return None if text is None else base64.b64decode(text, validate=True)
 
 
 def _read_intent(path: Path) -> _Step:
-    from amem_cli.journal.events import NoteWrite, from_record
-    from amem_cli.journal.link_decisions import proposal_from_record
-
     record: dict[str, Any] = json.loads(read_own_file(path, MAX_INTENT_BYTES))
     writes = []
     for item in record["writes"]:
@@ -377,3 +355,68 @@ def _read_intent(path: Path) -> _Step:
         tuple(proposal_from_record(item) for item in record.get("proposed", ())),
         tuple(str(item) for item in record.get("decided", ())),
     )
+
+
+class ReviewFolder:
+    """The waiting proposals.
+
+    Args:
+        folder: the vault's `.amem/review`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
+        """All proposals, oldest first; adds unreadable ones to `problems`."""
+        found = []
+        for path in own_files(self._folder, "*.json"):
+            try:
+                record = json.loads(read_own_file(path, MAX_PROPOSAL_BYTES))
+                if not isinstance(record, dict):
+                    raise ValueError("not an object")
+                proposal = proposal_from_record(record)
+                if proposal.id != path.stem:
+                    raise ValueError("the id is not the file's name")
+                found.append(proposal)
+            except (OSError, ValueError, RecursionError) as error:
+                if problems is not None:
+                    place = f".amem/review/{path.name}"
+                    problems.append(Problem(place, 0, f"unreadable proposal: {error}"))
+        return found
+
+    def keep(self, proposals: Sequence[Proposal]) -> None:
+        """Store proposals; existing ones are not replaced.
+
+        Raises:
+            SettingsError: they cannot be written.
+        """
+        if not proposals:
+            return
+        try:
+            make_own_folder(self._folder)
+            for proposal in proposals:
+                text = json.dumps(proposal_record(proposal), ensure_ascii=False, indent=2)
+                with contextlib.suppress(FileExistsError):
+                    create_file(self._place(proposal.id), (text + "\n").encode())
+        except OSError as error:
+            raise SettingsError(
+                f"cannot keep a proposal: {error.strerror}", hint="Check space and permissions."
+            ) from error
+
+    def drop(self, ids: Sequence[str]) -> None:
+        """Delete decided proposals; a failure is ignored, for the journal has the decision."""
+        # Through a link, files outside of the vault would be deleted.
+        if self._folder.is_symlink():
+            return
+        for name in ids:
+            with contextlib.suppress(OSError):
+                self._place(name).unlink()
+        if ids:
+            sync_folder(self._folder)
+
+    def _place(self, name: str) -> Path:
+        # An id from somebody else's file must not lead out of the folder.
+        if not (name.isascii() and name.isalnum()):
+            raise SettingsError(f"{name!r} is no id of a proposal")
+        return self._folder / f"{name}.json"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from amem_cli.journal.events import Change, Event, LinkRecord, change_from_record
+from amem_cli.journal.events import Change, Event, LinkRecord, change_from_record, known_fields
 from amem_cli.journal.provenance import Provenance, effective_events, provenance
 from amem_cli.notes.note import METADATA_FIELDS, RELATIONS, SUPERSEDING, MemoryLink, Note, Relation
 
@@ -179,27 +179,16 @@ class LinkUpdate:
     reason: str = ""
 
 
-def link_update_from_record(item: Mapping[str, Any]) -> LinkUpdate:
-    """Read a change from JSON.
-
-    Raises:
-        ValueError, TypeError: it is invalid.
-    """
-    known = {each.name: item[each.name] for each in fields(LinkUpdate) if each.name in item}
-    change = LinkUpdate(**known)
+def _link_update(item: Mapping[str, Any]) -> LinkUpdate:
+    change = LinkUpdate(**known_fields(LinkUpdate, item))
     strength = change.strength
-    if strength is not None and (
-        isinstance(strength, bool)
-        or not isinstance(strength, (int, float))
-        or not 0 <= strength <= 1
-    ):
+    is_number = isinstance(strength, (int, float)) and not isinstance(strength, bool)
+    if strength is not None and not (is_number and 0 <= strength <= 1):
         raise ValueError("a link's strength is not within 0 and 1")
     if change.relation is not None and change.relation not in RELATIONS:
         raise ValueError("a link's relation is unknown")
     if not isinstance(change.removed, bool):
         raise ValueError("whether a link is removed is unknown")
-    if not all(isinstance(text, str) for text in (change.source, change.target, change.reason)):
-        raise ValueError("a link's field is not text")
     return change
 
 
@@ -338,15 +327,13 @@ def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
         ValueError: it is invalid.
     """
     try:
-        values = {item.name: record.get(item.name, "") for item in fields(Proposal)}
+        values: dict[str, Any] = {item.name: "" for item in fields(Proposal)}
+        values |= known_fields(Proposal, record)
         values["change"] = change_from_record(record["change"])
         item = record.get("link_change")
-        values["link_change"] = None if item is None else link_update_from_record(item)
+        values["link_change"] = None if item is None else _link_update(item)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a proposal: {error}") from None
-    texts = {name: value for name, value in values.items() if not name.endswith("change")}
-    if not all(isinstance(value, str) for value in texts.values()):
-        raise ValueError("a field is not text")
     proposal = Proposal(**values)
     if not (proposal.id.isascii() and proposal.id.isalnum()):
         raise ValueError("the id is not plain")

@@ -11,7 +11,6 @@ from functools import cache
 
 from amem_cli.data import lines
 
-_ID = re.compile(r"([0-9]{14})(?:-(?:[2-9]|[1-9][0-9]{1,8}))?")
 _COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:([0-9]{2})([0-9]{2})([0-9]{2})?)?")
 _ISO = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
@@ -43,18 +42,6 @@ def new_id(moment: datetime, taken: Callable[[str], bool]) -> str:
         else:
             free = middle
     return f"{stamp}-{free}"
-
-
-def is_id(text: str) -> bool:
-    """Whether the text is an id as `new_id` makes them, of a moment that exists."""
-    match = _ID.fullmatch(text)
-    if match is None:
-        return False
-    try:
-        parse_moment(match[1])
-    except ValueError:
-        return False
-    return True
 
 
 def parse_moment(text: str) -> datetime:

@@ -282,11 +282,6 @@ def title_of(content: str, limit: int = 60) -> str:
     return UNTITLED
 
 
-def is_hidden(path: str) -> bool:
-    """Whether a component of the path begins with a dot."""
-    return any(part.startswith(".") for part in re.split(r"[/\\]", path))
-
-
 def conflict_copy(name: str) -> bool:
     """Whether a file name is that of a sync conflict or of an editor's or a writer's leftover.
 

@@ -35,7 +35,6 @@ from amem_cli.notes.names import (
     MAX_NAME_BYTES,
     conflict_copy,
     file_name,
-    is_hidden,
     title_of,
     with_suffix,
 )
@@ -211,7 +210,7 @@ def a_file_name_is_portable(title: str) -> None:
         assert stem == stem.strip(" .")
         assert _FORBIDDEN_IN_NAMES.isdisjoint(stem)
         assert all(letter.isprintable() for letter in stem)
-        assert not is_hidden(name)
+        assert not name.startswith(".")
         assert not conflict_copy(name)
         assert file_name(stem) == name
         link = parse_link(format_link(stem, title))
