@@ -8,7 +8,7 @@ import pytest
 
 from amem_cli.errors import NotFoundError, SettingsError
 from amem_cli.settings import load_settings, parse_setting, read_settings_file
-from amem_cli.vault.settings_file import write_value
+from amem_cli.vault.settings_file import write_values
 
 
 def test_each_layer_overrides_the_one_below(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_writing_one_value_keeps_the_rest(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     text = '# mine\nnotes_dir = "notes"  # here\n\n[llm]\n# threads = 4\nbackend = "none"\n'
     path.write_text(text)
-    write_value(path, "llm.backend", "ollama")
+    write_values(path, {"llm.backend": "ollama"})
     assert path.read_text() == text.replace('"none"', '"ollama"')
-    write_value(path, "exclude.folders", ("a", "b"))
+    write_values(path, {"exclude.folders": ("a", "b")})
     assert load_settings(path, tmp_path / "none.toml", {})[0].exclude_folders == ("a", "b")

@@ -81,10 +81,9 @@ def set_value(
         amem config set default_vault ~/notes --user
     """
     from amem_cli.errors import SettingsError
-    from amem_cli.locations import user_config_folder
     from amem_cli.models.open import encoder_subject, give_consent
-    from amem_cli.settings import CONFIG_NAME, parse_setting
-    from amem_cli.vault.settings_file import write_value
+    from amem_cli.settings import CONFIG_NAME, parse_setting, user_config_folder
+    from amem_cli.vault.settings_file import write_values
 
     session = session_of(context)
     new = parse_setting(key, value)
@@ -99,7 +98,7 @@ def set_value(
         if key in ("encoder.model", "search.reranker"):
             # Setting it here allows its download; cloning a vault that sets it must not.
             give_consent(path.parent.parent, encoder_subject(str(new)), os.environ)
-    write_value(path, key, new)
+    write_values(path, {key: new})
     if key == "encoder.model":
         session.output.notice(AFTER_ENCODER)
     if key.startswith("properties."):

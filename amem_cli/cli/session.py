@@ -34,7 +34,7 @@ class Session:
         Raises:
             NotFoundError: there is no vault.
         """
-        from amem_cli.locations import find_vault
+        from amem_cli.settings import find_vault
 
         return find_vault(self.vault)
 

@@ -53,9 +53,8 @@ from amem_cli.index.ports import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.journal.change_store import ChangeStore, ReviewFolder
 from amem_cli.journal.files import JournalFolder
-from amem_cli.locations import STATE_FOLDER, user_config_folder, user_state_folder
 from amem_cli.notes.note import PropertyNames
-from amem_cli.settings import CONFIG_NAME
+from amem_cli.settings import CONFIG_NAME, STATE_FOLDER, user_config_folder, user_state_folder
 from amem_cli.vault.port import SystemClock
 from amem_cli.workspace.workspace import Workspace
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.events import Clock
     from amem_cli.notes.note import PropertyNames
-    from amem_cli.vault.port import Vault
+    from amem_cli.vault.folder import VaultFolder
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class VaultPorts:
             watcher asks what became of them.
     """
 
-    vault: Vault
+    vault: VaultFolder
     index: MemoryIndex
     open_changes: Callable[[], ChangeStore]
     journal: Journal

@@ -1,15 +1,15 @@
-"""What the use cases need of the folder of notes."""
+"""What is known of a file, and the computer's clock."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from amem_cli.errors import Problem
+    pass
 
 
 class FileState(NamedTuple):
@@ -50,48 +50,6 @@ class EveryPath(Container[str]):
 
     def __contains__(self, path: object) -> bool:
         return True
-
-
-class Vault(Protocol):
-    """A folder of notes. Every path given or returned is relative to it, with `/`."""
-
-    def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
-        """All notes, in no particular order; what cannot be a note goes to `problems`."""
-
-    def look(
-        self, paths: Collection[str], problems: list[Problem] | None = None
-    ) -> Iterator[FileState]:
-        """The notes at these paths, and those below them if a path is a folder's."""
-
-    def is_readable(self, folder: str) -> bool:
-        """False for a folder that may be there and cannot be listed; True if it is gone."""
-
-    def has_unfinished_change(self) -> bool:
-        """True if a killed process may have written only some notes of a change."""
-
-    def exists(self, path: str) -> bool:
-        """True if a regular file is at `path`."""
-
-    def read(self, path: str) -> FileContent:
-        """Read one note.
-
-        Raises:
-            NotFoundError: there is no such regular file.
-            UnsafePath: the path leaves the vault, follows a link, or enters a dot folder.
-        """
-
-    def require_writable(self, path: str) -> None:
-        """Refuse a note whose file or folder cannot be written; nothing is touched.
-
-        Raises:
-            SettingsError: it cannot be.
-        """
-
-    def move_to_trash(self, path: str) -> str:
-        """Move a note to `.trash/`; returns its path there."""
-
-    def read_trashed(self, path: str, sha: str) -> bytes | None:
-        """A note that was moved to `.trash/` from `path`, if it is there with this hash."""
 
 
 class SystemClock:

@@ -13,11 +13,6 @@ from amem_cli.vault.safe_write import create_file, replace_file, sha256
 Value = str | int | float | tuple[str, ...]
 
 
-def write_value(path: Path, key: str, value: Value) -> None:
-    """Set one value in a TOML file; as `write_values`."""
-    write_values(path, {key: value})
-
-
 def write_values(path: Path, values: Mapping[str, Value]) -> None:
     """Set values by dotted key in a TOML file, all at once, keeping the rest of it to the byte.
 

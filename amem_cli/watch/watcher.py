@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError
-from amem_cli.locations import STATE_FOLDER, machine_name
+from amem_cli.settings import STATE_FOLDER, machine_name
 from amem_cli.watch.events import WatchEvent, status_after
 from amem_cli.watch.loop import Watch
 from amem_cli.watch.worker import BackgroundWork

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import SettingsError
 from amem_cli.index.ports import VaultPorts
-from amem_cli.locations import STATE_FOLDER, user_settings_file
 from amem_cli.notes.note import PropertyNames
-from amem_cli.settings import CONFIG_NAME, Settings, key_of, load_settings, setting_keys
+from amem_cli.settings import (
+    CONFIG_NAME,
+    STATE_FOLDER,
+    Settings,
+    key_of,
+    load_settings,
+    setting_keys,
+    user_settings_file,
+)
 from amem_cli.workspace.caller import Caller
 
 # The rest is imported where it is used, so that a command loads only what it needs.
@@ -211,7 +218,7 @@ class Connection:
     def ports_with(self, index: MemoryIndex) -> VaultPorts:
         """The same vault over another index."""
         from amem_cli.journal.files import JournalFolder
-        from amem_cli.locations import machine_name
+        from amem_cli.settings import machine_name
         from amem_cli.vault.port import SystemClock
 
         models = self.models

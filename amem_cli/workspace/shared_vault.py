@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import AmemError, EncoderError, SettingsError, UsageError
-from amem_cli.locations import STATE_FOLDER
+from amem_cli.settings import STATE_FOLDER
 from amem_cli.workspace.caller import Caller
 from amem_cli.workspace.connection import ConfiguredModels, Connection
 

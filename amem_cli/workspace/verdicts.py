@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from amem_cli.locations import user_state_folder, write_state
 from amem_cli.memory.trust import ModelTrust, asked_for, least_plausible
-from amem_cli.settings import Settings
+from amem_cli.settings import Settings, user_state_folder, write_state
 
 VERDICTS_FILE = "model-verdicts.json"
 # A model file that changes is a new subject; without a bound the old ones would pile up.

@@ -21,7 +21,7 @@ import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 with atheris.instrument_imports(include=["amem_cli"]):
     from amem_cli.journal.files import JournalFolder
     from amem_cli.settings import load_settings
-    from amem_cli.vault.settings_file import write_value
+    from amem_cli.vault.settings_file import write_values
 
     load = load_settings
     from amem_cli.errors import AmemError
@@ -79,7 +79,7 @@ def _settings(raw: bytes) -> None:
 
 
 def _set(path: Path) -> None:
-    write_value(path, "llm.model", "m.gguf")
+    write_values(path, {"llm.model": "m.gguf"})
 
 
 def _intent(raw: bytes) -> None:

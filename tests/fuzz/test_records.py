@@ -22,7 +22,7 @@ from amem_cli.settings import (
     read_settings_file,
     setting_keys,
 )
-from amem_cli.vault.settings_file import write_value
+from amem_cli.vault.settings_file import write_values
 from tests.fuzz import record_oracles, strategies
 from tests.fuzz.folders import folder
 from tests.hypothesis_profiles import examples
@@ -99,7 +99,7 @@ def settings_are_read_or_refused(content: bytes, key: str, text: str) -> None:
         except SettingsError:
             return
         try:
-            write_value(path, key, value)
+            write_values(path, {key: value})
         except SettingsError:
             assert path.read_bytes() == content
             return
