@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from amem_cli.errors import HeaderRefused, Problem
 from amem_cli.notes.front_matter import (
@@ -24,77 +25,16 @@ _COMMAS_OR_LINES = re.compile(r"[,\n]")
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\r\n]{1,1000}\]\]")
 
 
-class NoteProperties:
-    """The properties of one note; what cannot be read goes to `problems` and left out."""
+class _Properties:
+    """Reads the properties of one note; what cannot be read goes to `problems` and left out."""
 
-    def __init__(self, path: str, header: Header, names: PropertyNames) -> None:
+    def __init__(self, path: str, header: Header) -> None:
         self.problems: list[Problem] = []
         self._path = path
         self._header = header
-        self._names = names
 
-    @property
-    def id(self) -> str | None:
-        """The id as it is written, without quotes."""
-        text = self._text(self._names.id)
-        return text if text.strip() else None
-
-    @property
-    def created(self) -> str:
-        """The date as it is written, without quotes."""
-        return self._text(self._names.created)
-
-    @property
-    def context(self) -> str:
-        """The sentence; of a list, its texts joined by commas."""
-        entry = self._header.entry(self._names.context)
-        if entry is not None and entry.value.kind == "list":
-            return ", ".join(self._texts(entry, _split_at_commas))
-        return self._text(self._names.context)
-
-    @property
-    def keywords(self) -> tuple[str, ...]:
-        """A list, or a text with commas."""
-        return self._all_texts((self._names.keywords,), _split_at_commas)
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """A list, or a text with commas or blanks; `tag`, which Obsidian reads too, after it."""
-        names = ("tags", "tag") if self._names.tags == "tags" else (self._names.tags,)
-        texts = self._all_texts(names, _BLANKS_OR_COMMAS.split)
-        bare = (text.lstrip("#").strip() for text in texts)
-        return tuple(text for text in bare if text)
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Wikilinks with their brackets, and whatever else the list holds."""
-        return self._all_texts((self._names.links,), _split_links)
-
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """A list, or a text with commas; `alias`, which Obsidian reads too, after it."""
-        return self._all_texts(("aliases", "alias"), _split_at_commas)
-
-    @property
-    def title(self) -> str:
-        """The `title` property on one line, or empty."""
-        entry = self._header.entry("title")
-        if entry is None or entry.value.is_null:
-            return ""
-        return " ".join(entry.value.text.split())
-
-    @property
-    def private(self) -> bool:
-        """True for anything under `private` that does not clearly say no."""
-        return any(
-            entry.value.text.strip().casefold() not in _NOT_PRIVATE
-            if entry.value.kind == "scalar"
-            else bool(entry.value.parts)
-            for entry in self._header.entries
-            if entry.name.casefold() == "private" and not entry.value.is_null
-        )
-
-    def _text(self, name: str) -> str:
+    def text(self, name: str) -> str:
+        """A text as it is written, without quotes."""
         entry = self._header.entry(name)
         if entry is None:
             return ""
@@ -103,13 +43,14 @@ class NoteProperties:
             return ""
         return self._header.text_of(entry.value) or ""
 
-    def _all_texts(
-        self, names: tuple[str, ...], split: Callable[[str], list[str]]
+    def texts(
+        self, *names: str, split: Callable[[str], list[str]] = _COMMAS_OR_LINES.split
     ) -> tuple[str, ...]:
+        """The texts of a list, or of a text that is cut; Obsidian reads `tag` after `tags`."""
         texts: list[str] = []
         for entry in self._entries(names):
             known = {text.casefold() for text in texts}
-            texts += (text for text in self._texts(entry, split) if text.casefold() not in known)
+            texts += (text for text in self._texts_of(entry, split) if text.casefold() not in known)
         return tuple(texts)
 
     def _entries(self, names: tuple[str, ...]) -> Iterator[Entry]:
@@ -122,7 +63,7 @@ class NoteProperties:
                 if entry.name.casefold() in names and entry is not first:
                     yield entry
 
-    def _texts(self, entry: Entry, split: Callable[[str], list[str]]) -> list[str]:
+    def _texts_of(self, entry: Entry, split: Callable[[str], list[str]]) -> list[str]:
         value = entry.value
         if value.kind == "scalar":
             texts = split(self._header.text_of(value) or "")
@@ -134,6 +75,28 @@ class NoteProperties:
         stripped = (text.strip() for text in texts)
         return [text for text in stripped if text]
 
+    def context(self, name: str) -> str:
+        """The sentence; of a list, its texts joined by commas."""
+        entry = self._header.entry(name)
+        if entry is not None and entry.value.kind == "list":
+            return ", ".join(self._texts_of(entry, _COMMAS_OR_LINES.split))
+        return self.text(name)
+
+    def title(self) -> str:
+        """The `title` property on one line, or empty."""
+        entry = self._header.entry("title")
+        return "" if entry is None or entry.value.is_null else " ".join(entry.value.text.split())
+
+    def is_private(self) -> bool:
+        """True for anything under `private` that does not clearly say no."""
+        return any(
+            entry.value.text.strip().casefold() not in _NOT_PRIVATE
+            if entry.value.kind == "scalar"
+            else bool(entry.value.parts)
+            for entry in self._header.entries
+            if entry.name.casefold() == "private" and not entry.value.is_null
+        )
+
     def _tell(self, entry: Entry, expected: str) -> None:
         self.problems.append(
             Problem(
@@ -143,10 +106,6 @@ class NoteProperties:
                 "Rename it, or give the program another name for its property in the settings.",
             )
         )
-
-
-def _split_at_commas(text: str) -> list[str]:
-    return _COMMAS_OR_LINES.split(text)
 
 
 def _split_links(text: str) -> list[str]:
@@ -180,21 +139,27 @@ def parse_note(path: str, raw: bytes, names: PropertyNames = _USUAL_NAMES) -> No
     body = raw[body_start(raw, fences) :].decode("utf-8", "replace")
     if header is None:
         return Note(path, None, _file_title(path), body)
-    properties = NoteProperties(path, header, names)
-    return Note(
+    read = _Properties(path, header)
+    tags = ("tags", "tag") if names.tags == "tags" else (names.tags,)
+    note_id = read.text(names.id)
+    note = Note(
         path=path,
-        id=properties.id,
-        title=properties.title or _file_title(path),
+        id=note_id if note_id.strip() else None,
+        title=read.title() or _file_title(path),
         body=body,
-        created=properties.created,
-        keywords=properties.keywords,
-        tags=properties.tags,
-        context=properties.context,
-        links=properties.links,
-        aliases=properties.aliases,
-        private=properties.private,
-        problems=tuple(properties.problems),
+        created=read.text(names.created),
+        keywords=read.texts(names.keywords),
+        tags=tuple(
+            bare
+            for text in read.texts(*tags, split=_BLANKS_OR_COMMAS.split)
+            if (bare := text.lstrip("#").strip())
+        ),
+        context=read.context(names.context),
+        links=read.texts(names.links, split=_split_links),
+        aliases=read.texts("aliases", "alias"),
+        private=read.is_private(),
     )
+    return replace(note, problems=tuple(read.problems))
 
 
 def body_bytes(raw: bytes) -> bytes:
