@@ -51,7 +51,7 @@ from amem_cli.errors import Problem
 from amem_cli.index.file import delete_index
 from amem_cli.index.ports import VaultPorts
 from amem_cli.index.sync import synchronise
-from amem_cli.journal.change_store import ChangeStore, ReviewFolder
+from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME, STATE_FOLDER, user_config_folder, user_state_folder
@@ -204,6 +204,6 @@ class Checkup:
 
     def _review(self) -> Iterator[Finding]:
         problems: list[Problem] = []
-        ReviewFolder(self._state / "review").waiting(problems)
+        ChangeStore(self._vault, self._journal).waiting(problems)
         hint = "It holds no part of a note; look at the file and delete it."
         return (from_problem("review", problem, hint=hint) for problem in problems)

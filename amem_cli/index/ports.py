@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from amem_cli.index.events import Journal
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.journal.change_store import ChangeStore
-    from amem_cli.journal.events import Clock
     from amem_cli.notes.note import PropertyNames
     from amem_cli.vault.folder import VaultFolder
+    from amem_cli.vault.port import SystemClock
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class VaultPorts:
     index: MemoryIndex
     open_changes: Callable[[], ChangeStore]
     journal: Journal
-    clock: Clock
+    clock: SystemClock
     names: PropertyNames
     keep_missing: Callable[[], Container[str]] = tuple
     _opening: threading.Lock = field(

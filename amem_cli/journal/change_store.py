@@ -67,7 +67,7 @@ class ChangeStore:
         self._journal = journal
         self._applied = applied or (lambda writes, events: None)
         self._client = client
-        self._review = ReviewFolder(vault.state_folder / "review")
+        self._review = vault.state_folder / "review"
         self._intents = vault.state_folder / "intents"
         self._locks: dict[str, BaseFileLock] = {}
 
@@ -161,23 +161,19 @@ class ChangeStore:
             for write in step.writes:
                 self._write(write)
                 done.append(write)
-            self._review.keep(step.proposed)
+            self._keep_proposals(step.proposed)
             # Last of what can fail: nothing is ever taken out of the journal again.
             self._journal.append(step.events)
         except (AmemError, FileExistsError):
-            self._review.drop([proposal.id for proposal in step.proposed])
+            self._drop_proposals([proposal.id for proposal in step.proposed])
             left = self._take_back(done)
             # If the intent stayed, the next command would finish a change reported as failed.
             if not left or self._is_kept_for_later(left):
                 self._drop(intent)
             raise
         # Not before: until the journal has the decision, only this file says what was proposed.
-        self._review.drop(step.decided)
+        self._drop_proposals(step.decided)
         self._drop(intent)
-
-    def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
-        """Proposals that no person has decided on, oldest first."""
-        return self._review.waiting(problems)
 
     def recover(self) -> list[Problem]:
         """Finish or revert what a killed process left half done.
@@ -217,9 +213,9 @@ class ChangeStore:
                 for write, state in states:
                     if state == "before":
                         self._write(write)
-                self._review.keep(step.proposed)
+                self._keep_proposals(step.proposed)
                 self._append_missing(step.events)
-                self._review.drop(step.decided)
+                self._drop_proposals(step.decided)
                 self._applied(step.writes, step.events)
                 self._drop(intent)
                 return []
@@ -232,7 +228,7 @@ class ChangeStore:
                 # Some notes may have been written before one failed.
                 states = [(write, self._state(write)) for write in step.writes]
         left = self._take_back([write for write, state in states if state == "after"])
-        self._review.drop([proposal.id for proposal in step.proposed])
+        self._drop_proposals([proposal.id for proposal in step.proposed])
         if not left:
             self._drop(intent)
         return [
@@ -278,21 +274,15 @@ class ChangeStore:
         left = []
         for write in reversed(done):
             with contextlib.suppress(AmemError):
-                if write.before is None:
-                    self._vault.move_to_trash(write.path)
-                elif write.after is None:
-                    self._vault.write(write.path, write.before, expected=None)
-                else:
-                    self._vault.write(write.path, write.before, expected=sha256(write.after))
+                self._write(_reversed(write))
             if self._state(write) == "after":
                 left.append(write)
         return left
 
     def _is_kept_for_later(self, left: Sequence[NoteWrite]) -> bool:
         """Store the reversal of a change as a separate change, without events."""
-        writes = tuple(replace(each, before=each.after, after=each.before) for each in left)
         try:
-            self._keep_intent(_Step(writes, (), (), ()))
+            self._keep_intent(_Step(tuple(map(_reversed, left)), (), (), ()))
         except SettingsError:
             return False
         return True
@@ -324,53 +314,10 @@ class ChangeStore:
         # Durable: an intent that came back after a power cut could revert a complete change.
         sync_folder(self._intents)
 
-
-def _note_path(path: object) -> str:
-    """Check that a path may be a note's; an intent in a shared vault may contain anything."""
-    if not isinstance(path, str) or not path.endswith(".md") or len(path) > MAX_PATH_LENGTH:
-        raise ValueError("it changes something that is no note")
-    path.encode("utf-8")
-    return path
-
-
-def _packed(content: bytes | None) -> str | None:
-    return None if content is None else base64.b64encode(content).decode("ascii")
-
-
-def _unpacked(text: str | None) -> bytes | None:
-    return None if text is None else base64.b64decode(text, validate=True)
-
-
-def _read_intent(path: Path) -> _Step:
-    record: dict[str, Any] = json.loads(read_own_file(path, MAX_INTENT_BYTES))
-    writes = []
-    for item in record["writes"]:
-        before, after = _unpacked(item["before"]), _unpacked(item["after"])
-        writes.append(NoteWrite(_note_path(item["path"]), before, after))
-    if len({write.path for write in writes}) != len(writes):
-        raise ValueError("it changes one note twice")
-    return _Step(
-        tuple(writes),
-        tuple(from_record(item) for item in record["events"]),
-        tuple(proposal_from_record(item) for item in record.get("proposed", ())),
-        tuple(str(item) for item in record.get("decided", ())),
-    )
-
-
-class ReviewFolder:
-    """The waiting proposals.
-
-    Args:
-        folder: the vault's `.amem/review`.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
     def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
-        """All proposals, oldest first; adds unreadable ones to `problems`."""
+        """Proposals that wait for a decision, oldest first; unreadable ones go to `problems`."""
         found = []
-        for path in own_files(self._folder, "*.json"):
+        for path in own_files(self._review, "*.json"):
             try:
                 record = json.loads(read_own_file(path, MAX_PROPOSAL_BYTES))
                 if not isinstance(record, dict):
@@ -385,38 +332,66 @@ class ReviewFolder:
                     problems.append(Problem(place, 0, f"unreadable proposal: {error}"))
         return found
 
-    def keep(self, proposals: Sequence[Proposal]) -> None:
-        """Store proposals; existing ones are not replaced.
-
-        Raises:
-            SettingsError: they cannot be written.
-        """
+    def _keep_proposals(self, proposals: Sequence[Proposal]) -> None:
+        """Store proposals; existing ones are not replaced."""
         if not proposals:
             return
         try:
-            make_own_folder(self._folder)
+            make_own_folder(self._review)
             for proposal in proposals:
                 text = json.dumps(proposal_record(proposal), ensure_ascii=False, indent=2)
                 with contextlib.suppress(FileExistsError):
-                    create_file(self._place(proposal.id), (text + "\n").encode())
+                    create_file(self._proposal_file(proposal.id), (text + "\n").encode())
         except OSError as error:
             raise SettingsError(
                 f"cannot keep a proposal: {error.strerror}", hint="Check space and permissions."
             ) from error
 
-    def drop(self, ids: Sequence[str]) -> None:
+    def _drop_proposals(self, ids: Sequence[str]) -> None:
         """Delete decided proposals; a failure is ignored, for the journal has the decision."""
         # Through a link, files outside of the vault would be deleted.
-        if self._folder.is_symlink():
+        if self._review.is_symlink():
             return
         for name in ids:
             with contextlib.suppress(OSError):
-                self._place(name).unlink()
+                self._proposal_file(name).unlink()
         if ids:
-            sync_folder(self._folder)
+            sync_folder(self._review)
 
-    def _place(self, name: str) -> Path:
+    def _proposal_file(self, name: str) -> Path:
         # An id from somebody else's file must not lead out of the folder.
         if not (name.isascii() and name.isalnum()):
             raise SettingsError(f"{name!r} is no id of a proposal")
-        return self._folder / f"{name}.json"
+        return self._review / f"{name}.json"
+
+
+def _reversed(write: NoteWrite) -> NoteWrite:
+    return NoteWrite(write.path, write.after, write.before)
+
+
+def _packed(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode("ascii")
+
+
+def _unpacked(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text, validate=True)
+
+
+def _read_intent(file: Path) -> _Step:
+    record: dict[str, Any] = json.loads(read_own_file(file, MAX_INTENT_BYTES))
+    writes = []
+    for item in record["writes"]:
+        path = item["path"]
+        # An intent in a shared vault may contain anything.
+        if not isinstance(path, str) or not path.endswith(".md") or len(path) > MAX_PATH_LENGTH:
+            raise ValueError("it changes something that is no note")
+        path.encode("utf-8")
+        writes.append(NoteWrite(path, _unpacked(item["before"]), _unpacked(item["after"])))
+    if len({write.path for write in writes}) != len(writes):
+        raise ValueError("it changes one note twice")
+    return _Step(
+        tuple(writes),
+        tuple(from_record(item) for item in record["events"]),
+        tuple(proposal_from_record(item) for item in record.get("proposed", ())),
+        tuple(str(item) for item in record.get("decided", ())),
+    )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from datetime import datetime
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.notes.note import LIST_FIELDS
+
+if TYPE_CHECKING:
+    from amem_cli.vault.port import SystemClock
 
 # By these events a note goes to the trash.
 REMOVING = ("remove", "merge")
@@ -290,26 +292,7 @@ class NoteWrite:
     after: bytes | None
 
 
-class Clock(Protocol):
-    """Time and randomness."""
-
-    def now(self) -> datetime:
-        """Local time with its offset."""
-
-    def time_ns(self) -> int:
-        """Nanoseconds since the epoch, as file times are counted."""
-
-    def moment(self, after: int) -> int:
-        """Microseconds since the epoch for the id of a new event.
-
-        Later than `after` and than every moment given before, even if the clock was set back.
-        """
-
-    def token(self) -> str:
-        """Six random hexadecimal digits."""
-
-
-def event_id(clock: Clock, newest: str = "") -> str:
+def event_id(clock: SystemClock, newest: str = "") -> str:
     """A new event id; ids sort by time.
 
     Args:

@@ -109,7 +109,10 @@ class JournalFolder:
             handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o644)
             with os.fdopen(handle, "r+b", buffering=0) as stream:
                 before = _state(os.fstat(stream.fileno()))
-                data = _line_break_after(stream.seek(0, os.SEEK_END), path) + data
+                # A killed write may have left the last line without its end.
+                if _size(before):
+                    stream.seek(-1, os.SEEK_END)
+                    data = data if stream.read(1) == b"\n" else b"\n" + data
                 _write_durably(stream, data, _size(before))
                 self._follow(path.name, before, data, _state(os.fstat(stream.fileno())))
             # Without this a power cut may lose the name of the new file, and so all of it.
@@ -250,12 +253,3 @@ def _write_durably(stream: FileIO, data: bytes, size: int) -> None:
         with suppress(OSError):
             stream.truncate(size)
         raise
-
-
-def _line_break_after(size: int, path: Path) -> bytes:
-    """A line break if a killed write left the last line without one."""
-    if size == 0:
-        return b""
-    with path.open("rb") as stream:
-        stream.seek(size - 1)
-        return b"" if stream.read(1) == b"\n" else b"\n"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote, unquote
 
-from amem_cli.markdown.regions import Region, blank_out, find_regions
+from amem_cli.markdown.regions import Cut, Region, blank_out, find_regions, spliced
 
 _DOUBLE_BRACKETS = re.compile(r"\[{2,}|\]{2,}|\n")
 _SINGLE_BRACKETS = re.compile(r"\\[!-~]|[\[\]]|\n[ \t>\r]*(?=\n)")
@@ -253,8 +253,6 @@ def _outermost(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-# Given a link: its new target, or None to leave it as it is.
-Retarget = Callable[[WikiLink], str | None]
 # Given a link and its text: what replaces it, or None.
 Rewrite = Callable[[WikiLink, str], "str | None"]
 
@@ -263,20 +261,20 @@ _BLANKS = re.compile(r"\s")
 _SAFE_IN_DESTINATION = "/._-~!$&'*+,;=:@"
 
 
-def retarget_links(text: str, retarget: Retarget) -> str:
+def retarget_links(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
     """The text with links led elsewhere; what a reader sees of them stays as it was.
 
     Links in code and comments are left alone, as they are not links.
     """
 
     def rewrite(link: WikiLink, source: str) -> str | None:
-        target = retarget(link)
+        target = new_target(link)
         if target is None:
             return None
         if link.style == "wikilink":
             return _as_wikilink(link, source, target)
-        start, end, written = _splice(text, link, target)
-        return text[link.start : start] + written + text[end : link.end]
+        cut = _splice(text, link, target)
+        return text[link.start : cut.start] + cut.replacement + text[cut.end : link.end]
 
     return rewrite_links(text, rewrite)
 
@@ -336,13 +334,7 @@ def redirected(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
         for link in find_links(text)
         if link.target and (target := new_target(link)) is not None
     ]
-    parts: list[str] = []
-    done = 0
-    # One link may be in the shown text of another, so they do not come in this order.
-    for start, end, target in sorted(splices):
-        parts += [text[done:start], target]
-        done = end
-    return "".join([*parts, text[done:]])
+    return spliced(text, splices)
 
 
 def destination(path: str, source: str, written: str) -> str:
@@ -356,13 +348,13 @@ def destination(path: str, source: str, written: str) -> str:
     return posixpath.relpath(path, posixpath.dirname(source) or ".")
 
 
-def _splice(text: str, link: WikiLink, target: str) -> tuple[int, int, str]:
+def _splice(text: str, link: WikiLink, target: str) -> Cut:
     """Where a link names its file, and how another target is written there."""
     start, end = target_span(text, link)
     # Between `<` and `>` a destination may hold blanks and brackets as they are.
     if link.style == "markdown" and text[start - 1] != "<":
         target = _UNSAFE_IN_DESTINATION.sub(lambda found: f"%{ord(found[0]):02X}", target)
-    return start, end, target
+    return Cut(start, end, target)
 
 
 _PICTURES = "avif|bmp|gif|heic|jpe?g|png|svg|tiff?|webp"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from amem_cli.markdown.links import WikiLink, is_attachment, is_embed, scan_links
-from amem_cli.markdown.regions import Region, find_regions
+from amem_cli.markdown.regions import Cut, Region, find_regions, spliced
 
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,16}|~{3,16})")
 _RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
@@ -122,27 +121,6 @@ _TAG_WITHIN_WORDS = re.compile(
 )
 
 
-class Cut(NamedTuple):
-    """A slice of the text to leave out, or to replace."""
-
-    start: int
-    end: int
-    replacement: str = ""
-
-
-def apply_cuts(text: str, cuts: Iterable[Cut]) -> str:
-    """Make the cuts; one that begins inside another is not made."""
-    pieces: list[str] = []
-    position = 0
-    # Of cuts with one start the longest comes first, since it covers the others.
-    for cut in sorted(cuts, key=lambda cut: (cut.start, -cut.end)):
-        if cut.start >= position:
-            pieces += (text[position : cut.start], cut.replacement)
-            position = cut.end
-    pieces.append(text[position:])
-    return "".join(pieces)
-
-
 def markup_cuts(visible: str) -> Iterator[Cut]:
     """Cuts for the marks of lines and of words; linear in the length of the text.
 
@@ -202,7 +180,7 @@ def plain_text(markdown: str) -> str:
         cuts.append(Cut(opening, span.start + 1))
         cuts.append(Cut(span.shown_end, span.end))
     cuts += markup_cuts(links.visible)
-    lines = (" ".join(line.split()) for line in apply_cuts(markdown, cuts).split("\n"))
+    lines = (" ".join(line.split()) for line in spliced(markdown, cuts).split("\n"))
     paragraphs = "\n".join(lines).strip("\n")
     return re.sub(r"\n{3,}", "\n\n", paragraphs)
 

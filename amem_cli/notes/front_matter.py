@@ -146,8 +146,11 @@ class _TreeBuilder:
         elif isinstance(event, events.CollectionEndEvent):
             self._close(event)
         elif getattr(event, "explicit", False):
-            raise self._refusal(
-                event, "the header holds a document marker", "Close the header with --- only."
+            raise refusal(
+                self._text,
+                _start(event),
+                "the header holds a document marker",
+                "Close the header with --- only.",
             )
 
     def _check_plain(self, event: NodeEvent) -> None:
@@ -159,21 +162,21 @@ class _TreeBuilder:
             message, hint = "the header is nested too deep", "Flatten the property."
         else:
             return
-        raise self._refusal(event, message, hint)
+        raise refusal(self._text, _start(event), message, hint)
 
     def _check_root(self, event: NodeEvent) -> None:
         from yaml.events import MappingStartEvent
 
         if not isinstance(event, MappingStartEvent):
-            line = self._text.count("\n", 0, _start(event)) + 2
             raise NotProperties(
                 "what the first two lines --- enclose is text, not properties",
-                line=line,
+                line=self._text.count("\n", 0, _start(event)) + 2,
                 hint="Write `name: value` lines there, or *** in place of the first ---.",
             )
         if event.flow_style:
-            raise self._refusal(
-                event,
+            raise refusal(
+                self._text,
+                _start(event),
                 "the header is written in braces",
                 "Write each property as `name: value` on its own line.",
             )
@@ -213,9 +216,6 @@ class _TreeBuilder:
                 seen.add(name.text)
                 continue
             raise refusal(self._text, name.start, message, hint)
-
-    def _refusal(self, event: Event, message: str, hint: str) -> HeaderRefused:
-        return refusal(self._text, _start(event), message, hint)
 
 
 def _start(event: Event) -> int:
@@ -423,27 +423,22 @@ def _closing_fence(raw: bytes, start: int) -> re.Match[bytes] | None:
 
 
 def _check_beginning(raw: bytes, start: int) -> None:
-    for beginning, what in _OTHER_BEGINNINGS:
-        if raw.startswith(beginning, start):
-            raise HeaderRefused(
-                f"the note begins with {what}",
-                line=1,
-                hint="Begin the note with a YAML header between two lines ---, or with text.",
-            )
-    if start and raw.startswith(BOM, start):
+    message, hint = "", "Save the note as UTF-8."
+    other = next((what for mark, what in _OTHER_BEGINNINGS if raw.startswith(mark, start)), None)
+    if other:
+        message = f"the note begins with {other}"
+        hint = "Begin the note with a YAML header between two lines ---, or with text."
+    elif start and raw.startswith(BOM, start):
         # What follows may be a header to one reader and none to another.
-        raise HeaderRefused(
-            "the note begins with two byte order marks", line=1, hint="Save the note as UTF-8."
-        )
-    if b"\0" in raw[:1024]:
+        message = "the note begins with two byte order marks"
+    elif b"\0" in raw[:1024]:
         # Text in UTF-16 without a mark is valid UTF-8 full of NUL.
-        raise HeaderRefused("the note is not text", line=1, hint="Save the note as UTF-8.")
-    if _OLD_MAC_FENCE.match(raw, start):
-        raise HeaderRefused(
-            "the header's lines end in a lone carriage return",
-            line=1,
-            hint="Save the note with LF or CRLF line endings.",
-        )
+        message = "the note is not text"
+    elif _OLD_MAC_FENCE.match(raw, start):
+        message = "the header's lines end in a lone carriage return"
+        hint = "Save the note with LF or CRLF line endings."
+    if message:
+        raise HeaderRefused(message, line=1, hint=hint)
     blank = _BLANK_LINES.match(raw, start)
     fence = _FENCE.match(raw, blank.end()) if blank else None
     if fence and _PROPERTY_LINE.match(raw, fence.end()) and _closing_fence(raw, fence.end()):
@@ -459,9 +454,8 @@ def _check_encoding(raw: bytes, *, first_line: int) -> None:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + first_line
-    else:
-        return
-    raise HeaderRefused("the note is not UTF-8 text", line=line, hint="Save the note as UTF-8.")
+        hint = "Save the note as UTF-8."
+        raise HeaderRefused("the note is not UTF-8 text", line=line, hint=hint) from None
 
 
 def _check_marks(text: str) -> None:

@@ -319,12 +319,7 @@ class VaultFolder:
         return None
 
     def _enter(self, folder: str, *, make: bool = False) -> OpenFolder:
-        """Open a folder of the vault, going down name by name and through no link.
-
-        Raises:
-            UnsafePath: a link is in the way.
-            OSError: there is no such folder, or it cannot be opened or made.
-        """
+        """Open a folder of the vault, going down name by name and through no link."""
         opened = OpenFolder(self.root)
         try:
             for name in PurePosixPath(folder).parts:

@@ -67,8 +67,10 @@ class SystemClock:
         return time.time_ns()
 
     def moment(self, after: int) -> int:
-        """Microseconds since the epoch, later than `after` and than every one given before."""
-        # Events keep their order even if the clock is set back between two of them.
+        """Microseconds since the epoch for the id of a new event.
+
+        Later than `after` and than every moment given before, even if the clock was set back.
+        """
         self._last = max(time.time_ns() // 1000, after + 1, self._last + 1)
         return self._last
 

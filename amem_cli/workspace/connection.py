@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.re_embedding import EncoderChoice
     from amem_cli.journal.change_store import ChangeStore
-    from amem_cli.journal.events import Clock, Event, NoteWrite
+    from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.vault.folder import VaultFolder
+    from amem_cli.vault.port import SystemClock
 
     Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
@@ -175,7 +176,7 @@ class Connection:
 
     models: ConfiguredModels
     caller: Caller
-    clock: Clock | None
+    clock: SystemClock | None
     notify: Callable[[str], None] | None
     collect: Collect
     keep_missing: Callable[[], bool]

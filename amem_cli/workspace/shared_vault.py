@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex
     from amem_cli.index.ports import VaultPorts
     from amem_cli.index.sync import SyncReport
-    from amem_cli.journal.events import Clock, Event, NoteWrite
+    from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.memory.process import MemoryProcess
     from amem_cli.memory.trust import ModelTrust
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.settings import Settings
     from amem_cli.vault.folder import VaultFolder
+    from amem_cli.vault.port import SystemClock
 
 HEARD_SECONDS = 0.1
 # How long closing waits for calls of other threads; their model is closed by then.
@@ -55,7 +56,7 @@ class SharedVault:
     notify: Callable[[str], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     caller: Caller = field(default_factory=Caller, repr=False)
-    clock: Clock | None = field(default=None, repr=False)
+    clock: SystemClock | None = field(default=None, repr=False)
     keep_missing: bool = False
 
     def __post_init__(self) -> None:
