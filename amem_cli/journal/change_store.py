@@ -21,7 +21,7 @@ from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
 from amem_cli.vault.safe_write import create_file, sha256, sync_folder
 
 if TYPE_CHECKING:
-    from filelock import AcquireReturnProxy, BaseFileLock
+    from filelock import BaseFileLock
 
     from amem_cli.journal.files import JournalFolder
     from amem_cli.vault.folder import VaultFolder
@@ -115,7 +115,7 @@ class ChangeStore:
         with held:
             yield True
 
-    def _hold(self, name: str, seconds: float) -> AcquireReturnProxy:
+    def _hold(self, name: str, seconds: float) -> contextlib.AbstractContextManager[Any]:
         from filelock import FileLock
 
         # One object for the store: it counts nested holds, while two would wait for each other.

@@ -371,24 +371,14 @@ def without_rejected(change: Change, events: Iterable[Event]) -> Change | None:
 
     Of a list only added and dropped items count; its other items may have changed since.
     """
-    past = [
-        each
-        for event in events
-        if event.kind == "reject"
-        for each in event.proposed
-        if each.field == change.field
-    ]
+    rejected = [each for event in events if event.kind == "reject" for each in event.proposed]
+    past = [each for each in rejected if each.field == change.field]
     if change.field == "context":
         refused = any(each.after == change.after for each in past)
         return None if refused or change.after == change.before else change
-    added = frozenset[str]().union(*(_added_and_dropped(each)[0] for each in past))
-    dropped = frozenset[str]().union(*(_added_and_dropped(each)[1] for each in past))
+    added = {item for each in past for item in each.after if item not in each.before}
+    dropped = {item for each in past for item in each.before if item not in each.after}
     kept = [item for item in change.before if item in change.after or item in dropped]
     new = [item for item in change.after if item not in change.before and item not in added]
     after = [*kept, *new]
     return Change(change.field, change.before, after) if after != change.before else None
-
-
-def _added_and_dropped(change: Change) -> tuple[frozenset[str], frozenset[str]]:
-    before, after = frozenset(change.before), frozenset(change.after)
-    return after - before, before - after

@@ -166,25 +166,20 @@ def _split_paragraph(paragraph: str) -> list[str]:
 
 
 def _ends_sentence(paragraph: str, match: re.Match[str]) -> bool:
-    if not match.group().startswith(".") or match.group().startswith(".."):
-        following = paragraph[match.end() : match.end() + 2].strip()
-        return not following[:1].islower()
-    following = paragraph[match.end() : match.end() + 2].strip()
-    if following[:1].islower():
+    following = paragraph[match.end() : match.end() + 5].strip()
+    if paragraph[match.end() : match.end() + 2].strip()[:1].islower():
         return False
+    if not match.group().startswith(".") or match.group().startswith(".."):
+        return True
     before = paragraph[max(0, match.start() - 12) : match.start()]
     word = re.split(r"[\s(.„“\"]", before)[-1]
     is_initial = len(word) == 1 and word.isalpha() and word != "I"
     is_ordinal = (
         word.isdigit()
         and len(word) <= 2
-        and (match.start() == len(word) or _starts_month(paragraph[match.end() : match.end() + 5]))
+        and (match.start() == len(word) or following.casefold().startswith(_MONTHS))
     )
     return not (word.casefold() in word_set("abbreviations.txt") or is_initial or is_ordinal)
-
-
-def _starts_month(text: str) -> bool:
-    return text.strip().casefold().startswith(_MONTHS)
 
 
 def detect_language(text: str) -> str:

@@ -91,7 +91,7 @@ def find_hashtags(text: str) -> list[str]:
     spans = [(link.start, link.end) for link in links.wikilinks]
     spans += [(span.start, span.end) for span in links.markdown]
     tags: dict[str, str] = {}
-    for match in _HASHTAG.finditer(blank_out(links.visible, _outermost(sorted(spans)))):
+    for match in _HASHTAG.finditer(blank_out(links.visible, spans)):
         tag = leading_tag(match[1])
         if tag is not None:
             tags.setdefault(tag_key(tag), tag)
@@ -242,15 +242,6 @@ def _is_escaped(text: str, position: int) -> bool:
     while position > backslashes and text[position - backslashes - 1] == "\\":
         backslashes += 1
     return backslashes % 2 == 1
-
-
-def _outermost(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The spans that lie in no other; `spans` ascending."""
-    covered = 0
-    for start, end in spans:
-        if start >= covered:
-            covered = end
-            yield start, end
 
 
 # Given a link and its text: what replaces it, or None.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from amem_cli.markdown.links import WikiLink, is_attachment, is_embed, scan_links
-from amem_cli.markdown.regions import Cut, Region, find_regions, spliced
+from amem_cli.markdown.regions import Cut, find_regions, spliced
 
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,16}|~{3,16})")
 _RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
@@ -173,7 +173,8 @@ def plain_text(markdown: str) -> str:
     """
     regions = find_regions(markdown)
     links = scan_links(markdown, regions)
-    cuts = [cut for region in regions for cut in _region_cuts(region)]
+    cuts = [Cut(each.start, each.inner_start) for each in regions]
+    cuts += [Cut(each.inner_end, each.end) for each in regions]
     cuts += [cut for link in links.wikilinks for cut in _wikilink_cuts(markdown, link)]
     for span in links.markdown:
         opening = span.start - 1 if is_embed(markdown, span.start) else span.start
@@ -183,10 +184,6 @@ def plain_text(markdown: str) -> str:
     lines = (" ".join(line.split()) for line in spliced(markdown, cuts).split("\n"))
     paragraphs = "\n".join(lines).strip("\n")
     return re.sub(r"\n{3,}", "\n\n", paragraphs)
-
-
-def _region_cuts(region: Region) -> tuple[Cut, Cut]:
-    return Cut(region.start, region.inner_start), Cut(region.inner_end, region.end)
 
 
 def _wikilink_cuts(text: str, link: WikiLink) -> Iterator[Cut]:

@@ -62,7 +62,7 @@ def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Replace the spans by NUL characters, keeping line breaks and every offset.
 
     Args:
-        spans: (start, end) in ascending order, without overlap.
+        spans: (start, end); one that lies in another is blanked with it.
     """
     return spliced(
         text, (Cut(start, end, _NO_BREAK.sub(_nul, text[start:end])) for start, end in spans)

@@ -180,8 +180,11 @@ def body_bytes(raw: bytes) -> bytes:
 def _note_without_header(
     path: str, raw: bytes, fences: Fences | None, refused: HeaderRefused
 ) -> Note:
-    # Text between two rules counts as body, or it could not be found by its words.
-    is_text = isinstance(refused, NotProperties) or _opens_with_blank_line(raw, fences)
+    # Text between two rules counts as body, or it could not be found by its words. A rule is
+    # followed by a blank line, a header seldom.
+    is_text = isinstance(refused, NotProperties) or (
+        fences is not None and raw[fences.text_start : fences.text_start + 1] in b"\r\n"
+    )
     body = raw[body_start(raw, None if is_text else fences) :]
     looked_at = raw[: fences.body_start if fences else _BYTES_LIKELY_HEADER]
     return Note(
@@ -192,11 +195,6 @@ def _note_without_header(
         private=_may_be_private(looked_at),
         refused=Problem(path, refused.line, refused.message, refused.hint),
     )
-
-
-def _opens_with_blank_line(raw: bytes, fences: Fences | None) -> bool:
-    # A rule is followed by a blank line, a header seldom; what it parts off may be prose.
-    return fences is not None and raw[fences.text_start : fences.text_start + 1] in b"\r\n"
 
 
 def _may_be_private(header: bytes) -> bool:

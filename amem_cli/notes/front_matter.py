@@ -51,9 +51,13 @@ class Value:
     @property
     def is_string(self) -> bool:
         """True if YAML 1.1 reads a string, not a number, date, boolean or null."""
-        if self.kind != "scalar" or self.is_null:
-            return False
-        return self.style != "" or _resolves_to_string(self.text)
+        if self.kind != "scalar" or self.is_null or self.style:
+            return self.kind == "scalar" and self.style != ""
+        import yaml
+
+        resolvers = yaml.SafeLoader.yaml_implicit_resolvers
+        candidates = resolvers.get(self.text[:1], []) + resolvers.get(None, [])
+        return not any(pattern.match(self.text) for _, pattern in candidates)
 
     def meaning(self) -> object:
         """What a YAML reader makes of the value, wherever it is and however it is quoted."""
@@ -61,19 +65,6 @@ class Value:
         if self.kind == "scalar":
             return self.text, self.style == ""
         return self.kind, tuple(part.meaning() for part in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A header's values.
-
-    Attributes:
-        root: the mapping of all properties; None for a header of nothing but comments.
-        scalars: start and end of every scalar that is not empty, in order.
-    """
-
-    root: Value | None
-    scalars: list[tuple[int, int]]
 
 
 def read_tree(text: str) -> Tree:
@@ -86,17 +77,17 @@ def read_tree(text: str) -> Tree:
 
     # Only events are read: composing nested nodes recurses in C and can end the process.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    builder = _TreeBuilder(text)
+    tree = Tree(text)
     try:
         for count, event in enumerate(yaml.parse(text, Loader=loader)):
             if count > MAX_EVENTS:
                 raise refusal(
                     text, _start(event), "the header holds too much", "Shorten the header."
                 )
-            builder.take(event)
+            tree.take(event)
     except yaml.YAMLError as error:
         raise _yaml_refusal(text, error) from None
-    return Tree(builder.root, builder.scalars)
+    return tree
 
 
 def refusal(text: str, offset: int, message: str, hint: str) -> HeaderRefused:
@@ -120,8 +111,13 @@ class _Open:
     parts: list[Value] = field(default_factory=list)
 
 
-class _TreeBuilder:
-    """Puts values together from events and refuses what is not plain data."""
+class Tree:
+    """A header's values, put together from events; what is not plain data is refused.
+
+    Attributes:
+        root: the mapping of all properties; None for a header of nothing but comments.
+        scalars: start and end of every scalar that is not empty, in order.
+    """
 
     def __init__(self, text: str) -> None:
         self.root: Value | None = None
@@ -240,14 +236,6 @@ def _yaml_refusal(text: str, error: Exception) -> HeaderRefused:
     else:
         hint = "Correct the YAML near this line, or put the value in double quotes."
     return refusal(text, offset, f"the header is not valid YAML: {problem}", hint)
-
-
-def _resolves_to_string(plain: str) -> bool:
-    import yaml
-
-    resolvers = yaml.SafeLoader.yaml_implicit_resolvers
-    candidates = resolvers.get(plain[:1], []) + resolvers.get(None, [])
-    return not any(pattern.match(plain) for _, pattern in candidates)
 
 
 BOM = b"\xef\xbb\xbf"

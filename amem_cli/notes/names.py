@@ -270,7 +270,8 @@ def title_of(content: str, limit: int = 60) -> str:
     prose = plain_text(_without_code_blocks(opening))
     for text in (_heading(opening), prose, plain_text(opening)):
         line = next((line for line in text.split("\n") if _has_word(line)), "")
-        title = _cut(_first_sentence(line), limit).strip(_LOOSE_END)
+        end = _SENTENCE_END.search(line)
+        title = _cut(line[: end.end()] if end else line, limit).strip(_LOOSE_END)
         if _has_word(title):
             return title
     return UNTITLED
@@ -345,11 +346,6 @@ def _without_code_blocks(content: str) -> str:
 
     blocks = (region for region in find_regions(content) if region.kind in ("fence", "indented"))
     return blank_out(content, ((block.start, block.end) for block in blocks)).replace("\0", "")
-
-
-def _first_sentence(line: str) -> str:
-    end = _SENTENCE_END.search(line)
-    return line[: end.end()] if end else line
 
 
 def _without_full_stop(name: str) -> str:
