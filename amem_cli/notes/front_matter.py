@@ -51,8 +51,10 @@ class Value:
     @property
     def is_string(self) -> bool:
         """True if YAML 1.1 reads a string, not a number, date, boolean or null."""
-        if self.kind != "scalar" or self.is_null or self.style:
-            return self.kind == "scalar" and self.style != ""
+        if self.kind != "scalar" or self.is_null:
+            return False
+        if self.style:
+            return True
         import yaml
 
         resolvers = yaml.SafeLoader.yaml_implicit_resolvers
