@@ -1,9 +1,12 @@
-"""Settings: built-in, then the user's, the vault's, the environment's and the command's."""
+"""The settings, built-in to the command's own, and where vault, caches and state lie."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,14 @@ from amem_cli.errors import NotFoundError, SettingsError
 
 CONFIG_NAME = "config.toml"
 ENVIRONMENT_PREFIX = "AMEM_"
+
+
+def _one_of(usual: str, *others: str) -> Any:
+    return field(default=usual, metadata={"choices": (usual, *others)})
+
+
+def _within(low: float, high: float, *, usual: float) -> Any:
+    return field(default=usual, metadata={"bounds": (low, high)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +65,28 @@ class Settings:
     notes_dir: str = "notes"
     encoder_model: str = "all-MiniLM-L6-v2"
     search_reranker: str = ""
-    llm_backend: str = "llama.cpp"
+    llm_backend: str = _one_of("llama.cpp", "openai", "ollama", "none")
     llm_model: str = ""
     llm_sha256: str = ""
     llm_base_url: str = ""
-    llm_threads: int = 2
-    llm_context_tokens: int = 4096
-    llm_memory_mb: int = 6144
-    llm_deadline_seconds: float = 90.0
-    llm_daily_tokens: int = 0
-    llm_price_input: float = 0.0
-    llm_price_output: float = 0.0
-    evolution_mode: str = "auto"
-    evolution_settle_seconds: float = 60.0
-    evolution_max_links: int = 5
-    evolution_candidates: int = 8
-    evolution_feedback: str = "on"
+    llm_threads: int = _within(1, 256, usual=2)
+    llm_context_tokens: int = _within(512, 1_000_000, usual=4096)
+    llm_memory_mb: int = _within(256, 1_000_000, usual=6144)
+    llm_deadline_seconds: float = _within(1, 3600, usual=90.0)
+    llm_daily_tokens: int = _within(0, 1_000_000_000, usual=0)
+    llm_price_input: float = _within(0, 1_000_000, usual=0.0)
+    llm_price_output: float = _within(0, 1_000_000, usual=0.0)
+    evolution_mode: str = _one_of("auto", "review", "off")
+    evolution_settle_seconds: float = _within(0, 86_400, usual=60.0)
+    evolution_max_links: int = _within(0, 20, usual=5)
+    evolution_candidates: int = _within(1, 30, usual=8)
+    evolution_feedback: str = _one_of("on", "off")
     evolution_device: str = "first"
-    watch_on_battery: str = "pause"
-    watch_idle_seconds: float = 300.0
-    list_stale_days: int = 365
+    watch_on_battery: str = _one_of("pause", "work")
+    watch_idle_seconds: float = _within(1, 86_400, usual=300.0)
+    list_stale_days: int = _within(1, 36_500, usual=365)
     exclude_folders: tuple[str, ...] = ("templates",)
-    git_commit: str = "off"
+    git_commit: str = _one_of("off", "batch")
     properties_id: str = "id"
     properties_created: str = "created"
     properties_keywords: str = "keywords"
@@ -84,44 +95,9 @@ class Settings:
     properties_links: str = "links"
 
 
-_CHOICES = {
-    "llm.backend": ("llama.cpp", "openai", "ollama", "none"),
-    "evolution.mode": ("auto", "review", "off"),
-    "evolution.feedback": ("on", "off"),
-    "git.commit": ("off", "batch"),
-    "watch.on_battery": ("pause", "work"),
-}
-_BOUNDS = {
-    "llm.threads": (1, 256),
-    "llm.context_tokens": (512, 1_000_000),
-    "llm.memory_mb": (256, 1_000_000),
-    "llm.deadline_seconds": (1, 3600),
-    "llm.daily_tokens": (0, 1_000_000_000),
-    "llm.price_input": (0, 1_000_000),
-    "llm.price_output": (0, 1_000_000),
-    "evolution.settle_seconds": (0, 86_400),
-    "evolution.max_links": (0, 20),
-    "evolution.candidates": (1, 30),
-    "watch.idle_seconds": (1, 86_400),
-    "list.stale_days": (1, 36_500),
-}
-_SECTIONS = (
-    "encoder",
-    "search",
-    "llm",
-    "evolution",
-    "watch",
-    "list",
-    "exclude",
-    "git",
-    "properties",
-)
-
-
 def key_of(name: str) -> str:
     """The dotted key of a field: `llm_base_url` is `llm.base_url`."""
-    section, _, rest = name.partition("_")
-    return f"{section}.{rest}" if section in _SECTIONS and rest else name
+    return name if name in ("default_vault", "notes_dir") else name.replace("_", ".", 1)
 
 
 def setting_keys() -> dict[str, str]:
@@ -136,16 +112,9 @@ def parse_setting(key: str, text: str) -> Any:
         NotFoundError: there is no such setting.
         SettingsError: the value does not fit.
     """
-    kind = _kind(key)
+    kind = type(_field(key).default)
     try:
-        if kind is int:
-            value: Any = int(text)
-        elif kind is float:
-            value = float(text)
-        elif kind is str:
-            value = text
-        else:
-            value = _names(text)
+        value: Any = kind(text) if kind in (int, float, str) else _names(text)
     except ValueError:
         raise SettingsError(f"{key} must be a number, not {text!r}") from None
     return checked_value(key, value)
@@ -166,26 +135,26 @@ def checked_value(key: str, value: Any, *, place: str = "") -> Any:
         NotFoundError: there is no such setting.
         SettingsError: the value does not fit.
     """
-    kind = _kind(key)
+    item = _field(key)
+    kind = type(item.default)
     where = f" in {place}" if place else ""
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if isinstance(value, list):
         value = tuple(value)
-    is_names = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+    is_names = isinstance(value, tuple) and all(isinstance(name, str) for name in value)
     fits = is_names if kind not in (str, int, float) else type(value) is kind
     if not fits:
         raise SettingsError(f"{key}{where} has a value of the wrong kind: {value!r}")
-    if key in _CHOICES and value not in _CHOICES[key]:
-        choices = ", ".join(_CHOICES[key])
-        raise SettingsError(f"{key}{where} cannot be {value!r}", hint=f"One of: {choices}.")
-    low, high = _BOUNDS.get(key, (float("-inf"), float("inf")))
+    choices = item.metadata.get("choices", (value,))
+    if value not in choices:
+        hint = f"One of: {', '.join(choices)}."
+        raise SettingsError(f"{key}{where} cannot be {value!r}", hint=hint)
+    low, high = item.metadata.get("bounds", (float("-inf"), float("inf")))
     if isinstance(value, (int, float)) and not low <= value <= high:
         raise SettingsError(f"{key}{where} must lie between {low} and {high}, not {value}")
-    outside = ("/", "\\", "~")
-    parts = str(value).split("/")
     if key == "notes_dir" and (
-        str(value).startswith(outside) or any(part.startswith(".") for part in parts)
+        value.startswith(("/", "\\", "~")) or any(part[:1] == "." for part in value.split("/"))
     ):
         raise SettingsError(f"{key}{where} must be a plain folder in the vault, not {value!r}")
     return value
@@ -207,8 +176,9 @@ def field_of(key: str) -> str:
     return names[key]
 
 
-def _kind(key: str) -> Any:
-    return type(getattr(Settings(), field_of(key)))
+def _field(key: str) -> Field[Any]:
+    name = field_of(key)
+    return next(item for item in fields(Settings) if item.name == name)
 
 
 def load_settings(
@@ -221,24 +191,19 @@ def load_settings(
     """
     settings = Settings()
     origin = dict.fromkeys(setting_keys(), "built-in")
-    layers: list[tuple[str, dict[str, Any]]] = [("user", read_settings_file(user_file))]
-    if vault_file is not None:
-        layers.append(("vault", read_settings_file(vault_file)))
-    layers.append(("environment", _from_environment(environment)))
-    for layer, values in layers:
-        known = {key: value for key, value in values.items() if key in origin}
-        changes = {
-            setting_keys()[key]: checked_value(key, value, place=layer)
-            for key, value in known.items()
-        }
+    layers = {
+        "user": read_settings_file(user_file),
+        "vault": {} if vault_file is None else read_settings_file(vault_file),
+        "environment": _from_environment(environment),
+    }
+    names = setting_keys()
+    for layer, values in layers.items():
+        known = {key: value for key, value in values.items() if key in names}
+        changes = {names[key]: checked_value(key, known[key], place=layer) for key in known}
         settings = replace(settings, **changes)
         origin.update(dict.fromkeys(known, layer))
-    names = [
-        getattr(settings, name)
-        for name in setting_keys().values()
-        if name.startswith("properties_")
-    ]
-    if len(set(names)) < len(names):
+    own = [getattr(settings, name) for name in names.values() if name.startswith("properties_")]
+    if len(set(own)) < len(own):
         raise SettingsError(
             "two of the properties have the same name", hint="Give each its own under [properties]."
         )
@@ -282,9 +247,119 @@ def read_settings_file(path: Path) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    found = {}
-    for key, name in setting_keys().items():
-        text = environment.get(ENVIRONMENT_PREFIX + name.upper())
-        if text:
-            found[key] = parse_setting(key, text)
-    return found
+    return {
+        key: parse_setting(key, text)
+        for key, name in setting_keys().items()
+        if (text := environment.get(ENVIRONMENT_PREFIX + name.upper()))
+    }
+
+
+STATE_FOLDER = ".amem"
+
+
+def find_vault(
+    option: Path | None, *, environment: Mapping[str, str] | None = None, start: Path | None = None
+) -> Path:
+    """The vault that a command works on.
+
+    In this order: the option, `AMEM_VAULT`, the nearest parent folder with `.amem/`, the default
+    vault of the user's settings.
+
+    Raises:
+        SettingsError: there is none, or it is not a vault.
+    """
+    variables = os.environ if environment is None else environment
+    named = option or (Path(variables["AMEM_VAULT"]) if variables.get("AMEM_VAULT") else None)
+    if named is not None:
+        if not (named.expanduser() / STATE_FOLDER).is_dir():
+            raise SettingsError(
+                f"{named} is not a vault", hint=f"Make it one: amem init {named} (--adopt)."
+            )
+        return named.expanduser().resolve()
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / STATE_FOLDER).is_dir():
+            return folder
+    default = load_settings(None, user_settings_file(variables), {})[0].default_vault
+    if default:
+        return find_vault(Path(default), environment={}, start=start)
+    raise SettingsError(
+        "no vault here", hint="Go into one, name it with --vault, or make one: amem init DIR."
+    )
+
+
+def user_settings_file(environment: Mapping[str, str]) -> Path:
+    """The settings of the user, which may be missing."""
+    return user_config_folder(environment) / CONFIG_NAME
+
+
+def machine_name(environment: Mapping[str, str]) -> str:
+    """A short random name of this machine, made once; `local` if none can be kept."""
+    import secrets
+
+    path = user_state_folder(environment) / "machine"
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Another process may be faster.
+            with contextlib.suppress(FileExistsError), path.open("x", encoding="ascii") as stream:
+                stream.write(secrets.token_hex(4))
+        return path.read_text(encoding="ascii").strip()[:16] or "local"
+    except (OSError, UnicodeDecodeError):
+        return "local"
+
+
+def read_state(path: Path) -> Any:
+    """What a JSON file of the program's own holds; None if it is missing or damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def write_state(path: Path, document: object) -> None:
+    """Put a document in place of the former one.
+
+    Raises:
+        SettingsError: it cannot be written.
+    """
+    # Two programs that write at once each have a file of their own until it is whole.
+    temporary = path.with_suffix(f".{os.getpid()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise SettingsError(
+            f"{path} cannot be written: {error.strerror}",
+            hint="Check the folder and the disk; AMEM_STATE_DIR names another folder.",
+        ) from None
+
+
+def user_config_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where the user's own settings are."""
+    return _user_folder("config", environment)
+
+
+def user_cache_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where what can be made again is kept, such as exported encoders."""
+    return _user_folder("cache", environment)
+
+
+def user_state_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where this machine's name and consents are kept."""
+    return _user_folder("state", environment)
+
+
+def user_data_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where models that were fetched are kept."""
+    return _user_folder("data", environment)
+
+
+def _user_folder(kind: str, environment: Mapping[str, str] | None) -> Path:
+    import platformdirs
+
+    override = (os.environ if environment is None else environment).get(f"AMEM_{kind.upper()}_DIR")
+    return Path(override or getattr(platformdirs, f"user_{kind}_dir")("amem", appauthor=False))

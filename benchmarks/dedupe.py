@@ -28,7 +28,7 @@ from remembered_vectors import RememberingEncoder
 from amem_cli.duplicates.compare import THRESHOLD, Wording, duplicates_of, likeness, wording
 from amem_cli.duplicates.find import LEAST_COSINE, LEAST_SHARED, find_duplicates
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.notes.passages import split_passages
 from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace

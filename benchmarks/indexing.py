@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.locations import user_cache_folder
 from amem_cli.models.encoder_files import DEFAULT_ENCODER
 from amem_cli.models.prepared import PreparedEncoder
+from amem_cli.settings import user_cache_folder
 from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace
 

@@ -38,9 +38,8 @@ from memory_perfect import PerfectModel
 from memory_vault import Design
 from remembered_vectors import RememberingEncoder
 
-from amem_cli.locations import user_config_folder
 from amem_cli.models.ports import Encoder
-from amem_cli.settings import CONFIG_NAME, load_settings
+from amem_cli.settings import CONFIG_NAME, load_settings, user_config_folder
 from amem_cli.workspace.workspace import Workspace
 
 NO_MODEL = {"llm_backend": "none"}

@@ -13,7 +13,7 @@ from watched_model import WatchedModel
 from amem_cli.ask.prompt import LONGEST_ANSWER, MOST_CITED
 from amem_cli.errors import ModelError
 from amem_cli.language.words import words
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 

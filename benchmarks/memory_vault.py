@@ -15,12 +15,12 @@ from memory_requests import Exchange, ObservedModel
 from amem_cli.analyzer.link_evidence import near_notes
 from amem_cli.editing.add import NewNote, add
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import Outcome
 from amem_cli.memory.process import WEIGHED_FOR_EACH_SHOWN
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.search.search import search
-from amem_cli.vault.clock import SystemClock
+from amem_cli.vault.port import SystemClock
 from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace
 

@@ -76,7 +76,7 @@ MAY_WRITE = {
     "models/encoder_files.py": "what is known of an export, in the user's cache",
     "models/store.py": "fetched models and their digests, in the user's data folder",
     "vault/dir_handle.py": "the calls that atomic_write writes, exchanges and deletes by",
-    "locations.py": "consents and verdicts on models, in the user's state folder",
+    "settings.py": "consents and verdicts on models, in the user's state folder",
     "doctor/reading.py": "a temporary copy of the index, to look at without changing it",
     "vault/folder.py": "asks atomic_write, and removes what a killed write left",
     "vault/template.py": "the files of a new vault, where there are none",

@@ -12,9 +12,10 @@ from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
 from amem_cli.vault.folder import VaultFolder
+from amem_cli.vault.port import SystemClock
 
 
-class SteppingClock:
+class SteppingClock(SystemClock):
     """Starts at a fixed moment; every reading is one second later than the one before.
 
     File times come from the real clock, so the nanoseconds are kept far ahead of them: files count
@@ -62,7 +63,7 @@ def open_vault(
     return VaultPorts(
         vault=vault,
         index=MemoryIndex(state / index),
-        changes=ChangeStore(vault, journal),
+        open_changes=lambda: ChangeStore(vault, journal),
         journal=journal,
         clock=SteppingClock(),
         names=names or PropertyNames(),

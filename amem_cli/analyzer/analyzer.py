@@ -31,8 +31,8 @@ from amem_cli.language.words import (
     stem,
     words,
 )
+from amem_cli.markdown.links import normalise_tag, tag_key
 from amem_cli.markdown.plain_text import prose
-from amem_cli.markdown.tags import normalise_tag, tag_key
 from amem_cli.notes.note import Metadata, Note
 from amem_cli.notes.passages import embedded_text, split_passages
 

@@ -20,7 +20,7 @@ from amem_cli.ask.sources import QuotedNote, Sources, find_sources, labelled, un
 from amem_cli.errors import AmemError, ModelError
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.language.words import words
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import Encoder, LanguageModel

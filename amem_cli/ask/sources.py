@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
 from amem_cli.notes.names import resolve

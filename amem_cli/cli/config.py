@@ -80,8 +80,7 @@ def set_value(
         amem config set default_vault ~/notes --user
     """
     from amem_cli.errors import SettingsError
-    from amem_cli.locations import user_config_folder
-    from amem_cli.settings import CONFIG_NAME, parse_setting
+    from amem_cli.settings import CONFIG_NAME, parse_setting, user_config_folder
     from amem_cli.vault.settings_file import write_values
     from amem_cli.workspace.model_choice import choose
 

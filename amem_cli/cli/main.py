@@ -37,7 +37,7 @@ from amem_cli.errors import (
     UsageError,
 )
 from amem_cli.language.safe_text import redacted
-from amem_cli.locations import user_state_folder
+from amem_cli.settings import user_state_folder
 from amem_cli.terminal.output import Output, silence
 
 _ENDING = (signal.SIG_DFL, signal.default_int_handler)

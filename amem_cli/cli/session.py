@@ -37,7 +37,7 @@ class Session:
     @property
     def root(self) -> Path:
         """The vault's folder."""
-        from amem_cli.locations import find_vault
+        from amem_cli.settings import find_vault
 
         return find_vault(self.vault)
 

@@ -24,11 +24,10 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import Progress
 from amem_cli.index.sync import synchronise
 from amem_cli.journal.change_store import ChangeStore
-from amem_cli.journal.files import JournalFolder, ReviewFolder
-from amem_cli.locations import STATE_FOLDER, user_config_folder, user_state_folder
+from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
-from amem_cli.settings import CONFIG_NAME
-from amem_cli.vault.clock import SystemClock
+from amem_cli.settings import CONFIG_NAME, STATE_FOLDER, user_config_folder, user_state_folder
+from amem_cli.vault.port import SystemClock
 from amem_cli.workspace.workspace import Workspace
 
 
@@ -162,7 +161,7 @@ class Checkup:
                 else VaultPorts(
                     vault=self._vault,
                     index=index,
-                    changes=ChangeStore(self._vault, self._journal),
+                    open_changes=lambda: ChangeStore(self._vault, self._journal),
                     journal=self._journal,
                     clock=SystemClock(),
                     names=self._names,
@@ -192,6 +191,6 @@ class Checkup:
 
     def _review(self) -> Iterator[Finding]:
         problems: list[Problem] = []
-        ReviewFolder(self._state / "review").waiting(problems)
+        ChangeStore(self._vault, self._journal).waiting(problems)
         hint = "It holds no part of a note; look at the file and delete it."
         return (from_problem(problem, hint=hint) for problem in problems)

@@ -23,8 +23,7 @@ from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.language.dates import new_id, parse_moment
-from amem_cli.markdown.attachments import is_attachment
-from amem_cli.markdown.links import parse_link
+from amem_cli.markdown.links import is_attachment, parse_link
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import conflict_copy, is_linkable, name_key, resolve

@@ -29,7 +29,7 @@ from amem_cli.notes.names import NameTable
 from amem_cli.notes.note import Note, PropertyNames
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import VaultFolder
-from amem_cli.vault.port import FileContent, Vault
+from amem_cli.vault.port import FileContent
 from amem_cli.vault.safe_write import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
 
 JOURNAL = ".amem/journal"
@@ -175,7 +175,7 @@ class VaultSnapshot:
         complete: every folder, note and journal file could be read.
     """
 
-    vault: Vault
+    vault: VaultFolder
     names: PropertyNames
     notes: Mapping[str, CheckedNote]
     problems: tuple[Problem, ...]
@@ -231,7 +231,9 @@ class VaultSnapshot:
         return header.line(max(header.text.find(text, entry.start, entry.value.end), entry.start))
 
 
-def read_vault(vault: Vault, journal: JournalFolder | None, names: PropertyNames) -> VaultSnapshot:
+def read_vault(
+    vault: VaultFolder, journal: JournalFolder | None, names: PropertyNames
+) -> VaultSnapshot:
     """Read every note and the whole journal.
 
     Args:

@@ -16,8 +16,7 @@ from amem_cli.index.hand_edits import hand_edits, record_hand_edits
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import check_index, refresh
 from amem_cli.journal.events import REMOVING, Event
-from amem_cli.journal.provenance import Provenance, provenance
-from amem_cli.journal.undo_rules import is_worded
+from amem_cli.journal.provenance import Provenance, is_worded, provenance
 from amem_cli.markdown.links import parse_link
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import resolve

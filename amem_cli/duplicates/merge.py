@@ -28,7 +28,7 @@ from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, text_hash
 from amem_cli.journal.events import Event, NoteWrite
 from amem_cli.markdown.links import redirected
-from amem_cli.notes.codec import edit_header
+from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import is_linkable, name_key
 from amem_cli.notes.note import Note
 

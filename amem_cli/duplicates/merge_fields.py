@@ -15,14 +15,13 @@ from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.provenance import Provenance
-from amem_cli.journal.undo_rules import is_worded
-from amem_cli.markdown.attachments import is_attachment
+from amem_cli.journal.provenance import Provenance, is_worded
 from amem_cli.markdown.links import (
     WikiLink,
     destination,
     find_links,
     format_link,
+    is_attachment,
     parse_link,
     redirected,
 )

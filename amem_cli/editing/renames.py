@@ -11,7 +11,7 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import LinkRecord
-from amem_cli.journal.undo_rules import is_worded
+from amem_cli.journal.provenance import is_worded
 from amem_cli.markdown.links import format_link, parse_link
 from amem_cli.notes.names import is_linkable, resolve, shortest_target
 

@@ -16,8 +16,8 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.proposals import Proposal, value_today
-from amem_cli.markdown.tags import normalise_tag
+from amem_cli.journal.link_decisions import Proposal, value_today
+from amem_cli.markdown.links import normalise_tag
 from amem_cli.memory.plan import allowed_changes, draft_link_changes
 from amem_cli.models.prompt_text import clean_line
 from amem_cli.notes.codec import parse_note

@@ -18,13 +18,14 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import REMOVING, Event, NoteWrite, Splice
-from amem_cli.journal.provenance import provenance, undone_events
-from amem_cli.journal.undo_rules import (
+from amem_cli.journal.provenance import (
     IDENTITY,
     Obstacle,
     is_worded,
     obstacles,
+    provenance,
     reversed_change,
+    undone_events,
     weights_before,
     without,
 )

@@ -16,16 +16,17 @@ from amem_cli.exchange.places import SourceNames
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, Progress
 from amem_cli.journal.events import LinkRecord
-from amem_cli.markdown.attachments import is_attachment
 from amem_cli.markdown.links import (
     WikiLink,
     find_links,
     heading_anchor,
+    is_attachment,
     markdown_link,
     parse_link,
     rewrite_links,
 )
-from amem_cli.notes.codec import body_bytes, edit_header, parse_note
+from amem_cli.notes.codec import body_bytes, parse_note
+from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import RememberedNames, resolve
 from amem_cli.notes.note import Note
 

@@ -29,9 +29,9 @@ from amem_cli.index.records import Progress
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.language.dates import created_text
-from amem_cli.markdown.links import WikiLink, format_link, parse_link, retarget_links
-from amem_cli.markdown.tags import merge_tags
-from amem_cli.notes.codec import body_bytes, compose_note, edit_header, parse_note
+from amem_cli.markdown.links import WikiLink, format_link, merge_tags, parse_link, retarget_links
+from amem_cli.notes.codec import body_bytes, parse_note
+from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import shortest_target
 from amem_cli.notes.note import OWNED_FIELDS
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from amem_cli.errors import HeaderRefused, Problem, SettingsError
 from amem_cli.language.dates import parse_moment
-from amem_cli.markdown.tags import normalise_tag
+from amem_cli.markdown.links import normalise_tag
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import odd_name, shown_path

@@ -30,8 +30,7 @@ from amem_cli.exchange.source import (
     valid_tags,
 )
 from amem_cli.language.dates import parse_moment
-from amem_cli.markdown.links import format_link, parse_link
-from amem_cli.markdown.tags import normalise_tag
+from amem_cli.markdown.links import format_link, normalise_tag, parse_link
 from amem_cli.notes.note import OWNED_FIELDS
 
 # Ids of other programs are kept, so that references to them stay valid.

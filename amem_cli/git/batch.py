@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.journal.events import REMOVING
-from amem_cli.locations import STATE_FOLDER, machine_name
+from amem_cli.settings import STATE_FOLDER, machine_name
 
 if TYPE_CHECKING:
     from amem_cli.git.repository import CommitReport, Describe

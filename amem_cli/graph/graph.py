@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
-from amem_cli.markdown.attachments import is_attachment
+from amem_cli.markdown.links import is_attachment
 from amem_cli.notes.names import NameTable, NoteNames, resolve
 
 if TYPE_CHECKING:

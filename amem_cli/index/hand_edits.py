@@ -13,8 +13,7 @@ from amem_cli.index.draft import id_is_shared, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import with_key
 from amem_cli.journal.events import Change, Event, LinkRecord
-from amem_cli.journal.provenance import Provenance, provenance
-from amem_cli.journal.undo_rules import is_worded
+from amem_cli.journal.provenance import Provenance, is_worded, provenance
 from amem_cli.markdown.links import parse_link
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import resolve

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +17,10 @@ from amem_cli.index.vectors import IndexVectors
 if TYPE_CHECKING:
     from amem_cli.index.text import IndexText
     from amem_cli.journal.change_store import ChangeStore
-    from amem_cli.journal.events import Clock
     from amem_cli.journal.files import JournalFolder
     from amem_cli.notes.note import PropertyNames
-    from amem_cli.vault.port import Vault
+    from amem_cli.vault.folder import VaultFolder
+    from amem_cli.vault.port import SystemClock
 
 
 class MemoryIndex:
@@ -61,7 +62,7 @@ class MemoryIndex:
         return IndexText(self.file, self.vectors)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VaultPorts:
     """What reads and changes a vault, except models.
 
@@ -71,10 +72,24 @@ class VaultPorts:
             watcher asks what became of them.
     """
 
-    vault: Vault
+    vault: VaultFolder
     index: MemoryIndex
-    changes: ChangeStore
+    open_changes: Callable[[], ChangeStore]
     journal: JournalFolder
-    clock: Clock
+    clock: SystemClock
     names: PropertyNames
     keep_missing: Callable[[], Container[str]] = tuple
+    _opening: threading.Lock = field(
+        default_factory=threading.Lock, init=False, repr=False, compare=False
+    )
+
+    @property
+    def changes(self) -> ChangeStore:
+        """The change store, opened when it is first used: a search needs none."""
+        # One for all threads: it counts the holds of its lock, and two would wait for each other.
+        with self._opening:
+            return self._changes
+
+    @cached_property
+    def _changes(self) -> ChangeStore:
+        return self.open_changes()

@@ -66,7 +66,7 @@ def synchronise(
         IndexFault: the index cannot be written.
     """
     # First, so that the scan meets no note of a change that is only half written.
-    problems = list(ports.changes.recover())
+    problems = ports.changes.recover() if ports.vault.has_unfinished_change() else []
     ports.index.events.mirror(ports.journal, problems)
     known = ports.index.files.states(within)
     seen = ports.vault.scan(problems) if within is None else ports.vault.look(within, problems)
@@ -206,8 +206,7 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
 
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
     """What the index stores of a note, from its bytes alone."""
-    from amem_cli.markdown.links import find_hashtags, find_links, parse_link
-    from amem_cli.markdown.tags import merge_tags
+    from amem_cli.markdown.links import find_hashtags, find_links, merge_tags, parse_link
     from amem_cli.notes.codec import parse_note
     from amem_cli.notes.passages import split_passages
 

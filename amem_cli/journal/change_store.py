@@ -6,6 +6,7 @@ finish or revert what a killed process began.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -14,19 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import AmemError, NoteInUse, Problem, SettingsError, WriteConflict
-from amem_cli.journal.files import ReviewFolder
+from amem_cli.journal.events import Event, NoteWrite, from_record, to_record
+from amem_cli.journal.link_decisions import Proposal, proposal_from_record, proposal_record
 from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
 from amem_cli.vault.safe_write import create_file, sha256, sync_folder
 
 if TYPE_CHECKING:
-    from filelock import FileLock
+    from filelock import BaseFileLock
 
-    from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.journal.files import JournalFolder
-    from amem_cli.journal.proposals import Proposal
     from amem_cli.vault.folder import VaultFolder
 
-    Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
+Applied = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
 
 LOCK_SECONDS = 60.0
 # The field of an event that names the program that asked for the change.
@@ -34,6 +34,7 @@ CLIENT = "client"
 # A vault may come from somebody else, so what an intent may hold is bounded.
 MAX_INTENT_BYTES = 256 * 1024 * 1024
 MAX_PATH_LENGTH = 2000
+MAX_PROPOSAL_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,11 @@ class ChangeStore:
     ) -> None:
         self._vault = vault
         self._journal = journal
-        self._applied = applied
+        self._applied = applied or (lambda writes, events: None)
         self._client = client
-        self._review = ReviewFolder(vault.state_folder / "review")
+        self._review = vault.state_folder / "review"
         self._intents = vault.state_folder / "intents"
-        self._lock: FileLock | None = None
-        self._work: FileLock | None = None
+        self._locks: dict[str, BaseFileLock] = {}
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -78,16 +78,10 @@ class ChangeStore:
         Raises:
             SettingsError: another process holds it for too long, or the folder is not writable.
         """
-        from filelock import FileLock, Timeout
+        from filelock import Timeout
 
-        # One object for the store: it counts nested holds, while two would wait for each other.
-        if self._lock is None:
-            self._lock = FileLock(str(self._vault.state_folder / "write.lock"))
-        lock = self._lock
         try:
-            # The lock would create the folder again if the vault has been moved away.
-            self._vault.state_folder.stat()
-            lock.acquire(timeout=LOCK_SECONDS)
+            held = self._hold("write.lock", LOCK_SECONDS)
         except Timeout:
             raise SettingsError(
                 "another amem process is writing to this vault", hint="Try again in a moment."
@@ -96,10 +90,8 @@ class ChangeStore:
             raise SettingsError(
                 f"cannot lock the vault: {error.strerror}", hint="Check .amem's permissions."
             ) from None
-        try:
+        with held:
             yield
-        finally:
-            lock.release()
 
     @contextlib.contextmanager
     def working(self, seconds: float) -> Iterator[bool]:
@@ -113,21 +105,24 @@ class ChangeStore:
         Yields:
             False if another process still holds it, or if the folder cannot be written.
         """
-        from filelock import FileLock, Timeout
+        from filelock import Timeout
 
-        if self._work is None:
-            self._work = FileLock(str(self._vault.state_folder / "work.lock"))
-        work = self._work
         try:
-            self._vault.state_folder.stat()
-            work.acquire(timeout=seconds)
+            held = self._hold("work.lock", seconds)
         except (Timeout, OSError):
             yield False
             return
-        try:
+        with held:
             yield True
-        finally:
-            work.release()
+
+    def _hold(self, name: str, seconds: float) -> contextlib.AbstractContextManager[Any]:
+        from filelock import FileLock
+
+        # One object for the store: it counts nested holds, while two would wait for each other.
+        lock = self._locks.setdefault(name, FileLock(str(self._vault.state_folder / name)))
+        # The lock would create the folder again if the vault has been moved away.
+        self._vault.state_folder.stat()
+        return lock.acquire(timeout=seconds)
 
     def apply(
         self,
@@ -157,7 +152,7 @@ class ChangeStore:
                 self._journal.append(events)
             else:
                 self._whole(step)
-            self._tell(writes, events)
+            self._applied(writes, events)
 
     def _whole(self, step: _Step) -> None:
         intent = self._keep_intent(step)
@@ -166,27 +161,19 @@ class ChangeStore:
             for write in step.writes:
                 self._write(write)
                 done.append(write)
-            self._review.keep(step.proposed)
+            self._keep_proposals(step.proposed)
             # Last of what can fail: nothing is ever taken out of the journal again.
             self._journal.append(step.events)
         except (AmemError, FileExistsError):
-            self._review.drop([proposal.id for proposal in step.proposed])
+            self._drop_proposals([proposal.id for proposal in step.proposed])
             left = self._take_back(done)
             # If the intent stayed, the next command would finish a change reported as failed.
             if not left or self._is_kept_for_later(left):
                 self._drop(intent)
             raise
         # Not before: until the journal has the decision, only this file says what was proposed.
-        self._review.drop(step.decided)
+        self._drop_proposals(step.decided)
         self._drop(intent)
-
-    def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
-        """Proposals that no person has decided on, oldest first."""
-        return self._review.waiting(problems)
-
-    def _tell(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
-        if self._applied is not None:
-            self._applied(writes, events)
 
     def recover(self) -> list[Problem]:
         """Finish or revert what a killed process left half done.
@@ -194,7 +181,7 @@ class ChangeStore:
         A change is finished if every note is as it was before or after the change. If somebody has
         edited one of them since, the others are reverted.
         """
-        if not any(own_files(self._intents, "*.json")):
+        if not self._vault.has_unfinished_change():
             return []
         try:
             return self._settle_all()
@@ -220,16 +207,16 @@ class ChangeStore:
 
     def _settle(self, step: _Step, intent: Path) -> list[Problem]:
         """Finish a change or revert it; its intent stays if neither is possible yet."""
-        states = self._states(step)
+        states = [(write, self._state(write)) for write in step.writes]
         if all(state != "other" for _, state in states):
             try:
                 for write, state in states:
                     if state == "before":
                         self._write(write)
-                self._review.keep(step.proposed)
+                self._keep_proposals(step.proposed)
                 self._append_missing(step.events)
-                self._review.drop(step.decided)
-                self._tell(step.writes, step.events)
+                self._drop_proposals(step.decided)
+                self._applied(step.writes, step.events)
                 self._drop(intent)
                 return []
             except (AmemError, FileExistsError) as error:
@@ -239,9 +226,9 @@ class ChangeStore:
                     message = f"a change is unfinished: {error.message}"
                     return [Problem(".amem/intents", 0, message, error.hint)]
                 # Some notes may have been written before one failed.
-                states = self._states(step)
+                states = [(write, self._state(write)) for write in step.writes]
         left = self._take_back([write for write, state in states if state == "after"])
-        self._review.drop([proposal.id for proposal in step.proposed])
+        self._drop_proposals([proposal.id for proposal in step.proposed])
         if not left:
             self._drop(intent)
         return [
@@ -256,9 +243,6 @@ class ChangeStore:
         # The kill may have come after the append; no event may be there twice.
         known = {event.id for file in self._journal.read_new({}, []).files for event in file.events}
         self._journal.append([event for event in events if event.id not in known])
-
-    def _states(self, step: _Step) -> list[tuple[NoteWrite, str]]:
-        return [(write, self._state(write)) for write in step.writes]
 
     def _state(self, write: NoteWrite) -> str:
         if not self._vault.exists(write.path):
@@ -290,29 +274,20 @@ class ChangeStore:
         left = []
         for write in reversed(done):
             with contextlib.suppress(AmemError):
-                if write.before is None:
-                    self._vault.move_to_trash(write.path)
-                elif write.after is None:
-                    self._vault.write(write.path, write.before, expected=None)
-                else:
-                    self._vault.write(write.path, write.before, expected=sha256(write.after))
+                self._write(_reversed(write))
             if self._state(write) == "after":
                 left.append(write)
         return left
 
     def _is_kept_for_later(self, left: Sequence[NoteWrite]) -> bool:
         """Store the reversal of a change as a separate change, without events."""
-        writes = tuple(replace(each, before=each.after, after=each.before) for each in left)
         try:
-            self._keep_intent(_Step(writes, (), (), ()))
+            self._keep_intent(_Step(tuple(map(_reversed, left)), (), (), ()))
         except SettingsError:
             return False
         return True
 
     def _keep_intent(self, step: _Step) -> Path:
-        from amem_cli.journal.events import to_record
-        from amem_cli.journal.proposals import proposal_record
-
         record = {
             "writes": [
                 {"path": write.path, "before": _packed(write.before), "after": _packed(write.after)}
@@ -339,36 +314,79 @@ class ChangeStore:
         # Durable: an intent that came back after a power cut could revert a complete change.
         sync_folder(self._intents)
 
+    def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
+        """Proposals that wait for a decision, oldest first; unreadable ones go to `problems`."""
+        found = []
+        for path in own_files(self._review, "*.json"):
+            try:
+                record = json.loads(read_own_file(path, MAX_PROPOSAL_BYTES))
+                if not isinstance(record, dict):
+                    raise ValueError("not an object")
+                proposal = proposal_from_record(record)
+                if proposal.id != path.stem:
+                    raise ValueError("the id is not the file's name")
+                found.append(proposal)
+            except (OSError, ValueError, RecursionError) as error:
+                if problems is not None:
+                    place = f".amem/review/{path.name}"
+                    problems.append(Problem(place, 0, f"unreadable proposal: {error}"))
+        return found
 
-def _note_path(path: object) -> str:
-    """Check that a path may be a note's; an intent in a shared vault may contain anything."""
-    if not isinstance(path, str) or not path.endswith(".md") or len(path) > MAX_PATH_LENGTH:
-        raise ValueError("it changes something that is no note")
-    path.encode("utf-8")
-    return path
+    def _keep_proposals(self, proposals: Sequence[Proposal]) -> None:
+        """Store proposals; existing ones are not replaced."""
+        if not proposals:
+            return
+        try:
+            make_own_folder(self._review)
+            for proposal in proposals:
+                text = json.dumps(proposal_record(proposal), ensure_ascii=False, indent=2)
+                with contextlib.suppress(FileExistsError):
+                    create_file(self._proposal_file(proposal.id), (text + "\n").encode())
+        except OSError as error:
+            raise SettingsError(
+                f"cannot keep a proposal: {error.strerror}", hint="Check space and permissions."
+            ) from error
+
+    def _drop_proposals(self, ids: Sequence[str]) -> None:
+        """Delete decided proposals; a failure is ignored, for the journal has the decision."""
+        # Through a link, files outside of the vault would be deleted.
+        if self._review.is_symlink():
+            return
+        for name in ids:
+            with contextlib.suppress(OSError):
+                self._proposal_file(name).unlink()
+        if ids:
+            sync_folder(self._review)
+
+    def _proposal_file(self, name: str) -> Path:
+        # An id from somebody else's file must not lead out of the folder.
+        if not (name.isascii() and name.isalnum()):
+            raise SettingsError(f"{name!r} is no id of a proposal")
+        return self._review / f"{name}.json"
+
+
+def _reversed(write: NoteWrite) -> NoteWrite:
+    return NoteWrite(write.path, write.after, write.before)
 
 
 def _packed(content: bytes | None) -> str | None:
-    import base64
-
     return None if content is None else base64.b64encode(content).decode("ascii")
 
 
 def _unpacked(text: str | None) -> bytes | None:
-    import base64
-
     return None if text is None else base64.b64decode(text, validate=True)
 
 
-def _read_intent(path: Path) -> _Step:
-    from amem_cli.journal.events import NoteWrite, from_record
-    from amem_cli.journal.proposals import proposal_from_record
-
-    record: dict[str, Any] = json.loads(read_own_file(path, MAX_INTENT_BYTES))
+def _read_intent(file: Path) -> _Step:
+    record: dict[str, Any] = json.loads(read_own_file(file, MAX_INTENT_BYTES))
     writes = []
     for item in record["writes"]:
-        before, after = _unpacked(item["before"]), _unpacked(item["after"])
-        writes.append(NoteWrite(_note_path(item["path"]), before, after))
+        path = item["path"]
+        # An intent in a shared vault may contain anything.
+        if not isinstance(path, str) or not path.endswith(".md") or len(path) > MAX_PATH_LENGTH:
+            raise ValueError("it changes something that is no note")
+        path.encode("utf-8")
+        writes.append(NoteWrite(path, _unpacked(item["before"]), _unpacked(item["after"])))
     if len({write.path for write in writes}) != len(writes):
         raise ValueError("it changes one note twice")
     return _Step(

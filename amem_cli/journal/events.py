@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from datetime import datetime
-from typing import Any, Protocol
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from amem_cli.notes.note import LIST_FIELDS
+
+if TYPE_CHECKING:
+    from amem_cli.vault.port import SystemClock
 
 # By these events a note goes to the trash.
 REMOVING = ("remove", "merge")
@@ -117,8 +121,10 @@ class Event:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-_TEXTS = {item.name for item in fields(Event) if item.type == "str"}
-_NUMBERS = {item.name for item in fields(Event) if item.type in ("int", "float")}
+# In microseconds, as in the ids of events.
+_YEAR_2200 = 7_258_118_400_000_000
+_MOST_NESTING = 12
+_MOST_COUNTED = 2**53
 
 
 def to_record(event: Event) -> dict[str, Any]:
@@ -139,30 +145,47 @@ def from_record(record: Mapping[str, Any]) -> Event:
         ValueError: the record is not an event.
     """
     _refuse_unstorable(record, 0)
-    known = {item.name for item in fields(Event)} - {"extra"}
-    values = {name: record[name] for name in record if name in known}
     try:
+        values = known_fields(Event, record)
+        values["extra"] = {name: record[name] for name in record if name not in values}
         for name in ("id", "time", "kind"):
             if not values[name]:
                 raise ValueError(f"{name} is empty")
-        for name in _TEXTS & set(values):
-            if not isinstance(values[name], str):
-                raise ValueError(f"{name} is not text")
-        for name in _NUMBERS & set(values):
-            if isinstance(values[name], bool) or not isinstance(values[name], (int, float)):
-                raise ValueError(f"{name} is not a number")
-        for name in ("changes", "proposed"):
-            values[name] = tuple(change_from_record(item) for item in values.get(name, ()))
-        for name in ("links", "links_before"):
-            values[name] = tuple(_link_record(item) for item in values.get(name, ()))
+        for name, read in _PARTS.items():
+            values[name] = tuple(read(item) for item in values.get(name, ()))
         if values.get("splice") is not None:
             values["splice"] = _splice(values["splice"])
-        for name in ("problems", "known"):
-            values[name] = tuple(str(item) for item in values.get(name, ()))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not an event: {error}") from None
-    values["extra"] = {name: record[name] for name in record if name not in known}
     return Event(**values)
+
+
+def known_fields(kind: Any, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a record that this version knows; a newer one may write more.
+
+    Args:
+        kind: the dataclass of the record.
+
+    Raises:
+        ValueError: a text or a number is something else.
+    """
+    names, texts, numbers = _fields_of(kind)
+    values = {name: record[name] for name in names if name in record}
+    for name in texts & values.keys():
+        if not isinstance(values[name], str):
+            raise ValueError(f"{name} is not text")
+    for name in numbers & values.keys():
+        if isinstance(values[name], bool) or not isinstance(values[name], (int, float)):
+            raise ValueError(f"{name} is not a number")
+    return values
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[list[str], set[str], set[str]]:
+    """Names of all fields, of those that are texts, and of those that are numbers."""
+    known = {each.name: each.type for each in fields(kind) if each.name != "extra"}
+    texts = {name for name, told in known.items() if told == "str"}
+    return list(known), texts, {name for name, told in known.items() if told in ("int", "float")}
 
 
 def _refuse_unstorable(value: Any, depth: int) -> None:
@@ -191,9 +214,7 @@ def change_from_record(item: Mapping[str, Any]) -> Change:
     Raises:
         ValueError, TypeError: it is invalid.
     """
-    change = Change(**_known_fields(Change, item))
-    if not isinstance(change.field, str):
-        raise ValueError("a change names no field")
+    change = Change(**known_fields(Change, item))
     for value in (change.before, change.after):
         texts = value if isinstance(value, list) else [value]
         if change.field in LIST_FIELDS and not isinstance(value, list):
@@ -203,35 +224,26 @@ def change_from_record(item: Mapping[str, Any]) -> Change:
     return change
 
 
-def _known_fields(kind: Any, item: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that this version knows; a newer one may write more."""
-    return {name.name: item[name.name] for name in fields(kind) if name.name in item}
-
-
 def _link_record(item: Mapping[str, Any]) -> LinkRecord:
-    link = LinkRecord(**_known_fields(LinkRecord, item))
-    if isinstance(link.strength, bool) or not isinstance(link.strength, (int, float)):
-        raise ValueError("a link's strength is not a number")
-    if not all(isinstance(getattr(link, name), str) for name in _LINK_TEXTS):
-        raise ValueError("a link's field is not text")
-    return link
+    return LinkRecord(**known_fields(LinkRecord, item))
 
 
 def _splice(item: Mapping[str, Any]) -> Splice:
-    splice = Splice(**_known_fields(Splice, item))
-    texts = (splice.removed, splice.inserted, splice.sha_before, splice.sha_after)
+    splice = Splice(**known_fields(Splice, item))
     if type(splice.offset) is not int or splice.offset < 0:
         raise ValueError("a splice's offset is no position")
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("a splice's field is not text")
     return splice
 
 
-# In microseconds, as in the ids of events.
-_YEAR_2200 = 7_258_118_400_000_000
-_MOST_NESTING = 12
-_MOST_COUNTED = 2**53
-_LINK_TEXTS = ("target", "path", "text", "relation", "reason", "by")
+# How the items of an event's lists are read.
+_PARTS: Mapping[str, Callable[[Any], Any]] = {
+    "changes": change_from_record,
+    "proposed": change_from_record,
+    "links": _link_record,
+    "links_before": _link_record,
+    "problems": str,
+    "known": str,
+}
 
 
 def splice_between(before: bytes, after: bytes, sha_before: str, sha_after: str) -> Splice | None:
@@ -261,15 +273,9 @@ def _continues(data: bytes, position: int) -> bool:
 
 
 def _common_prefix(left: bytes, right: bytes) -> int:
-    low, high = 0, min(len(left), len(right))
-    while low < high:
-        middle = (low + high + 1) // 2
-        # Python compares slices far faster than byte after byte; a note may have 2 MiB.
-        if left[:middle] == right[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    # Python compares slices far faster than byte after byte; a note may have 2 MiB.
+    lengths = range(1, min(len(left), len(right)) + 1)
+    return bisect_left(lengths, True, key=lambda length: left[:length] != right[:length])
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,26 +292,7 @@ class NoteWrite:
     after: bytes | None
 
 
-class Clock(Protocol):
-    """Time and randomness."""
-
-    def now(self) -> datetime:
-        """Local time with its offset."""
-
-    def time_ns(self) -> int:
-        """Nanoseconds since the epoch, as file times are counted."""
-
-    def moment(self, after: int) -> int:
-        """Microseconds since the epoch for the id of a new event.
-
-        Later than `after` and than every moment given before, even if the clock was set back.
-        """
-
-    def token(self) -> str:
-        """Six random hexadecimal digits."""
-
-
-def event_id(clock: Clock, newest: str = "") -> str:
+def event_id(clock: SystemClock, newest: str = "") -> str:
     """A new event id; ids sort by time.
 
     Args:

@@ -1,8 +1,7 @@
-"""The journal on disk, append-only JSON lines by machine and month; and waiting proposals."""
+"""The journal on disk: append-only JSON lines by machine and month."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -14,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import Problem, SettingsError
-from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
-from amem_cli.vault.safe_write import create_file, sync_folder
+from amem_cli.vault.dir_handle import make_own_folder, own_files
+from amem_cli.vault.safe_write import sync_folder
 
 if TYPE_CHECKING:
     from io import FileIO
 
     from amem_cli.journal.events import Event
-    from amem_cli.journal.proposals import Proposal
 
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
 # Two versions of a note of 2 MiB, with six bytes in JSON for each character.
@@ -111,7 +109,10 @@ class JournalFolder:
             handle = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o644)
             with os.fdopen(handle, "r+b", buffering=0) as stream:
                 before = _state(os.fstat(stream.fileno()))
-                data = _line_break_after(stream.seek(0, os.SEEK_END), path) + data
+                # A killed write may have left the last line without its end.
+                if _size(before):
+                    stream.seek(-1, os.SEEK_END)
+                    data = data if stream.read(1) == b"\n" else b"\n" + data
                 _write_durably(stream, data, _size(before))
                 self._follow(path.name, before, data, _state(os.fstat(stream.fileno())))
             # Without this a power cut may lose the name of the new file, and so all of it.
@@ -175,42 +176,34 @@ class JournalFolder:
 
         with self._following:
             followed = self._followed.pop(path.name, None)
-            if followed is not None and (followed.state, followed.read_to[:2]) == (
-                now,
-                (offset, digest),
-            ):
-                self._followed[path.name] = followed
-                return self._own_news(path, followed, problems)
-        data = path.read_bytes()
-        if known and hashlib.sha256(data[:offset]).hexdigest() != digest:
-            raise _KnownPartChanged
-        end, before = data.rfind(b"\n") + 1, data.count(b"\n", 0, offset)
-        events, lines = self._read(path.name, data[offset:end], before, problems)
-        whole = hashlib.sha256(data[:end])
-        # The position ends before a torn line: another process may still be writing it.
-        if end < len(data):
-            place = f".amem/journal/{path.name}"
-            problems.append(Problem(place, lines + 1, "the last line is torn; it was skipped"))
-        elif _state(path.stat()) == now and len(data) == _size(now):
-            self._followed[path.name] = _Followed(now, whole, (end, whole.hexdigest(), lines))
-        return JournalFile(path.name, f"{now}|{end}|{whole.hexdigest()}", tuple(events))
+            if followed and (followed.state, followed.read_to[:2]) == (now, (offset, digest)):
+                # Only this process has added to the file, so its known part is as it was.
+                with path.open("rb") as stream:
+                    stream.seek(offset)
+                    data = stream.read(_size(now) - offset)
+                end, whole, before = offset + len(data), followed.digest, followed.read_to[2]
+                torn, is_current = False, True
+            else:
+                data = path.read_bytes()
+                if known and hashlib.sha256(data[:offset]).hexdigest() != digest:
+                    raise _KnownPartChanged
+                # The position ends before a torn line: another process may be writing it.
+                end, before = data.rfind(b"\n") + 1, data.count(b"\n", 0, offset)
+                whole, torn = hashlib.sha256(data[:end]), end < len(data)
+                is_current = _state(path.stat()) == now and len(data) == _size(now)
+                data = data[offset:end]
+            events = self._read(path.name, data, before, problems)
+            lines = before + data.count(b"\n")
+            if torn:
+                place = f".amem/journal/{path.name}"
+                problems.append(Problem(place, lines + 1, "the last line is torn; it was skipped"))
+            elif is_current:
+                read_to = (end, whole.hexdigest(), lines)
+                self._followed[path.name] = _Followed(now, whole, read_to)
+            return JournalFile(path.name, f"{now}|{end}|{whole.hexdigest()}", tuple(events))
 
-    def _own_news(self, path: Path, followed: _Followed, problems: list[Problem]) -> JournalFile:
-        """What this process has added."""
-        offset, _, before = followed.read_to
-        with path.open("rb") as stream:
-            stream.seek(offset)
-            data = stream.read(_size(followed.state) - offset)
-        events, lines = self._read(path.name, data, before, problems)
-        digest = followed.digest.hexdigest()
-        followed.read_to = (offset + len(data), digest, lines)
-        position = f"{followed.state}|{offset + len(data)}|{digest}"
-        return JournalFile(path.name, position, tuple(events))
-
-    def _read(
-        self, name: str, data: bytes, before: int, problems: list[Problem]
-    ) -> tuple[list[Event], int]:
-        """The events in lines that follow `before` others, and the total number of lines."""
+    def _read(self, name: str, data: bytes, before: int, problems: list[Problem]) -> list[Event]:
+        """The events in lines that follow `before` others."""
         from amem_cli.journal.events import from_record
 
         events = []
@@ -227,7 +220,7 @@ class JournalFolder:
             except (ValueError, RecursionError) as error:
                 place = f".amem/journal/{name}"
                 problems.append(Problem(place, number, f"unreadable journal line: {error}"))
-        return events, before + data.count(b"\n")
+        return events
 
 
 class _KnownPartChanged(Exception):
@@ -257,91 +250,6 @@ def _write_durably(stream: FileIO, data: bytes, size: int) -> None:
             rest = rest[stream.write(rest) :]
         os.fsync(stream.fileno())
     except OSError:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             stream.truncate(size)
         raise
-
-
-def _line_break_after(size: int, path: Path) -> bytes:
-    """A line break if a killed write left the last line without one."""
-    if size == 0:
-        return b""
-    with path.open("rb") as stream:
-        stream.seek(size - 1)
-        return b"" if stream.read(1) == b"\n" else b"\n"
-
-
-MAX_BYTES = 256 * 1024
-
-
-class ReviewFolder:
-    """The waiting proposals.
-
-    Args:
-        folder: the vault's `.amem/review`.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def waiting(self, problems: list[Problem] | None = None) -> list[Proposal]:
-        """All proposals, oldest first; adds unreadable ones to `problems`."""
-        found = []
-        for path in own_files(self._folder, "*.json"):
-            try:
-                proposal = _read(path)
-                if proposal.id != path.stem:
-                    raise ValueError("the id is not the file's name")
-                found.append(proposal)
-            except (OSError, ValueError, RecursionError) as error:
-                if problems is not None:
-                    place = f".amem/review/{path.name}"
-                    problems.append(Problem(place, 0, f"unreadable proposal: {error}"))
-        return found
-
-    def keep(self, proposals: Sequence[Proposal]) -> None:
-        """Store proposals; existing ones are not replaced.
-
-        Raises:
-            SettingsError: they cannot be written.
-        """
-        if not proposals:
-            return
-        from amem_cli.journal.proposals import proposal_record
-
-        try:
-            make_own_folder(self._folder)
-            for proposal in proposals:
-                text = json.dumps(proposal_record(proposal), ensure_ascii=False, indent=2)
-                with suppress(FileExistsError):
-                    create_file(self._place(proposal.id), (text + "\n").encode())
-        except OSError as error:
-            raise SettingsError(
-                f"cannot keep a proposal: {error.strerror}", hint="Check space and permissions."
-            ) from error
-
-    def drop(self, ids: Sequence[str]) -> None:
-        """Delete decided proposals; a failure is ignored, for the journal has the decision."""
-        # Through a link, files outside of the vault would be deleted.
-        if self._folder.is_symlink():
-            return
-        for name in ids:
-            with suppress(OSError):
-                self._place(name).unlink()
-        if ids:
-            sync_folder(self._folder)
-
-    def _place(self, name: str) -> Path:
-        # An id from somebody else's file must not lead out of the folder.
-        if not (name.isascii() and name.isalnum()):
-            raise SettingsError(f"{name!r} is no id of a proposal")
-        return self._folder / f"{name}.json"
-
-
-def _read(path: Path) -> Proposal:
-    from amem_cli.journal.proposals import proposal_from_record
-
-    record = json.loads(read_own_file(path, MAX_BYTES))
-    if not isinstance(record, dict):
-        raise ValueError("not an object")
-    return proposal_from_record(record)

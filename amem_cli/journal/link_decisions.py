@@ -1,4 +1,4 @@
-"""A person's decisions on links, what they teach, and how the machine's links change over time.
+"""Changes of older links and notes: what a person decided and waits for, what the machine learns.
 
 Decisions follow from the journal alone, so every machine comes to the same. Nothing here checks
 whose a link is: `journal.provenance` says that, and the caller decides.
@@ -7,15 +7,12 @@ whose a link is: `journal.provenance` says that, and the caller decides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
-from amem_cli.journal.events import LinkRecord
-from amem_cli.journal.provenance import effective_events, provenance
-from amem_cli.notes.note import RELATIONS, SUPERSEDING, MemoryLink, Relation
-
-if TYPE_CHECKING:
-    from amem_cli.journal.events import Change, Event
+from amem_cli.journal.events import Change, Event, LinkRecord, change_from_record, known_fields
+from amem_cli.journal.provenance import Provenance, effective_events, provenance
+from amem_cli.notes.note import METADATA_FIELDS, RELATIONS, SUPERSEDING, MemoryLink, Note, Relation
 
 # The least strength of a link, and the bounds between which decisions move it.
 USUAL_MINIMUM = 0.3
@@ -182,27 +179,16 @@ class LinkUpdate:
     reason: str = ""
 
 
-def link_update_from_record(item: Mapping[str, Any]) -> LinkUpdate:
-    """Read a change from JSON.
-
-    Raises:
-        ValueError, TypeError: it is invalid.
-    """
-    known = {each.name: item[each.name] for each in fields(LinkUpdate) if each.name in item}
-    change = LinkUpdate(**known)
+def _link_update(item: Mapping[str, Any]) -> LinkUpdate:
+    change = LinkUpdate(**known_fields(LinkUpdate, item))
     strength = change.strength
-    if strength is not None and (
-        isinstance(strength, bool)
-        or not isinstance(strength, (int, float))
-        or not 0 <= strength <= 1
-    ):
+    is_number = isinstance(strength, (int, float)) and not isinstance(strength, bool)
+    if strength is not None and not (is_number and 0 <= strength <= 1):
         raise ValueError("a link's strength is not within 0 and 1")
     if change.relation is not None and change.relation not in RELATIONS:
         raise ValueError("a link's relation is unknown")
     if not isinstance(change.removed, bool):
         raise ValueError("whether a link is removed is unknown")
-    if not all(isinstance(text, str) for text in (change.source, change.target, change.reason)):
-        raise ValueError("a link's field is not text")
     return change
 
 
@@ -288,3 +274,111 @@ class Evolution:
     tags_add: tuple[str, ...] = ()
     tags_drop: tuple[str, ...] = ()
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One field of one older note that the machine would change.
+
+    Attributes:
+        id: unique, sorts by time; letters and digits only.
+        time: ISO 8601 with offset.
+        note: id of the note; empty if it has none.
+        path: of the note when the change was proposed.
+        trigger: id or path of the note that caused the proposal.
+        cause: id of the `process` event.
+        change: the field before and after.
+        text_hash: of the note's text; identifies a note without id after a rename.
+        link_change: the change of one of the machine's links; `change` then holds only that
+            link's text.
+    """
+
+    id: str
+    time: str
+    note: str
+    path: str
+    trigger: str
+    cause: str
+    change: Change
+    reason: str = ""
+    model: str = ""
+    prompt: str = ""
+    text_hash: str = ""
+    link_change: LinkUpdate | None = None
+
+    @property
+    def key(self) -> str:
+        """How the journal names the note."""
+        return self.note or self.path
+
+
+def proposal_record(proposal: Proposal) -> dict[str, Any]:
+    """The JSON object of a proposal."""
+    record = asdict(proposal)
+    if proposal.link_change is None:
+        del record["link_change"]
+    return record
+
+
+def proposal_from_record(record: Mapping[str, Any]) -> Proposal:
+    """Read a proposal, which may come from somebody else's vault.
+
+    Raises:
+        ValueError: it is invalid.
+    """
+    try:
+        values: dict[str, Any] = {item.name: "" for item in fields(Proposal)}
+        values |= known_fields(Proposal, record)
+        values["change"] = change_from_record(record["change"])
+        item = record.get("link_change")
+        values["link_change"] = None if item is None else _link_update(item)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a proposal: {error}") from None
+    proposal = Proposal(**values)
+    if not (proposal.id.isascii() and proposal.id.isalnum()):
+        raise ValueError("the id is not plain")
+    fitting = METADATA_FIELDS if proposal.link_change is None else ("links",)
+    if proposal.change.field not in fitting:
+        raise ValueError(f"{proposal.change.field!r} cannot be proposed")
+    return proposal
+
+
+def value_today(change: Change, note: Note, owned: Provenance) -> str | list[str] | None:
+    """The field's value if the proposal is accepted for the note as it is now.
+
+    Args:
+        owned: the machine's values in the note; no others are replaced or dropped.
+
+    Returns:
+        None if the proposal no longer applies: a person wrote the context, or nothing is new.
+    """
+    if change.field == "context":
+        context = str(change.after)
+        free = owned.may_replace_context(note.context)
+        return context if free and context != note.context else None
+    present: tuple[str, ...] = getattr(note, change.field)
+    own = owned.keywords if change.field == "keywords" else owned.tags
+    dropped = {item for item in change.before if item not in change.after and item in own}
+    kept = [item for item in present if item not in dropped]
+    known = {item.casefold() for item in present}
+    after = [item for item in change.after if item not in change.before]
+    result = [*kept, *(item for item in after if item.casefold() not in known)]
+    return result if result != list(present) else None
+
+
+def without_rejected(change: Change, events: Iterable[Event]) -> Change | None:
+    """A change without what a person rejected before; None if nothing is left.
+
+    Of a list only added and dropped items count; its other items may have changed since.
+    """
+    rejected = [each for event in events if event.kind == "reject" for each in event.proposed]
+    past = [each for each in rejected if each.field == change.field]
+    if change.field == "context":
+        refused = any(each.after == change.after for each in past)
+        return None if refused or change.after == change.before else change
+    added = {item for each in past for item in each.after if item not in each.before}
+    dropped = {item for each in past for item in each.before if item not in each.after}
+    kept = [item for item in change.before if item in change.after or item in dropped]
+    new = [item for item in change.after if item not in change.before and item not in added]
+    after = [*kept, *new]
+    return Change(change.field, change.before, after) if after != change.before else None

@@ -11,7 +11,6 @@ from functools import cache
 
 from amem_cli.data import lines
 
-_ID = re.compile(r"([0-9]{14})(?:-(?:[2-9]|[1-9][0-9]{1,8}))?")
 _COMPACT = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:([0-9]{2})([0-9]{2})([0-9]{2})?)?")
 _ISO = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
@@ -45,18 +44,6 @@ def new_id(moment: datetime, taken: Callable[[str], bool]) -> str:
     return f"{stamp}-{free}"
 
 
-def is_id(text: str) -> bool:
-    """Whether the text is an id as `new_id` makes them, of a moment that exists."""
-    match = _ID.fullmatch(text)
-    if match is None:
-        return False
-    try:
-        parse_moment(match[1])
-    except ValueError:
-        return False
-    return True
-
-
 def parse_moment(text: str) -> datetime:
     """Read a date or a date and time.
 
@@ -75,26 +62,18 @@ def parse_moment(text: str) -> datetime:
     if match is None:
         raise ValueError(f"not a date or time: {text[:40]!r}")
     year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
-    zone = None
-    microsecond = 0
+    zone, microsecond = None, 0
     if match.re is _ISO:
         microsecond = int((match[7] or "").ljust(6, "0")[:6])
-        zone = _zone(match)
+        if match["utc"] or match["sign"]:
+            offset = timedelta(hours=int(match["hours"] or 0), minutes=int(match["minutes"] or 0))
+            zone = timezone(-offset if match["sign"] == "-" else offset)
     return datetime(year, month, day, hour, minute, second, microsecond, tzinfo=zone)
 
 
 def created_text(moment: datetime) -> str:
     """ISO 8601 to the second, with the offset if the moment has a time zone."""
     return moment.isoformat(timespec="seconds")
-
-
-def _zone(match: re.Match[str]) -> timezone | None:
-    if match["utc"]:
-        return timezone.utc
-    if not match["sign"]:
-        return None
-    offset = timedelta(hours=int(match["hours"]), minutes=int(match["minutes"] or 0))
-    return timezone(-offset if match["sign"] == "-" else offset)
 
 
 _AGO = re.compile(r"([0-9]{1,4}) ?(d|days?|w|weeks?|m|months?|y|years?)(?: ago)?")
@@ -117,15 +96,12 @@ def day_range(text: str, today: date) -> tuple[date, date]:
     if words in ("today", "yesterday"):
         day = today - timedelta(days=words == "yesterday")
         return day, day
-    match = _AGO.fullmatch(words)
-    if match:
+    if match := _AGO.fullmatch(words):
         day = _ago(today, int(match[1]), match[2][0])
         return day, day
-    match = _SPAN.fullmatch(words)
-    if match:
+    if match := _SPAN.fullmatch(words):
         return _span(today, match[2], before=match[1] == "last")
-    match = _MONTH.fullmatch(words)
-    if match:
+    if match := _MONTH.fullmatch(words):
         return _month(int(match[1]), int(match[2])) if match[2] else _year(int(match[1]))
     day = parse_moment(text).date()
     return day, day
@@ -189,6 +165,4 @@ def seconds_between(created: str, other: str) -> float:
         return math.inf
 
 
-@cache
-def _month_names() -> tuple[str, ...]:
-    return tuple(lines("month_names.txt"))
+_month_names = cache(lambda: lines("month_names.txt"))

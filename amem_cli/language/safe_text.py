@@ -7,7 +7,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 BLOTTED = "***"
 # A shorter value could be an ordinary word.
@@ -43,15 +43,12 @@ def redacted(text: str, environment: Mapping[str, str]) -> str:
     return _PASSWORD_IN_ADDRESS.sub(rf"\1{BLOTTED}@", text)
 
 
-if TYPE_CHECKING:
-    pass
-
-
 # What turns the direction of writing, and the line breaks that are not control characters.
 _STEERING = frozenset(
     "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     "\u206a\u206b\u206c\u206d\u206e\u206f"
 )
+_NOT_PLAIN = re.compile(f"[{''.join(_STEERING)}\x7f-\x9f]")
 
 
 def printable(text: str) -> str:
@@ -75,17 +72,9 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
     """A JSON document for stdout, with what a terminal or encoding cannot hold escaped."""
     text = json.dumps(document, ensure_ascii=False, indent=indent)
     try:
-        printed = text if _plain(text) else "".join(_escaped(char) for char in text)
+        printed = _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
         printed.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
         # Half a surrogate pair, or a terminal that is not UTF-8.
         return json.dumps(document, indent=indent)
     return printed
-
-
-def _plain(text: str) -> bool:
-    return not any(char in _STEERING or "\x7f" <= char <= "\x9f" for char in text)
-
-
-def _escaped(char: str) -> str:
-    return f"\\u{ord(char):04x}" if char in _STEERING or "\x7f" <= char <= "\x9f" else char

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from amem_cli.errors import SettingsError, UsageError
-from amem_cli.locations import STATE_FOLDER
-from amem_cli.settings import checked_value, key_of
+from amem_cli.settings import STATE_FOLDER, checked_value, key_of
 from amem_cli.workspace.workspace import Workspace
 
 DEFAULT_FOLDER = "amem-vault"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.markdown.regions import Cut, blank_out, find_regions, spliced
 
 # As in Obsidian a label holds no blanks. `[[^1]]` is a link to a block.
 _LABEL = re.compile(r"(?<!\\)(?:\\\\)*\[\^([^\[\]\s\0]{1,100})\]")
@@ -63,12 +63,9 @@ def with_own_footnotes(text: str, beside: str) -> str:
         {match[1].casefold(): match[1] for match in _references(shown_beside)},
         _contents(beside, shown_beside),
     )
-    parts: list[str] = []
-    done = 0
-    for match in found:
-        parts += [text[done : match.start(1)], labels.get(match[1].casefold(), match[1])]
-        done = match.end(1)
-    return "".join([*parts, text[done:]])
+    return spliced(
+        text, (Cut(*each.span(1), labels.get(each[1].casefold(), each[1])) for each in found)
+    )
 
 
 def _new_labels(
@@ -150,9 +147,8 @@ def _references(shown: str) -> list[re.Match[str]]:
 
 
 def _is_link(visible: str, match: re.Match[str]) -> bool:
-    return visible[match.start() - 1 : match.start()] == "[" and visible.startswith(
-        "]", match.end()
-    )
+    start, end = match.span()
+    return visible[start - 1 : start] == "[" and visible.startswith("]", end)
 
 
 def _footnotes(text: str, visible: str) -> Iterator[Footnote]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import quote, unquote
 
-from amem_cli.markdown.attachments import is_attachment
-from amem_cli.markdown.plain_text import Cut, apply_cuts, markup_cuts
-from amem_cli.markdown.regions import Region, blank_out, find_regions
-from amem_cli.markdown.tags import leading_tag, tag_key
+from amem_cli.markdown.regions import Cut, Region, blank_out, find_regions, spliced
 
 _DOUBLE_BRACKETS = re.compile(r"\[{2,}|\]{2,}|\n")
 _SINGLE_BRACKETS = re.compile(r"\\[!-~]|[\[\]]|\n[ \t>\r]*(?=\n)")
@@ -59,7 +57,7 @@ class _MarkdownSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Links:
+class LinkScan:
     """All links of a text, and the text with everything blanked in which markdown means nothing."""
 
     visible: str
@@ -75,7 +73,7 @@ def find_links(text: str) -> list[WikiLink]:
     """
     if "[" not in text:
         return []
-    links = _scan(text, find_regions(text))
+    links = scan_links(text, find_regions(text))
     local = (_local_link(text, span) for span in links.markdown)
     found = [*links.wikilinks, *(link for link in local if link is not None)]
     return sorted(found, key=lambda link: link.start)
@@ -89,11 +87,11 @@ def find_hashtags(text: str) -> list[str]:
     """
     if "#" not in text:
         return []
-    links = _scan(text, find_regions(text))
+    links = scan_links(text, find_regions(text))
     spans = [(link.start, link.end) for link in links.wikilinks]
     spans += [(span.start, span.end) for span in links.markdown]
     tags: dict[str, str] = {}
-    for match in _HASHTAG.finditer(blank_out(links.visible, _outermost(sorted(spans)))):
+    for match in _HASHTAG.finditer(blank_out(links.visible, spans)):
         tag = leading_tag(match[1])
         if tag is not None:
             tags.setdefault(tag_key(tag), tag)
@@ -137,33 +135,12 @@ def format_link(target: str, display: str = "") -> str:
     return f"[[{target}|{shown}]]" if shown and shown != target else f"[[{target}]]"
 
 
-def plain_text(markdown: str) -> str:
-    """The words of a text as a reader sees them, for prompts and embeddings.
-
-    Links become the text they show, code keeps its content; comments, embedded files, link targets,
-    emphasis, heading and list marks, HTML tags, table lines and reference definitions go. Lines
-    stay lines; blanks are collapsed. Linear in the length of the text.
-    """
-    regions = find_regions(markdown)
-    links = _scan(markdown, regions)
-    cuts = [cut for region in regions for cut in _region_cuts(region)]
-    cuts += [cut for link in links.wikilinks for cut in _wikilink_cuts(markdown, link)]
-    for span in links.markdown:
-        opening = span.start - 1 if _is_embed(markdown, span.start) else span.start
-        cuts.append(Cut(opening, span.start + 1))
-        cuts.append(Cut(span.shown_end, span.end))
-    cuts += markup_cuts(links.visible)
-    lines = (" ".join(line.split()) for line in apply_cuts(markdown, cuts).split("\n"))
-    paragraphs = "\n".join(lines).strip("\n")
-    return re.sub(r"\n{3,}", "\n\n", paragraphs)
-
-
-def _scan(text: str, regions: list[Region]) -> _Links:
+def scan_links(text: str, regions: list[Region]) -> LinkScan:
     visible = blank_out(text, ((region.start, region.end) for region in regions))
     wikilinks = list(_wikilinks(text, visible))
     # Blanked, or the inner brackets of a wikilink would be read as those of a markdown link.
     unlinked = blank_out(visible, ((link.start, link.end) for link in wikilinks))
-    return _Links(visible, wikilinks, list(_markdown_spans(text, unlinked)))
+    return LinkScan(visible, wikilinks, list(_markdown_spans(text, unlinked)))
 
 
 def _wikilinks(text: str, visible: str) -> Iterator[WikiLink]:
@@ -197,13 +174,13 @@ def _wikilink(text: str, visible: str, opening: int, closing: re.Match[str]) -> 
     target, fragment = target.strip(), fragment.strip()
     if not (target or fragment) or "\0" in head or _is_citation(visible, inner_end + 2):
         return None
-    is_embed = _is_embed(visible, opening)
+    embed = is_embed(visible, opening)
     return WikiLink(
         target=target,
         fragment=fragment,
         display=shown.replace("\\|", "|").strip(),
-        embed=is_embed,
-        start=opening - is_embed,
+        embed=embed,
+        start=opening - embed,
         end=inner_end + 2,
         style="wikilink",
     )
@@ -244,19 +221,19 @@ def _local_link(text: str, span: _MarkdownSpan) -> WikiLink | None:
     target, fragment = target.strip(), fragment.strip()
     if not (target or fragment):
         return None
-    is_embed = _is_embed(text, span.start)
+    embed = is_embed(text, span.start)
     return WikiLink(
         target=target,
         fragment=fragment,
         display=text[span.start + 1 : span.shown_end].strip(),
-        embed=is_embed,
-        start=span.start - is_embed,
+        embed=embed,
+        start=span.start - embed,
         end=span.end,
         style="markdown",
     )
 
 
-def _is_embed(text: str, opening: int) -> bool:
+def is_embed(text: str, opening: int) -> bool:
     return opening > 0 and text[opening - 1] == "!" and not _is_escaped(text, opening - 1)
 
 
@@ -267,52 +244,28 @@ def _is_escaped(text: str, position: int) -> bool:
     return backslashes % 2 == 1
 
 
-def _outermost(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The spans that lie in no other; `spans` ascending."""
-    covered = 0
-    for start, end in spans:
-        if start >= covered:
-            covered = end
-            yield start, end
-
-
-def _region_cuts(region: Region) -> tuple[Cut, Cut]:
-    return Cut(region.start, region.inner_start), Cut(region.inner_end, region.end)
-
-
-def _wikilink_cuts(text: str, link: WikiLink) -> Iterator[Cut]:
-    """Leave the display text, else the base name and the heading."""
-    if link.embed and is_attachment(link.target):
-        yield Cut(link.start, link.end)
-        return
-    name = link.target.rpartition("/")[2].removesuffix(".md")
-    heading = "" if link.fragment.startswith("^") else link.fragment.replace("#", " ")
-    yield Cut(link.start, link.end, link.display or f"{name} {heading}".strip())
-
-
-# Given a link: its new target, or None to leave it as it is.
-Retarget = Callable[[WikiLink], str | None]
 # Given a link and its text: what replaces it, or None.
 Rewrite = Callable[[WikiLink, str], "str | None"]
 
-_WHOLE_DESTINATION = re.compile(r"(\(\s{0,20})(?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)")
 _BRACKETS = re.compile(r"[\[\]\\]")
 _BLANKS = re.compile(r"\s")
 _SAFE_IN_DESTINATION = "/._-~!$&'*+,;=:@"
 
 
-def retarget_links(text: str, retarget: Retarget) -> str:
+def retarget_links(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
     """The text with links led elsewhere; what a reader sees of them stays as it was.
 
     Links in code and comments are left alone, as they are not links.
     """
 
     def rewrite(link: WikiLink, source: str) -> str | None:
-        target = retarget(link)
+        target = new_target(link)
         if target is None:
             return None
-        write = _as_wikilink if link.style == "wikilink" else _markdown_link
-        return write(link, source, target)
+        if link.style == "wikilink":
+            return _as_wikilink(link, source, target)
+        cut = _splice(text, link, target)
+        return text[link.start : cut.start] + cut.replacement + text[cut.end : link.end]
 
     return rewrite_links(text, rewrite)
 
@@ -357,16 +310,6 @@ def _as_wikilink(link: WikiLink, source: str, target: str) -> str:
     return f"{mark}[[{target}{fragment}{said}]]"
 
 
-def _markdown_link(link: WikiLink, source: str, target: str) -> str:
-    # The last one, as the shown text may hold a picture that has a destination as well.
-    start = source.rfind("](")
-    destination = quote(target, safe=_SAFE_IN_DESTINATION)
-    if link.fragment:
-        destination += "#" + quote(link.fragment, safe=_SAFE_IN_DESTINATION + "^#")
-    head, tail = source[: start + 1], source[start + 1 :]
-    return head + _WHOLE_DESTINATION.sub(lambda found: found[1] + destination, tail, count=1)
-
-
 _UNSAFE_IN_DESTINATION = re.compile(r"[\x00-\x20()<>\[\]\\%?#^|`\"']")
 
 
@@ -377,23 +320,12 @@ def redirected(text: str, new_target: Callable[[WikiLink], str | None]) -> str:
         new_target: for a link the target to write, for a markdown link the destination as a path;
             None leaves it as it is.
     """
-    spans: list[tuple[int, int, str]] = []
-    for link in find_links(text):
-        target = new_target(link) if link.target else None
-        if target is None:
-            continue
-        start, end = target_span(text, link)
-        # Between `<` and `>` a destination may hold blanks and brackets as they are.
-        if link.style == "markdown" and text[start - 1] != "<":
-            target = _UNSAFE_IN_DESTINATION.sub(_percent_encoded, target)
-        spans.append((start, end, target))
-    parts: list[str] = []
-    done = 0
-    # One link may be in the shown text of another, so they do not come in this order.
-    for start, end, target in sorted(spans):
-        parts += [text[done:start], target]
-        done = end
-    return "".join([*parts, text[done:]])
+    splices = [
+        _splice(text, link, target)
+        for link in find_links(text)
+        if link.target and (target := new_target(link)) is not None
+    ]
+    return spliced(text, splices)
 
 
 def destination(path: str, source: str, written: str) -> str:
@@ -407,5 +339,121 @@ def destination(path: str, source: str, written: str) -> str:
     return posixpath.relpath(path, posixpath.dirname(source) or ".")
 
 
-def _percent_encoded(match: re.Match[str]) -> str:
-    return f"%{ord(match[0]):02X}"
+def _splice(text: str, link: WikiLink, target: str) -> Cut:
+    """Where a link names its file, and how another target is written there."""
+    start, end = target_span(text, link)
+    # Between `<` and `>` a destination may hold blanks and brackets as they are.
+    if link.style == "markdown" and text[start - 1] != "<":
+        target = _UNSAFE_IN_DESTINATION.sub(lambda found: f"%{ord(found[0]):02X}", target)
+    return Cut(start, end, target)
+
+
+_PICTURES = "avif|bmp|gif|heic|jpe?g|png|svg|tiff?|webp"
+
+
+_RECORDINGS = "3gp|flac|m4a|mp3|ogg|opus|wav|mkv|mov|mp4|ogv|webm"
+
+
+_DOCUMENTS = "pdf|canvas|base|csv|docx?|epub|od[pst]|pptx?|rtf|txt|xlsx?|zip"
+
+
+_ATTACHMENT = re.compile(rf"[^/]\.(?:{_PICTURES}|{_RECORDINGS}|{_DOCUMENTS})\Z", re.IGNORECASE)
+
+
+def is_attachment(target: str) -> bool:
+    """Whether a link target names a file of another kind, such as a picture, by its ending."""
+    return _ATTACHMENT.search(target) is not None
+
+
+MAX_TAG_LENGTH = 60
+
+_RUN_OF_BLANKS = re.compile(r"\s+")
+_HYPHENS = re.compile(r"-{2,}")
+
+
+def normalise_tag(text: str) -> str | None:
+    """Make a tag of a text, or None if nothing is left that Obsidian would take for a tag.
+
+    Blanks become `-`; punctuation, quotes, brackets, control and invisible characters go; nesting
+    by `/` stays, without empty parts. At most 60 characters. Case is kept.
+    """
+    joined = _RUN_OF_BLANKS.sub("-", unicodedata.normalize("NFC", text))
+    kept = "".join(letter for letter in joined if is_tag_character(letter))
+    # Composed again: a dropped character may have parted a letter from its mark.
+    parts = map(_clean_part, unicodedata.normalize("NFC", kept).split("/"))
+    tag = _shorten("/".join(part for part in parts if part))
+    has_word = any(letter not in "-_/" for letter in tag)
+    return tag if has_word and is_valid_tag(tag) else None
+
+
+def is_valid_tag(text: str) -> bool:
+    """Whether Obsidian takes the text, without a leading `#`, for one whole tag."""
+    return (
+        bool(text)
+        and all(map(is_tag_character, text))
+        and "//" not in text
+        and text[0] != "/"
+        and text[-1] != "/"
+        # Obsidian takes `#2024` for text.
+        and not all(letter.isdecimal() for letter in text)
+    )
+
+
+def tag_key(tag: str) -> str:
+    """The form in which equal tags are equal texts: without case and a leading `#`."""
+    plain = unicodedata.normalize("NFC", tag.strip().lstrip("#"))
+    return unicodedata.normalize("NFC", plain.casefold())
+
+
+def merge_tags(existing: Iterable[str], added: Iterable[str]) -> list[str]:
+    """The existing tags as they are written, then those added that are new, normalised."""
+    merged = list(existing)
+    known = {tag_key(tag) for tag in merged}
+    for text in added:
+        tag = normalise_tag(text)
+        if tag is not None and tag_key(tag) not in known:
+            known.add(tag_key(tag))
+            merged.append(tag)
+    return merged
+
+
+def leading_tag(text: str) -> str | None:
+    """The tag with which the text begins (a hashtag without its `#`), or None."""
+    end = 0
+    while end < len(text) and is_tag_character(text[end]):
+        end += 1
+    tag = text[:end].strip("/")
+    return tag if is_valid_tag(tag) else None
+
+
+def is_tag_character(letter: str) -> bool:
+    """Letters, marks, digits, symbols and emoji of any script, and `-`, `_`, `/`."""
+    if letter.isascii():
+        return letter.isalnum() or letter in "-_/"
+    return unicodedata.category(letter)[0] in "LMNS" or "\U0001f300" <= letter <= "\U0001faff"
+
+
+def _clean_part(part: str) -> str:
+    """One level of a nested tag, without a hyphen or a stray combining mark at its start."""
+    part = _HYPHENS.sub("-", part).strip("-")
+    start = 0
+    while start < len(part) and (part[start] == "-" or _is_mark(part[start])):
+        start += 1
+    return part[start:]
+
+
+def _shorten(tag: str) -> str:
+    """Cut to the longest allowed tag, between words if that keeps at least half of it."""
+    if len(tag) <= MAX_TAG_LENGTH:
+        return tag
+    end = MAX_TAG_LENGTH
+    while end and _is_mark(tag[end]):
+        end -= 1
+    boundary = max(tag.rfind("-", 0, end + 1), tag.rfind("/", 0, end + 1))
+    if boundary >= MAX_TAG_LENGTH // 2:
+        end = boundary
+    return tag[:end].rstrip("-_/")
+
+
+def _is_mark(letter: str) -> bool:
+    return unicodedata.category(letter).startswith("M")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+
+from amem_cli.markdown.links import WikiLink, is_attachment, is_embed, scan_links
+from amem_cli.markdown.regions import Cut, find_regions, spliced
 
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,16}|~{3,16})")
 _RULE_OR_TABLE_LINE = re.compile(r"[\s|:*_=~-]{1,400}$")
@@ -119,27 +121,6 @@ _TAG_WITHIN_WORDS = re.compile(
 )
 
 
-class Cut(NamedTuple):
-    """A slice of the text to leave out, or to replace."""
-
-    start: int
-    end: int
-    replacement: str = ""
-
-
-def apply_cuts(text: str, cuts: Iterable[Cut]) -> str:
-    """Make the cuts; one that begins inside another is not made."""
-    pieces: list[str] = []
-    position = 0
-    # Of cuts with one start the longest comes first, since it covers the others.
-    for cut in sorted(cuts, key=lambda cut: (cut.start, -cut.end)):
-        if cut.start >= position:
-            pieces += (text[position : cut.start], cut.replacement)
-            position = cut.end
-    pieces.append(text[position:])
-    return "".join(pieces)
-
-
 def markup_cuts(visible: str) -> Iterator[Cut]:
     """Cuts for the marks of lines and of words; linear in the length of the text.
 
@@ -181,3 +162,35 @@ def _is_emphasis(visible: str, start: int, end: int) -> bool:
     if visible[start] == "_":
         return not (before.isalnum() and after.isalnum())
     return not (before.isascii() and before.isalnum() and after.isascii() and after.isalnum())
+
+
+def plain_text(markdown: str) -> str:
+    """The words of a text as a reader sees them, for prompts and embeddings.
+
+    Links become the text they show, code keeps its content; comments, embedded files, link targets,
+    emphasis, heading and list marks, HTML tags, table lines and reference definitions go. Lines
+    stay lines; blanks are collapsed. Linear in the length of the text.
+    """
+    regions = find_regions(markdown)
+    links = scan_links(markdown, regions)
+    cuts = [Cut(each.start, each.inner_start) for each in regions]
+    cuts += [Cut(each.inner_end, each.end) for each in regions]
+    cuts += [cut for link in links.wikilinks for cut in _wikilink_cuts(markdown, link)]
+    for span in links.markdown:
+        opening = span.start - 1 if is_embed(markdown, span.start) else span.start
+        cuts.append(Cut(opening, span.start + 1))
+        cuts.append(Cut(span.shown_end, span.end))
+    cuts += markup_cuts(links.visible)
+    lines = (" ".join(line.split()) for line in spliced(markdown, cuts).split("\n"))
+    paragraphs = "\n".join(lines).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", paragraphs)
+
+
+def _wikilink_cuts(text: str, link: WikiLink) -> Iterator[Cut]:
+    """Leave the display text, else the base name and the heading."""
+    if link.embed and is_attachment(link.target):
+        yield Cut(link.start, link.end)
+        return
+    name = link.target.rpartition("/")[2].removesuffix(".md")
+    heading = "" if link.fragment.startswith("^") else link.fragment.replace("#", " ")
+    yield Cut(link.start, link.end, link.display or f"{name} {heading}".strip())

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 CODE_INDENT = 4
 
@@ -21,6 +21,7 @@ _FENCE_CLOSING = re.compile(r"([ \t>]*)(`{3,}|~{3,})[ \t]*\r?\n?")
 _BLOCK_START = re.compile(r"#{1,6}[ \t]|\|")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]{1,100}\]:")
 _INLINE_MARK = re.compile(r"\\[!-/:-@\[-`{-~]|`+|%%|<!--")
+_NO_BREAK = re.compile(r"[^\n]+")
 _BACKTICKS = re.compile(r"`+")
 _CLOSING_OF = {"%%": "%%", "<!--": "-->"}
 
@@ -61,16 +62,35 @@ def blank_out(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Replace the spans by NUL characters, keeping line breaks and every offset.
 
     Args:
-        spans: (start, end) in ascending order, without overlap.
+        spans: (start, end); one that lies in another is blanked with it.
     """
-    pieces = []
+    return spliced(
+        text, (Cut(start, end, _NO_BREAK.sub(_nul, text[start:end])) for start, end in spans)
+    )
+
+
+def _nul(found: re.Match[str]) -> str:
+    return "\0" * len(found[0])
+
+
+class Cut(NamedTuple):
+    """A slice of the text to leave out, or to replace."""
+
+    start: int
+    end: int
+    replacement: str = ""
+
+
+def spliced(text: str, cuts: Iterable[Cut]) -> str:
+    """The text with the cuts made; one that begins inside another is not made."""
+    pieces: list[str] = []
     position = 0
-    for start, end in spans:
-        pieces.append(text[position:start])
-        pieces.append("\n".join("\0" * len(line) for line in text[start:end].split("\n")))
-        position = end
-    pieces.append(text[position:])
-    return "".join(pieces)
+    # Of cuts with one start the longest comes first, since it covers the others.
+    for cut in sorted(cuts, key=lambda cut: (cut.start, -cut.end)):
+        if cut.start >= position:
+            pieces += (text[position : cut.start], cut.replacement)
+            position = cut.end
+    return "".join([*pieces, text[position:]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.link_decisions import Evolution, LinkUpdate
 from amem_cli.journal.provenance import Provenance
 from amem_cli.language.words import fold, subject_stems
-from amem_cli.markdown.tags import tag_key
+from amem_cli.markdown.links import tag_key
 from amem_cli.memory.ask_model import (
     all_instructions,
     choice_schema,

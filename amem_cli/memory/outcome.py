@@ -14,7 +14,7 @@ from amem_cli.notes.note import MemoryLink, Metadata, Note, Relation
 
 if TYPE_CHECKING:
     from amem_cli.journal.events import Change, LinkRecord
-    from amem_cli.journal.proposals import Proposal
+    from amem_cli.journal.link_decisions import Proposal
 
 
 Described = TypeVar("Described", Note, Metadata)

@@ -17,10 +17,14 @@ from amem_cli.index.draft import FieldValue, NoteDraft, change_of, new_event, pr
 from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.sync import text_hash
 from amem_cli.journal.events import Change, Event, LinkRecord, event_id
-from amem_cli.journal.link_decisions import Evolution, LinkUpdate, changed_record
-from amem_cli.journal.proposals import Proposal, without_rejected
-from amem_cli.journal.provenance import Provenance
-from amem_cli.journal.undo_rules import is_worded
+from amem_cli.journal.link_decisions import (
+    Evolution,
+    LinkUpdate,
+    Proposal,
+    changed_record,
+    without_rejected,
+)
+from amem_cli.journal.provenance import Provenance, is_worded
 from amem_cli.markdown.links import format_link, parse_link
 from amem_cli.memory.outcome import (
     ChangedLink,

@@ -26,7 +26,7 @@ from amem_cli.errors import (
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event, provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, refresh, synchronise, text_hash
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.regions import conflict_line
 from amem_cli.memory.learn import LearnedThresholds, learned_thresholds
 from amem_cli.memory.outcome import (

@@ -18,7 +18,7 @@ from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.link_decisions import LinkUpdate, update_by_model, update_by_text
 from amem_cli.journal.provenance import Provenance
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.outcome import ANALYZER, NoteAnalysis
 from amem_cli.models.ports import Encoder
 from amem_cli.notes.note import MemoryLink, Note

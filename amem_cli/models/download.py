@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
-from amem_cli.locations import read_state
 from amem_cli.models.gguf import MAGIC
 from amem_cli.models.http import HttpFault, check_fetchable, host_of, is_loopback, seconds_to_wait
+from amem_cli.settings import read_state
 
 if TYPE_CHECKING:
     import anyio

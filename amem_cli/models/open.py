@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import BudgetSpent, SettingsError
-from amem_cli.locations import read_state, user_state_folder, write_state
-from amem_cli.settings import Settings
+from amem_cli.settings import Settings, read_state, user_state_folder, write_state
 
 if TYPE_CHECKING:
     from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest

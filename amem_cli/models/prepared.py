@@ -19,7 +19,6 @@ from threading import RLock, Thread
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, EncoderError, SettingsError
-from amem_cli.locations import user_cache_folder
 from amem_cli.models.encoder_files import (
     BrokenExport,
     EncoderMissing,
@@ -34,7 +33,7 @@ from amem_cli.models.encoder_files import (
     read_manifest,
     short_name,
 )
-from amem_cli.settings import Settings
+from amem_cli.settings import Settings, user_cache_folder
 
 if TYPE_CHECKING:
     from amem_cli.models.encoder import OnnxEncoder, RerankerGraph, SentenceTransformersEncoder

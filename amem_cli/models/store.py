@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from amem_cli.errors import AmemError, ModelError, NotFoundError, SettingsError, UsageError
-from amem_cli.locations import read_state, user_data_folder
 from amem_cli.models.download import (
     USUAL_PATIENCE,
     DownloadRequest,
@@ -22,7 +21,7 @@ from amem_cli.models.download import (
 )
 from amem_cli.models.gguf import NotGguf, memory_needed, read_header, sha256_of
 from amem_cli.models.sources import GGUF_ENDING, kept_name
-from amem_cli.settings import Settings
+from amem_cli.settings import Settings, read_state, user_data_folder
 
 Progress = Callable[[str, int, int], None]
 

@@ -1,25 +1,22 @@
-"""The note codec: a note from its bytes, and its bytes with a few properties changed.
-
-Reading is as lenient as people are when they write; writing changes only the lines it must.
-"""
+"""A note from its bytes, read as leniently as people write."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from amem_cli.errors import HeaderRefused, Problem
-from amem_cli.notes.front_matter import BOM, Entry, Fences, Header, find_fences, read_header
-from amem_cli.notes.front_matter_edit import (
-    Changes,
-    Forms,
-    edited_text,
-    is_faithful,
-    property_text,
-    says,
+from amem_cli.notes.front_matter import (
+    Entry,
+    Fences,
+    Header,
+    NotProperties,
+    body_start,
+    find_fences,
+    read_header,
 )
 from amem_cli.notes.note import Note, PropertyNames
-from amem_cli.notes.yaml_tree import NotProperties
 
 # Words that clearly say no; a doubtful value must not let the text go to another machine.
 _NOT_PRIVATE = ("", "false", "no", "off", "n", "0")
@@ -28,77 +25,16 @@ _COMMAS_OR_LINES = re.compile(r"[,\n]")
 _WIKILINK = re.compile(r"!?\[\[[^\[\]\r\n]{1,1000}\]\]")
 
 
-class NoteProperties:
-    """The properties of one note; what cannot be read goes to `problems` and left out."""
+class _Properties:
+    """Reads the properties of one note; what cannot be read goes to `problems` and left out."""
 
-    def __init__(self, path: str, header: Header, names: PropertyNames) -> None:
+    def __init__(self, path: str, header: Header) -> None:
         self.problems: list[Problem] = []
         self._path = path
         self._header = header
-        self._names = names
 
-    @property
-    def id(self) -> str | None:
-        """The id as it is written, without quotes."""
-        text = self._text(self._names.id)
-        return text if text.strip() else None
-
-    @property
-    def created(self) -> str:
-        """The date as it is written, without quotes."""
-        return self._text(self._names.created)
-
-    @property
-    def context(self) -> str:
-        """The sentence; of a list, its texts joined by commas."""
-        entry = self._header.entry(self._names.context)
-        if entry is not None and entry.value.kind == "list":
-            return ", ".join(self._texts(entry, _split_at_commas))
-        return self._text(self._names.context)
-
-    @property
-    def keywords(self) -> tuple[str, ...]:
-        """A list, or a text with commas."""
-        return self._all_texts((self._names.keywords,), _split_at_commas)
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """A list, or a text with commas or blanks; `tag`, which Obsidian reads too, after it."""
-        names = ("tags", "tag") if self._names.tags == "tags" else (self._names.tags,)
-        texts = self._all_texts(names, _BLANKS_OR_COMMAS.split)
-        bare = (text.lstrip("#").strip() for text in texts)
-        return tuple(text for text in bare if text)
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Wikilinks with their brackets, and whatever else the list holds."""
-        return self._all_texts((self._names.links,), _split_links)
-
-    @property
-    def aliases(self) -> tuple[str, ...]:
-        """A list, or a text with commas; `alias`, which Obsidian reads too, after it."""
-        return self._all_texts(("aliases", "alias"), _split_at_commas)
-
-    @property
-    def title(self) -> str:
-        """The `title` property on one line, or empty."""
-        entry = self._header.entry("title")
-        if entry is None or entry.value.is_null:
-            return ""
-        return " ".join(entry.value.text.split())
-
-    @property
-    def private(self) -> bool:
-        """True for anything under `private` that does not clearly say no."""
-        return any(
-            entry.value.text.strip().casefold() not in _NOT_PRIVATE
-            if entry.value.kind == "scalar"
-            else bool(entry.value.parts)
-            for entry in self._header.entries
-            if entry.name.casefold() == "private" and not entry.value.is_null
-        )
-
-    def _text(self, name: str) -> str:
+    def text(self, name: str) -> str:
+        """A text as it is written, without quotes."""
         entry = self._header.entry(name)
         if entry is None:
             return ""
@@ -107,13 +43,14 @@ class NoteProperties:
             return ""
         return self._header.text_of(entry.value) or ""
 
-    def _all_texts(
-        self, names: tuple[str, ...], split: Callable[[str], list[str]]
+    def texts(
+        self, *names: str, split: Callable[[str], list[str]] = _COMMAS_OR_LINES.split
     ) -> tuple[str, ...]:
+        """The texts of a list, or of a text that is cut; Obsidian reads `tag` after `tags`."""
         texts: list[str] = []
         for entry in self._entries(names):
             known = {text.casefold() for text in texts}
-            texts += (text for text in self._texts(entry, split) if text.casefold() not in known)
+            texts += (text for text in self._texts_of(entry, split) if text.casefold() not in known)
         return tuple(texts)
 
     def _entries(self, names: tuple[str, ...]) -> Iterator[Entry]:
@@ -126,7 +63,7 @@ class NoteProperties:
                 if entry.name.casefold() in names and entry is not first:
                     yield entry
 
-    def _texts(self, entry: Entry, split: Callable[[str], list[str]]) -> list[str]:
+    def _texts_of(self, entry: Entry, split: Callable[[str], list[str]]) -> list[str]:
         value = entry.value
         if value.kind == "scalar":
             texts = split(self._header.text_of(value) or "")
@@ -138,6 +75,28 @@ class NoteProperties:
         stripped = (text.strip() for text in texts)
         return [text for text in stripped if text]
 
+    def context(self, name: str) -> str:
+        """The sentence; of a list, its texts joined by commas."""
+        entry = self._header.entry(name)
+        if entry is not None and entry.value.kind == "list":
+            return ", ".join(self._texts_of(entry, _COMMAS_OR_LINES.split))
+        return self.text(name)
+
+    def title(self) -> str:
+        """The `title` property on one line, or empty."""
+        entry = self._header.entry("title")
+        return "" if entry is None or entry.value.is_null else " ".join(entry.value.text.split())
+
+    def is_private(self) -> bool:
+        """True for anything under `private` that does not clearly say no."""
+        return any(
+            entry.value.text.strip().casefold() not in _NOT_PRIVATE
+            if entry.value.kind == "scalar"
+            else bool(entry.value.parts)
+            for entry in self._header.entries
+            if entry.name.casefold() == "private" and not entry.value.is_null
+        )
+
     def _tell(self, entry: Entry, expected: str) -> None:
         self.problems.append(
             Problem(
@@ -147,10 +106,6 @@ class NoteProperties:
                 "Rename it, or give the program another name for its property in the settings.",
             )
         )
-
-
-def _split_at_commas(text: str) -> list[str]:
-    return _COMMAS_OR_LINES.split(text)
 
 
 def _split_links(text: str) -> list[str]:
@@ -181,24 +136,30 @@ def parse_note(path: str, raw: bytes, names: PropertyNames = _USUAL_NAMES) -> No
     except HeaderRefused as refused:
         return _note_without_header(path, raw, fences, refused)
     # The body may be in another encoding; an edit copies its bytes and never encodes them again.
-    body = raw[_body_start(raw, fences) :].decode("utf-8", "replace")
+    body = raw[body_start(raw, fences) :].decode("utf-8", "replace")
     if header is None:
         return Note(path, None, _file_title(path), body)
-    properties = NoteProperties(path, header, names)
-    return Note(
+    read = _Properties(path, header)
+    tags = ("tags", "tag") if names.tags == "tags" else (names.tags,)
+    note_id = read.text(names.id)
+    note = Note(
         path=path,
-        id=properties.id,
-        title=properties.title or _file_title(path),
+        id=note_id if note_id.strip() else None,
+        title=read.title() or _file_title(path),
         body=body,
-        created=properties.created,
-        keywords=properties.keywords,
-        tags=properties.tags,
-        context=properties.context,
-        links=properties.links,
-        aliases=properties.aliases,
-        private=properties.private,
-        problems=tuple(properties.problems),
+        created=read.text(names.created),
+        keywords=read.texts(names.keywords),
+        tags=tuple(
+            bare
+            for text in read.texts(*tags, split=_BLANKS_OR_COMMAS.split)
+            if (bare := text.lstrip("#").strip())
+        ),
+        context=read.context(names.context),
+        links=read.texts(names.links, split=_split_links),
+        aliases=read.texts("aliases", "alias"),
+        private=read.is_private(),
     )
+    return replace(note, problems=tuple(read.problems))
 
 
 def body_bytes(raw: bytes) -> bytes:
@@ -213,79 +174,18 @@ def body_bytes(raw: bytes) -> bytes:
             read_header(raw, fences)
     except HeaderRefused:
         return raw
-    return raw[_body_start(raw, fences) :]
-
-
-def edit_header(raw: bytes, changes: Changes, names: PropertyNames = _USUAL_NAMES) -> bytes:
-    """Set properties of a note and keep every other byte.
-
-    Args:
-        changes: new values by property name. Strings are written as YAML strings; the id is always
-            quoted, and a date and time under the name of `created` is left bare.
-        names: which properties are the id and the creation date.
-
-    Returns:
-        The new file, or `raw` itself if every property says so already.
-
-    Raises:
-        HeaderRefused: the header cannot be edited without risk; nothing is lost.
-        ValueError: a text is not valid Unicode, or the note's id would change.
-    """
-    _check_encodable(changes)
-    forms = _forms(names)
-    fences = find_fences(raw)
-    before = read_header(raw, fences) if fences else Header("", _line_ending(raw), (), "")
-    _check_id(before, changes, names)
-    # A value that says so already keeps its quoting, so a second run changes nothing.
-    changes = {
-        name: wanted
-        for name, wanted in changes.items()
-        if not (entry := before.entry(name))
-        or not says(entry.value, wanted, forms.get(name, "free"))
-    }
-    if not changes:
-        return raw
-    text = edited_text(before, changes, forms).encode("utf-8")
-    if fences:
-        head, tail = raw[: fences.text_start], raw[fences.text_end :]
-    else:
-        fence = f"---{before.line_ending}".encode()
-        # A byte order mark stays first: behind the fence it would be a character of the text.
-        mark = raw[: _body_start(raw, None)]
-        head, tail = mark + fence, fence + raw[len(mark) :]
-    after = head + text + tail
-    # The splices are not trusted: what they made is parsed again and compared with the intention.
-    _verify(after, len(head), tail, before, changes, forms)
-    return after
-
-
-def compose_note(
-    header: Mapping[str, str | Sequence[str]], body: str, names: PropertyNames = _USUAL_NAMES
-) -> bytes:
-    """A new note: a header with LF line endings, then the body as it is.
-
-    Raises:
-        HeaderRefused: the header would be too large to be read again.
-        ValueError: a text is not valid Unicode.
-    """
-    _check_encodable({**header, "": body})
-    forms = _forms(names)
-    lines = "".join(
-        property_text(name, value, "\n", form=forms.get(name, "free"))
-        for name, value in header.items()
-    )
-    head, tail = b"---\n", b"---\n" + body.encode("utf-8")
-    raw = head + lines.encode("utf-8") + tail
-    _verify(raw, len(head), tail, Header("", "\n", (), ""), header, forms)
-    return raw
+    return raw[body_start(raw, fences) :]
 
 
 def _note_without_header(
     path: str, raw: bytes, fences: Fences | None, refused: HeaderRefused
 ) -> Note:
-    # Text between two rules counts as body, or it could not be found by its words.
-    is_text = isinstance(refused, NotProperties) or _opens_with_blank_line(raw, fences)
-    body = raw[_body_start(raw, None if is_text else fences) :]
+    # Text between two rules counts as body, or it could not be found by its words. A rule is
+    # followed by a blank line, a header seldom.
+    is_text = isinstance(refused, NotProperties) or (
+        fences is not None and raw[fences.text_start : fences.text_start + 1] in b"\r\n"
+    )
+    body = raw[body_start(raw, None if is_text else fences) :]
     looked_at = raw[: fences.body_start if fences else _BYTES_LIKELY_HEADER]
     return Note(
         path=path,
@@ -297,67 +197,12 @@ def _note_without_header(
     )
 
 
-def _opens_with_blank_line(raw: bytes, fences: Fences | None) -> bool:
-    # A rule is followed by a blank line, a header seldom; what it parts off may be prose.
-    return fences is not None and raw[fences.text_start : fences.text_start + 1] in b"\r\n"
-
-
 def _may_be_private(header: bytes) -> bool:
     """Whether a header that cannot be read may say that the note is private."""
     found = _PRIVATE.findall(header.replace(b"\0", b""))
     return any(value.strip(b" \t\"'").lower() not in _PRIVATE_OFF for value in found)
 
 
-def _body_start(raw: bytes, fences: Fences | None) -> int:
-    if fences:
-        return fences.body_start
-    return len(BOM) if raw.startswith(BOM) else 0
-
-
 def _file_title(path: str) -> str:
     name = path.rsplit("/", 1)[-1]
     return name[:-3] if name.lower().endswith(".md") else name
-
-
-def _forms(names: PropertyNames) -> Forms:
-    return {names.id: "quoted", names.created: "moment"}
-
-
-def _line_ending(raw: bytes) -> str:
-    windows = raw.count(b"\r\n")
-    return "\r\n" if windows * 2 > raw.count(b"\n") else "\n"
-
-
-def _check_encodable(texts: Changes) -> None:
-    for name, value in texts.items():
-        for text in (name, *((value,) if isinstance(value, str) else value)):
-            try:
-                text.encode("utf-8")
-            except UnicodeEncodeError:
-                raise ValueError(f"the text of {name!r} is not valid Unicode") from None
-
-
-def _check_id(header: Header, changes: Changes, names: PropertyNames) -> None:
-    entry = header.entry(names.id)
-    if entry is None or names.id not in changes or entry.value.kind != "scalar":
-        return
-    current = header.text_of(entry.value) or ""
-    if current.strip() and current != changes[names.id]:
-        raise ValueError(f"the note has the id {current!r}, and an id never changes")
-
-
-def _verify(
-    after: bytes, text_start: int, tail: bytes, before: Header, changes: Changes, forms: Forms
-) -> None:
-    fences = find_fences(after)
-    if (
-        fences is None
-        or fences.text_start != text_start
-        or after[fences.text_end :] != tail
-        or not is_faithful(before, read_header(after, fences), changes, forms)
-    ):
-        raise HeaderRefused(
-            "the header could not be changed without changing more, so it was left as it is",
-            line=1,
-            hint="Write each property on one line, and lists with a value a line.",
-        )

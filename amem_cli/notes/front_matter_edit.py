@@ -1,4 +1,4 @@
-"""Rewrites single properties of a header and keeps every other character."""
+"""Writes headers: a new note's, or single properties of one, keeping every other byte."""
 
 from __future__ import annotations
 
@@ -11,8 +11,16 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from amem_cli.errors import HeaderRefused
-from amem_cli.notes.front_matter import Entry, Header
-from amem_cli.notes.yaml_tree import Value, refusal
+from amem_cli.notes.front_matter import (
+    Entry,
+    Header,
+    Value,
+    body_start,
+    find_fences,
+    read_header,
+    refusal,
+)
+from amem_cli.notes.note import PropertyNames
 
 Form = Literal["free", "quoted", "moment"]
 """How a string is written: plain if that is clearly safe, always quoted, or as a bare date."""
@@ -84,6 +92,7 @@ Changes = Mapping[str, str | Sequence[str]]
 Forms = Mapping[str, Form]
 
 _DASH = re.compile(r" *- *")
+_USUAL_NAMES = PropertyNames()
 
 
 class _Splice(NamedTuple):
@@ -329,3 +338,111 @@ def _spliced(text: str, splices: Sequence[_Splice]) -> str:
 
 def _next_line(text: str, offset: int) -> int:
     return text.find("\n", offset) + 1
+
+
+def edit_header(raw: bytes, changes: Changes, names: PropertyNames = _USUAL_NAMES) -> bytes:
+    """Set properties of a note and keep every other byte.
+
+    Args:
+        changes: new values by property name. Strings are written as YAML strings; the id is always
+            quoted, and a date and time under the name of `created` is left bare.
+        names: which properties are the id and the creation date.
+
+    Returns:
+        The new file, or `raw` itself if every property says so already.
+
+    Raises:
+        HeaderRefused: the header cannot be edited without risk; nothing is lost.
+        ValueError: a text is not valid Unicode, or the note's id would change.
+    """
+    _check_encodable(changes)
+    forms = _forms(names)
+    fences = find_fences(raw)
+    before = read_header(raw, fences) if fences else Header("", _line_ending(raw), (), "")
+    _check_id(before, changes, names)
+    # A value that says so already keeps its quoting, so a second run changes nothing.
+    changes = {
+        name: wanted
+        for name, wanted in changes.items()
+        if not (entry := before.entry(name))
+        or not says(entry.value, wanted, forms.get(name, "free"))
+    }
+    if not changes:
+        return raw
+    text = edited_text(before, changes, forms).encode("utf-8")
+    if fences:
+        head, tail = raw[: fences.text_start], raw[fences.text_end :]
+    else:
+        fence = f"---{before.line_ending}".encode()
+        # A byte order mark stays first: behind the fence it would be a character of the text.
+        mark = raw[: body_start(raw, None)]
+        head, tail = mark + fence, fence + raw[len(mark) :]
+    after = head + text + tail
+    # The splices are not trusted: what they made is parsed again and compared with the intention.
+    _verify(after, len(head), tail, before, changes, forms)
+    return after
+
+
+def compose_note(
+    header: Mapping[str, str | Sequence[str]], body: str, names: PropertyNames = _USUAL_NAMES
+) -> bytes:
+    """A new note: a header with LF line endings, then the body as it is.
+
+    Raises:
+        HeaderRefused: the header would be too large to be read again.
+        ValueError: a text is not valid Unicode.
+    """
+    _check_encodable({**header, "": body})
+    forms = _forms(names)
+    lines = "".join(
+        property_text(name, value, "\n", form=forms.get(name, "free"))
+        for name, value in header.items()
+    )
+    head, tail = b"---\n", b"---\n" + body.encode("utf-8")
+    raw = head + lines.encode("utf-8") + tail
+    _verify(raw, len(head), tail, Header("", "\n", (), ""), header, forms)
+    return raw
+
+
+def _forms(names: PropertyNames) -> Forms:
+    return {names.id: "quoted", names.created: "moment"}
+
+
+def _line_ending(raw: bytes) -> str:
+    windows = raw.count(b"\r\n")
+    return "\r\n" if windows * 2 > raw.count(b"\n") else "\n"
+
+
+def _check_encodable(texts: Changes) -> None:
+    for name, value in texts.items():
+        for text in (name, *((value,) if isinstance(value, str) else value)):
+            try:
+                text.encode("utf-8")
+            except UnicodeEncodeError:
+                raise ValueError(f"the text of {name!r} is not valid Unicode") from None
+
+
+def _check_id(header: Header, changes: Changes, names: PropertyNames) -> None:
+    entry = header.entry(names.id)
+    if entry is None or names.id not in changes or entry.value.kind != "scalar":
+        return
+    current = header.text_of(entry.value) or ""
+    if current.strip() and current != changes[names.id]:
+        raise ValueError(f"the note has the id {current!r}, and an id never changes")
+
+
+def _verify(
+    after: bytes, text_start: int, tail: bytes, before: Header, changes: Changes, forms: Forms
+) -> None:
+    fences = find_fences(after)
+    if (
+        fences is None
+        or fences.text_start != text_start
+        or after[fences.text_end :] != tail
+        or not is_faithful(before, read_header(after, fences), changes, forms)
+    ):
+        raise HeaderRefused(
+            "the header could not be changed without changing more, so it was left as it is",
+            line=1,
+            hint="Write each property on one line, and lists with a value a line.",
+        )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Protocol
 
-from amem_cli.markdown.attachments import is_attachment
+from amem_cli.markdown.links import is_attachment
+from amem_cli.markdown.regions import blank_out, find_regions
 
-_NOTE_ENDING = ".md"
+_ENDING = ".md"
 # In `[[…]]` these part off a heading, block or alias, end the link, or begin code or a comment.
 _UNLINKABLE = re.compile(r"[#^\[\]|\n\r`]|%%|<!--")
 
@@ -55,19 +57,12 @@ class RememberedNames:
     """
 
     def __init__(self, names: NoteNames, candidates: Mapping[str, Sequence[str]]) -> None:
-        self._names = names
-        self._candidates = dict(candidates)
-        self._aliased: dict[str, Sequence[str]] = {}
+        self._known = candidates
+        self._look_up = cache(names.candidates)
+        self.alias_candidates = cache(names.alias_candidates)
 
     def candidates(self, key: str) -> Sequence[str]:
-        if key not in self._candidates:
-            self._candidates[key] = self._names.candidates(key)
-        return self._candidates[key]
-
-    def alias_candidates(self, key: str) -> Sequence[str]:
-        if key not in self._aliased:
-            self._aliased[key] = self._names.alias_candidates(key)
-        return self._aliased[key]
+        return self._known[key] if key in self._known else self._look_up(key)
 
 
 def name_key(text: str) -> str:
@@ -195,7 +190,7 @@ def _path_key(path: str) -> str:
 
 
 def _without_ending(path: str) -> str:
-    return path[: -len(_NOTE_ENDING)] if path.lower().endswith(_NOTE_ENDING) else path
+    return path[: -len(_ENDING)] if path.lower().endswith(_ENDING) else path
 
 
 def _normalised(text: str) -> str:
@@ -213,7 +208,6 @@ UNTITLED = "Untitled"
 MAX_NAME_BYTES = 200
 
 _OPENING = 10_000  # characters of a text in which a title is looked for
-_ENDING = ".md"
 # A leading dot hides a file, a leading hyphen reads as an option, `name~` is an editor's backup.
 _EDGES = " .-~"
 # Letters, marks and symbols to Unicode, yet nothing of them can be seen.
@@ -270,21 +264,17 @@ def title_of(content: str, limit: int = 60) -> str:
     The heading is the one that opens the text, or the first of level 1. Without markup, cut between
     words to at most `limit` characters; `Untitled` if the text has no words.
     """
-    from amem_cli.markdown.links import plain_text
+    from amem_cli.markdown.plain_text import plain_text
 
     opening = content[:_OPENING]
     prose = plain_text(_without_code_blocks(opening))
     for text in (_heading(opening), prose, plain_text(opening)):
         line = next((line for line in text.split("\n") if _has_word(line)), "")
-        title = _cut(_first_sentence(line), limit).strip(_LOOSE_END)
+        end = _SENTENCE_END.search(line)
+        title = _cut(line[: end.end()] if end else line, limit).strip(_LOOSE_END)
         if _has_word(title):
             return title
     return UNTITLED
-
-
-def is_hidden(path: str) -> bool:
-    """Whether a component of the path begins with a dot."""
-    return any(part.startswith(".") for part in re.split(r"[/\\]", path))
 
 
 def conflict_copy(name: str) -> bool:
@@ -342,8 +332,7 @@ def _has_word(text: str) -> bool:
 
 def _heading(content: str) -> str:
     """The words of the heading that opens the text, or of its first of level 1, or nothing."""
-    from amem_cli.markdown.links import plain_text
-    from amem_cli.markdown.regions import blank_out, find_regions
+    from amem_cli.markdown.plain_text import plain_text
 
     visible = blank_out(content, ((region.start, region.end) for region in find_regions(content)))
     for match in _HEADING.finditer(visible):
@@ -354,15 +343,9 @@ def _heading(content: str) -> str:
 
 
 def _without_code_blocks(content: str) -> str:
-    from amem_cli.markdown.regions import blank_out, find_regions
 
     blocks = (region for region in find_regions(content) if region.kind in ("fence", "indented"))
     return blank_out(content, ((block.start, block.end) for block in blocks)).replace("\0", "")
-
-
-def _first_sentence(line: str) -> str:
-    end = _SENTENCE_END.search(line)
-    return line[: end.end()] if end else line
 
 
 def _without_full_stop(name: str) -> str:

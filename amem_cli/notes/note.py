@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from amem_cli.errors import Problem
@@ -12,15 +12,7 @@ if TYPE_CHECKING:
 Relation = Literal[
     "related", "supports", "contradicts", "supersedes", "example_of", "part_of", "causes"
 ]
-RELATIONS: tuple[Relation, ...] = (
-    "related",
-    "supports",
-    "contradicts",
-    "supersedes",
-    "example_of",
-    "part_of",
-    "causes",
-)
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 LIST_FIELDS = ("keywords", "tags", "links")
 METADATA_FIELDS = ("keywords", "tags", "context")
@@ -54,7 +46,7 @@ class Note:
     aliases: tuple[str, ...] = ()
     private: bool = False
     refused: Problem | None = None
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +63,7 @@ class PropertyNames:
     @classmethod
     def of(cls, settings: Settings) -> PropertyNames:
         """The names that a vault's settings give."""
-        return cls(
-            id=settings.properties_id,
-            created=settings.properties_created,
-            keywords=settings.properties_keywords,
-            tags=settings.properties_tags,
-            context=settings.properties_context,
-            links=settings.properties_links,
-        )
+        return cls(*(getattr(settings, f"properties_{item.name}") for item in fields(cls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +88,6 @@ class MemoryLink:
     relation: Relation
     reason: str
     strength: float
-
-
-if TYPE_CHECKING:
-    pass
 
 
 # Relations that say of two notes which of them holds.

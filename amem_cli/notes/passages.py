@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from amem_cli.language.words import UNSPACED_RUN
-from amem_cli.markdown.links import plain_text
+from amem_cli.markdown.plain_text import plain_text
 
 USUAL_TARGET = 700
 USUAL_MAXIMUM = 1000

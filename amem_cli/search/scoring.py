@@ -195,7 +195,7 @@ def corrected(index: MemoryIndex, terms: list[str]) -> list[str]:
 
     That is the words of a phrase, words that begin so, or the known word nearest in spelling.
     """
-    from amem_cli.language.spelling import mistakes_allowed, nearest_spelling
+    from amem_cli.language.words import mistakes_allowed, nearest_spelling
 
     words = []
     for term in loosened(terms)[:MAX_CORRECTED]:

@@ -7,9 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 
 from amem_cli.index.text import german_stem, indexable_text, reads_german
-from amem_cli.language.spelling import index_stems
-from amem_cli.language.words import TOKEN, fold, is_unspaced, stem
-from amem_cli.markdown.links import plain_text
+from amem_cli.language.words import TOKEN, fold, index_stems, is_unspaced, stem
+from amem_cli.markdown.plain_text import plain_text
 
 SNIPPET_CHARACTERS = 240
 _BREAK = re.compile(r"[\W_]+")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from amem_cli.errors import SettingsError
@@ -52,12 +51,7 @@ class OpenFolder:
     def __enter__(self) -> OpenFolder:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -87,10 +81,9 @@ class OpenFolder:
     def is_link(self, name: str) -> bool:
         """True if the name is a symbolic link's."""
         try:
-            status = self.lstat(name)
+            return stat.S_ISLNK(self.lstat(name).st_mode)
         except FileNotFoundError:
             return False
-        return (status.st_mode & 0o170000) == 0o120000
 
     def is_writable(self) -> bool:
         """False if the system would not let this user make files here."""
@@ -120,12 +113,7 @@ class OpenFolder:
 
     def replace(self, source: str, target: str) -> None:
         """Give a file another name; a file of that name is gone."""
-        os.replace(
-            self._place(source),
-            self._place(target),
-            src_dir_fd=self._handle,
-            dst_dir_fd=self._handle,
-        )
+        self._replace(source, self, target)
 
     def exchange(self, one: str, other: str) -> bool:
         """Exchange two names in one step; False if the system cannot."""
@@ -140,16 +128,9 @@ class OpenFolder:
         """
         if _rename2(self, temporary, self, name, _RENAME_NOREPLACE):
             return
+        places, handle = (self._place(temporary), self._place(name)), self._handle
         try:
-            os.link(
-                self._place(temporary),
-                self._place(name),
-                src_dir_fd=self._handle,
-                dst_dir_fd=self._handle,
-                follow_symlinks=False,
-            )
-        except FileExistsError:
-            raise
+            os.link(*places, src_dir_fd=handle, dst_dir_fd=handle, follow_symlinks=False)
         except OSError as error:
             if error.errno not in _NO_SECOND_NAME:
                 raise
@@ -171,15 +152,14 @@ class OpenFolder:
         # An empty file claims the name first, so that the move replaces nobody's note.
         os.close(to.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
-            os.replace(
-                self._place(source),
-                to._place(target),
-                src_dir_fd=self._handle,
-                dst_dir_fd=to._handle,
-            )
+            self._replace(source, to, target)
         except OSError:
             to.unlink(target)
             raise
+
+    def _replace(self, source: str, to: OpenFolder, target: str) -> None:
+        places = self._place(source), to._place(target)
+        os.replace(*places, src_dir_fd=self._handle, dst_dir_fd=to._handle)
 
     def sync(self) -> None:
         """Make renames in this folder durable, if the system can."""

@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from amem_cli.errors import NotFoundError, Problem, SettingsError, UnsafePath, WriteConflict
 from amem_cli.notes.names import conflict_copy, with_suffix
-from amem_cli.vault.dir_handle import OpenFolder
+from amem_cli.settings import STATE_FOLDER
+from amem_cli.vault.dir_handle import OpenFolder, own_files
 from amem_cli.vault.port import FileContent, FileState
 from amem_cli.vault.safe_write import (
     TEMPORARY_PREFIX,
@@ -26,11 +27,6 @@ from amem_cli.vault.safe_write import (
 )
 
 _DRIVE = re.compile(r"[A-Za-z]?:")
-
-
-def has_drive(path: str) -> bool:
-    """True if a path begins as one with a drive of Windows."""
-    return _DRIVE.match(path) is not None
 
 
 def shown_path(path: str) -> str:
@@ -80,7 +76,6 @@ def file_state(path: str, status: os.stat_result) -> FileState:
 NOTE_SUFFIX = ".md"
 MAX_NOTE_BYTES = 2 * 1024 * 1024
 TRASH = ".trash"
-STATE_FOLDER = ".amem"
 INTENTS = "intents"
 
 
@@ -207,6 +202,10 @@ class VaultFolder:
         problems.append(problem)
         return None
 
+    def has_unfinished_change(self) -> bool:
+        """True if a killed process may have written only some notes of a change."""
+        return any(own_files(self.state_folder / INTENTS, "*.json"))
+
     def locate(self, path: str) -> Path:
         """The absolute path of a note or of a place for one.
 
@@ -320,12 +319,7 @@ class VaultFolder:
         return None
 
     def _enter(self, folder: str, *, make: bool = False) -> OpenFolder:
-        """Open a folder of the vault, going down name by name and through no link.
-
-        Raises:
-            UnsafePath: a link is in the way.
-            OSError: there is no such folder, or it cannot be opened or made.
-        """
+        """Open a folder of the vault, going down name by name and through no link."""
         opened = OpenFolder(self.root)
         try:
             for name in PurePosixPath(folder).parts:
@@ -346,7 +340,7 @@ class VaultFolder:
     def _made_folder_of(self, path: str) -> OpenFolder:
         folder = path.rpartition("/")[0]
         # Such a name may be read, but not made: on Windows it would lead out of the vault.
-        if has_drive(path):
+        if _DRIVE.match(path):
             raise UnsafePath(f"{path!r} is not a place for notes", hint="Name a path in the vault.")
         try:
             return self._enter(folder, make=True)

@@ -1,13 +1,15 @@
-"""What the use cases need of the folder of notes."""
+"""What is known of a file, and the computer's clock."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator
+import time
+from collections.abc import Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from amem_cli.errors import Problem
+    pass
 
 
 class FileState(NamedTuple):
@@ -50,40 +52,30 @@ class EveryPath(Container[str]):
         return True
 
 
-class Vault(Protocol):
-    """A folder of notes. Every path given or returned is relative to it, with `/`."""
+class SystemClock:
+    """Time and randomness of the operating system."""
 
-    def scan(self, problems: list[Problem] | None = None) -> Iterator[FileState]:
-        """All notes, in no particular order; what cannot be a note goes to `problems`."""
+    def __init__(self) -> None:
+        self._last = 0
 
-    def look(
-        self, paths: Collection[str], problems: list[Problem] | None = None
-    ) -> Iterator[FileState]:
-        """The notes at these paths, and those below them if a path is a folder's."""
+    def now(self) -> datetime:
+        """Local time with its offset."""
+        return datetime.now().astimezone()
 
-    def is_readable(self, folder: str) -> bool:
-        """False for a folder that may be there and cannot be listed; True if it is gone."""
+    def time_ns(self) -> int:
+        """Nanoseconds since the epoch, as file times are counted."""
+        return time.time_ns()
 
-    def exists(self, path: str) -> bool:
-        """True if a regular file is at `path`."""
+    def moment(self, after: int) -> int:
+        """Microseconds since the epoch for the id of a new event.
 
-    def read(self, path: str) -> FileContent:
-        """Read one note.
-
-        Raises:
-            NotFoundError: there is no such regular file.
-            UnsafePath: the path leaves the vault, follows a link, or enters a dot folder.
+        Later than `after` and than every moment given before, even if the clock was set back.
         """
+        self._last = max(time.time_ns() // 1000, after + 1, self._last + 1)
+        return self._last
 
-    def require_writable(self, path: str) -> None:
-        """Refuse a note whose file or folder cannot be written; nothing is touched.
+    def token(self) -> str:
+        """Six random hexadecimal digits."""
+        import secrets
 
-        Raises:
-            SettingsError: it cannot be.
-        """
-
-    def move_to_trash(self, path: str) -> str:
-        """Move a note to `.trash/`; returns its path there."""
-
-    def read_trashed(self, path: str, sha: str) -> bytes | None:
-        """A note that was moved to `.trash/` from `path`, if it is there with this hash."""
+        return secrets.token_hex(3)

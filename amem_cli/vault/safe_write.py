@@ -162,19 +162,13 @@ def sha256(data: bytes) -> str:
 
 
 def replace_file(path: Path, content: bytes, *, expected: str) -> None:
-    """Put `content` in place of a regular file that still has the hash `expected`.
-
-    Raises: see `replace_in`.
-    """
+    """Put `content` in place of a file that still has the hash `expected`, as `replace_in`."""
     with _opened(path) as folder:
         replace_in(folder, path.name, content, expected=expected)
 
 
 def create_file(path: Path, content: bytes) -> None:
-    """Create a file that does not exist yet; it appears whole.
-
-    Raises: see `create_in`.
-    """
+    """Create a file that does not exist yet, as `create_in`; it appears whole."""
     with _opened(path) as folder:
         create_in(folder, path.name, content)
 

@@ -23,7 +23,12 @@ def write_values(path: Path, values: Mapping[str, Value]) -> None:
     import tomlkit
 
     for key, value in values.items():
-        _refuse_secret(key, value)
+        if holds_secret(" ".join(value) if isinstance(value, tuple) else str(value)):
+            raise SettingsError(
+                f"the value for {key} looks like a key, and keys do not belong into settings",
+                hint="Put it into the environment (AMEM_API_KEY) or the keyring: "
+                "keyring set amem HOST",
+            )
     raw = path.read_bytes() if path.exists() else b""
     try:
         document = tomlkit.parse(raw.decode("utf-8"))
@@ -46,11 +51,3 @@ def write_values(path: Path, values: Mapping[str, Value]) -> None:
         replace_file(path, content, expected=sha256(raw))
     else:
         create_file(path, content)
-
-
-def _refuse_secret(key: str, value: Value) -> None:
-    if holds_secret(" ".join(value) if isinstance(value, tuple) else str(value)):
-        raise SettingsError(
-            f"the value for {key} looks like a key, and keys do not belong into settings",
-            hint="Put it into the environment (AMEM_API_KEY) or the keyring: keyring set amem HOST",
-        )

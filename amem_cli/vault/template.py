@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from amem_cli.errors import SettingsError
+from amem_cli.settings import STATE_FOLDER
 
-STATE_FOLDER = ".amem"
 IGNORED = (".amem/index.db*", ".amem/*.lock", ".amem/intents/")
 # What a write holds or saved of a note for a while, and deleted notes; left to the user if the
 # lines above are in the file already.

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import AmemError, SettingsError
-from amem_cli.locations import STATE_FOLDER, machine_name
 from amem_cli.memory.outcome import Outcome
+from amem_cli.settings import STATE_FOLDER, machine_name
 from amem_cli.vault.dir_handle import make_own_folder, own_files, read_own_file
 from amem_cli.vault.safe_write import create_file
 from amem_cli.watch.worker import BackgroundWork, WatchEvent, lower_priority, on_battery

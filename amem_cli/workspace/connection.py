@@ -12,18 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from amem_cli.errors import SettingsError
-from amem_cli.locations import STATE_FOLDER, user_settings_file
 from amem_cli.notes.note import PropertyNames
-from amem_cli.settings import CONFIG_NAME, Settings, key_of, load_settings, setting_keys
+from amem_cli.settings import (
+    CONFIG_NAME,
+    STATE_FOLDER,
+    Settings,
+    key_of,
+    load_settings,
+    setting_keys,
+    user_settings_file,
+)
 
 # The rest is imported where it is used, so that a command loads only what it needs.
 if TYPE_CHECKING:
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.records import Progress
     from amem_cli.index.vectors import EncoderChoice
-    from amem_cli.journal.events import Clock, Event, NoteWrite
+    from amem_cli.journal.change_store import ChangeStore
+    from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
     from amem_cli.vault.folder import VaultFolder
+    from amem_cli.vault.port import SystemClock
 
     Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
     Notify = Callable[[str], None] | None
@@ -252,7 +261,7 @@ class Connection:
 
     models: ConfiguredModels
     caller: Caller
-    clock: Clock | None
+    clock: SystemClock | None
     notify: Callable[[str], None] | None
     collect: Collect
     keep_missing: Callable[[], bool]
@@ -295,20 +304,26 @@ class Connection:
     def ports_with(self, index: MemoryIndex) -> VaultPorts:
         """The same vault over another index."""
         from amem_cli.index.memory_index import VaultPorts
-        from amem_cli.journal.change_store import ChangeStore
         from amem_cli.journal.files import JournalFolder
-        from amem_cli.locations import machine_name
-        from amem_cli.vault.clock import SystemClock
+        from amem_cli.settings import machine_name
+        from amem_cli.vault.port import SystemClock
 
         models = self.models
         journal = JournalFolder(self.state_folder / "journal", machine_name(models.environment))
-        applied = self._applied if models.settings.git_commit == "batch" else None
-        # The client is looked up at each change, because the connection goes on to other callers.
-        changes = ChangeStore(
-            self.vault, journal, applied=applied, client=lambda: self.caller.client
-        )
+
+        def open_changes() -> ChangeStore:
+            from amem_cli.journal.change_store import ChangeStore
+
+            applied = self._applied if models.settings.git_commit == "batch" else None
+            # The client is looked up at each change, as the connection goes on to other callers.
+            return ChangeStore(
+                self.vault, journal, applied=applied, client=lambda: self.caller.client
+            )
+
         clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
-        return VaultPorts(self.vault, index, changes, journal, clock, names, self._missing_to_keep)
+        return VaultPorts(
+            self.vault, index, open_changes, journal, clock, names, self._missing_to_keep
+        )
 
     def _applied(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         self.has_changes = True

@@ -12,11 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amem_cli.locations import user_state_folder, write_state
 from amem_cli.memory.outcome import ModelTrust
 from amem_cli.memory.trust import asked_for, least_plausible
 from amem_cli.models.open import server_url
-from amem_cli.settings import Settings, checked_value
+from amem_cli.settings import Settings, checked_value, user_state_folder, write_state
 
 if TYPE_CHECKING:
     from amem_cli.index.records import Progress

@@ -130,9 +130,9 @@ class Queries(SharedVault):
 
     def _visible(self, filters: Filters | None) -> Filters:
         """The same filters for what the caller may see."""
-        from amem_cli.search.search import EVERY_NOTE
+        from amem_cli.search.search import Filters
 
-        return replace(filters or EVERY_NOTE, hidden=self.hidden())
+        return replace(filters or Filters(), hidden=self.hidden())
 
     def _encoder_with_all_embedded(self) -> Encoder:
         self.embed_missing()

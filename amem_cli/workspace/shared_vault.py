@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.errors import AmemError, EncoderError, SettingsError, UsageError
-from amem_cli.locations import STATE_FOLDER
+from amem_cli.settings import STATE_FOLDER
 from amem_cli.workspace.connection import Caller, ConfiguredModels, Connection
 
 if TYPE_CHECKING:
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from amem_cli.git.batch import MachineCommits
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.sync import SyncReport
-    from amem_cli.journal.events import Clock, Event, NoteWrite
+    from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.memory.outcome import ModelTrust
     from amem_cli.memory.process import MemoryProcess
     from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.settings import Settings
     from amem_cli.vault.folder import VaultFolder
+    from amem_cli.vault.port import SystemClock
 
 HEARD_SECONDS = 0.1
 # How long closing waits for calls of other threads; their model is closed by then.
@@ -54,7 +55,7 @@ class SharedVault:
     notify: Callable[[str], None] | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     caller: Caller = field(default_factory=Caller, repr=False)
-    clock: Clock | None = field(default=None, repr=False)
+    clock: SystemClock | None = field(default=None, repr=False)
     keep_missing: bool = False
 
     def __post_init__(self) -> None:

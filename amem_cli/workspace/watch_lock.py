@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from amem_cli.errors import SettingsError
-from amem_cli.locations import user_state_folder
+from amem_cli.settings import user_state_folder
 from amem_cli.vault.dir_handle import read_own_file
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from amem_cli.analyzer.analyzer import (
 )
 from amem_cli.analyzer.link_choice import link_suggestions, superseded_contexts
 from amem_cli.analyzer.link_evidence import LinkCandidate
-from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.markdown.links import is_valid_tag
 from amem_cli.notes.note import MemoryLink, Note
 from tests.fakes.letter_encoder import encode
 

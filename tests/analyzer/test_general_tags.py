@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from amem_cli.analyzer.analyzer import fitting_general_tags, general_names
-from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.markdown.links import is_valid_tag
 
 BREAD = "Mix the flour with yeast and butter, knead the dough, and bake it in a hot oven."
 

@@ -49,7 +49,7 @@ COMMAND_MODULES = {f"amem_cli.cli.{module}" for module, _ in COMMANDS.values()}
 OF_CHANGES = {
     "amem_cli.journal.events",
     "amem_cli.notes.codec",
-    "amem_cli.journal.proposals",
+    "amem_cli.journal.link_decisions",
     "amem_cli.markdown.links",
     "amem_cli.language.words",
     "amem_cli.data",

@@ -38,7 +38,7 @@ def ports(root: Path) -> VaultPorts:
 
 def bring_in(ports: VaultPorts, source: Path, **options: Any) -> ImportReport:
     """Import a source into the vault behind the ports."""
-    root: Path = ports.vault.root  # type: ignore[attr-defined]
+    root: Path = ports.vault.root
     kind = options.pop("kind", None)
     opened = open_source(source, kind, root)
     return import_notes(ports, opened, root, **options)

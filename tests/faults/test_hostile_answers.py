@@ -20,7 +20,7 @@ from amem_cli.editing.add import NewNote, add
 from amem_cli.editing.undo import undo
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.markdown.tags import normalise_tag
+from amem_cli.markdown.links import normalise_tag
 from amem_cli.memory.describe import (
     MetadataQuestion,
     check_metadata,

@@ -13,8 +13,7 @@ from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.exchange.source_records import read_line
 from amem_cli.journal.events import from_record, to_record
 from amem_cli.journal.provenance import provenance
-from amem_cli.markdown.links import parse_link
-from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.markdown.links import is_valid_tag, parse_link
 from amem_cli.memory.describe import MetadataQuestion, check_metadata, metadata_request
 from amem_cli.memory.link import LinkQuestion, check_links
 from amem_cli.models.ports import AnswerRejected

@@ -17,7 +17,7 @@ from amem_cli.errors import AmemError
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.events import Change, Event, NoteWrite
 from amem_cli.journal.files import JournalFolder
-from amem_cli.journal.proposals import Proposal
+from amem_cli.journal.link_decisions import Proposal
 from amem_cli.vault.folder import VaultFolder
 from tests.fuzz import strategies
 from tests.fuzz.intent_oracles import A_NOTE, everything, only_notes_were_touched, settle

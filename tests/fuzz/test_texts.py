@@ -19,11 +19,11 @@ from amem_cli.language.words import sentences, words
 from amem_cli.markdown.links import (
     find_hashtags,
     find_links,
-    plain_text,
+    normalise_tag,
     redirected,
     retarget_links,
 )
-from amem_cli.markdown.tags import normalise_tag
+from amem_cli.markdown.plain_text import plain_text
 from amem_cli.models.prompt_text import quote_as_data
 from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import file_name, title_of

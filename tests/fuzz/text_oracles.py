@@ -14,29 +14,32 @@ import yaml
 from amem_cli.errors import HeaderRefused
 from amem_cli.index.text import indexable_text, search_terms
 from amem_cli.language.words import sentences, words
-from amem_cli.markdown.links import find_hashtags, find_links, format_link, parse_link, plain_text
-from amem_cli.markdown.regions import blank_out, find_regions
-from amem_cli.markdown.tags import (
+from amem_cli.markdown.links import (
     MAX_TAG_LENGTH,
+    find_hashtags,
+    find_links,
+    format_link,
     is_valid_tag,
     leading_tag,
     merge_tags,
     normalise_tag,
-    same_tag,
+    parse_link,
+    tag_key,
 )
-from amem_cli.notes.codec import body_bytes, compose_note, edit_header, parse_note
-from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.markdown.plain_text import plain_text
+from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.notes.codec import body_bytes, parse_note
+from amem_cli.notes.front_matter import Value, find_fences, read_header, read_tree
+from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import (
     MAX_NAME_BYTES,
     conflict_copy,
     file_name,
-    is_hidden,
     title_of,
     with_suffix,
 )
 from amem_cli.notes.note import OWNED_FIELDS
 from amem_cli.notes.passages import split_passages
-from amem_cli.notes.yaml_tree import Value, read_tree
 from amem_cli.search.snippet import snippet
 
 Changes = Mapping[str, "str | list[str]"]
@@ -189,7 +192,9 @@ def tags_are_normalised(text: str) -> None:
         assert is_valid_tag(tag)
         assert len(tag) <= MAX_TAG_LENGTH
         assert normalise_tag(tag) == tag
-        assert same_tag(tag, f"#{tag.upper()}") or tag.upper().casefold() != tag.casefold()
+        assert (
+            tag_key(tag) == tag_key(f"#{tag.upper()}") or tag.upper().casefold() != tag.casefold()
+        )
         assert merge_tags([tag], [text]) == [tag]
     leading = leading_tag(text)
     assert leading is None or is_valid_tag(leading)
@@ -205,7 +210,7 @@ def a_file_name_is_portable(title: str) -> None:
         assert stem == stem.strip(" .")
         assert _FORBIDDEN_IN_NAMES.isdisjoint(stem)
         assert all(letter.isprintable() for letter in stem)
-        assert not is_hidden(name)
+        assert not name.startswith(".")
         assert not conflict_copy(name)
         assert file_name(stem) == name
         link = parse_link(format_link(stem, title))

@@ -67,7 +67,7 @@ def test_an_unchanged_vault_is_not_read_again(tmp_path: Path) -> None:
 
 
 def test_a_change_within_the_clocks_granularity_is_seen(tmp_path: Path) -> None:
-    from amem_cli.vault.clock import SystemClock
+    from amem_cli.vault.port import SystemClock
 
     ports = open_vault(tmp_path)
     object.__setattr__(ports, "clock", SystemClock())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.language.spelling import distance, mistakes_allowed, nearest_spelling
+from amem_cli.language.words import distance, mistakes_allowed, nearest_spelling
 
 KNOWN = [("vacuum", 3), ("photographi", 2), ("table", 9), ("cable", 4), ("postgr", 1), ("walru", 1)]
 

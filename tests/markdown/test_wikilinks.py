@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.markdown.links import (
-    WikiLink,
-    find_hashtags,
-    find_links,
-    format_link,
-    parse_link,
-    plain_text,
-)
+from amem_cli.markdown.links import WikiLink, find_hashtags, find_links, format_link, parse_link
+from amem_cli.markdown.plain_text import plain_text
 
 MARKUP = [
     *("[[", "]]", "[", "]", "](", ")", "![[", "|", "\\|", "#", "^", "`", "```", "~~~", "%%"),

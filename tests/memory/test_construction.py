@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.markdown.links import is_valid_tag
 from amem_cli.memory.describe import (
     METADATA_PROMPT,
     CheckedMetadata,

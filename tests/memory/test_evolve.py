@@ -18,7 +18,7 @@ from amem_cli.index.draft import provenance_of
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.provenance import provenance
-from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.markdown.links import is_valid_tag
 from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
@@ -263,7 +263,7 @@ def test_a_person_who_saves_while_the_model_thinks_wins(tmp_path: Path) -> None:
 
 
 def test_a_neighbour_in_an_open_editor_is_not_touched(tmp_path: Path) -> None:
-    from amem_cli.vault.clock import SystemClock
+    from amem_cli.vault.port import SystemClock
 
     ports = replace(open_vault(tmp_path), clock=SystemClock())
     old = add_old(ports)

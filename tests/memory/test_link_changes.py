@@ -62,7 +62,7 @@ def linked(ports: VaultPorts) -> Path:
 
 
 def ports_root(ports: VaultPorts) -> Path:
-    return Path(ports.vault.root)  # type: ignore[attr-defined]
+    return Path(ports.vault.root)
 
 
 def record(ports: VaultPorts, source: str, target: str) -> LinkRecord | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from amem_cli.analyzer.link_evidence import LinkCandidate
 from amem_cli.journal.events import LinkRecord
-from amem_cli.markdown.tags import is_valid_tag
+from amem_cli.markdown.links import is_valid_tag
 from amem_cli.memory.evolve import ExistingLink, existing_lines
 from amem_cli.memory.grounding import Similarity
 from amem_cli.memory.link import (

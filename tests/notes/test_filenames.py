@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from amem_cli.notes.names import (
     conflict_copy,
     file_name,
-    is_hidden,
     is_linkable,
     title_of,
     with_suffix,
@@ -97,7 +96,7 @@ def test_every_name_is_portable_and_made_once(title: str) -> None:
     assert file_name(name) == name
     assert file_name(name.removesuffix(".md")) == name
     assert is_linkable(name)
-    assert not is_hidden(name)
+    assert not name.startswith(".")
     assert not conflict_copy(name)
 
 
@@ -163,17 +162,6 @@ def test_a_title_is_one_short_line(content: str, limit: int) -> None:
     assert title == title.strip() != ""
     assert len(title) <= limit
     assert "\n" not in title
-
-
-@pytest.mark.parametrize(
-    ("path", "hidden"),
-    [
-        *((".obsidian/x.md", True), ("a/.trash/x.md", True), ("a\\.git\\x", True)),
-        *(("a/b.md", False), ("a.b/c.d.md", False), ("..", True)),
-    ],
-)
-def test_hidden_paths(path: str, hidden: bool) -> None:
-    assert is_hidden(path) is hidden
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.errors import HeaderRefused
-from amem_cli.notes.codec import body_bytes, compose_note, edit_header, parse_note
+from amem_cli.notes.codec import body_bytes, parse_note
+from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.note import LIST_FIELDS
 from tests.hypothesis_profiles import examples
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.markdown.attachments import is_attachment
-from amem_cli.markdown.links import find_links, format_link
+from amem_cli.markdown.links import find_links, format_link, is_attachment
 from amem_cli.notes.names import NameTable, is_linkable, name_key, resolve, shortest_target
 
 PATHS = [

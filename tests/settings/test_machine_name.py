@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amem_cli.locations import machine_name
+from amem_cli.settings import machine_name
 
 
 def test_a_name_is_made_once(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from amem_cli.journal.link_decisions import USUAL_MINIMUM
-from amem_cli.locations import user_state_folder
 from amem_cli.memory.outcome import PLAUSIBLE, ModelTrust
-from amem_cli.settings import Settings
+from amem_cli.settings import Settings, user_state_folder
 from amem_cli.workspace.model_choice import (
     VERDICTS_FILE,
     StoredVerdict,
