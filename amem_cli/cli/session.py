@@ -103,7 +103,7 @@ class Session:
 
     def _with_estimate(self, progress: Progress | None) -> Progress:
         """Also print, once, how long embedding will take."""
-        from amem_cli.memory.batch import span
+        from amem_cli.terminal.progress import span
 
         started, first_batch, printed = time.monotonic(), 0, False
 

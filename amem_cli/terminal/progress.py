@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from amem_cli.language.safe_text import json_text, on_one_line
-from amem_cli.memory.batch import RemainingTime, span
 from amem_cli.terminal.output import plural, rich_bar, size
 from amem_cli.workspace.documents import outcome_document
 
@@ -24,6 +23,10 @@ if TYPE_CHECKING:
 SECONDS_BEFORE_A_LINE = 15.0
 SECONDS_BETWEEN_LINES = 60.0
 SECONDS_BETWEEN_TRANSFER_LINES = 15.0
+# Notes differ in length, and a model's first answer takes as long as loading it.
+NOTES_BEHIND = 50
+LEAST_NOTES = 5
+LEAST_SECONDS = 5.0
 
 
 @contextlib.contextmanager
@@ -201,3 +204,43 @@ class EvolveReport:
             parts.append(plural(totals["proposed"], "change") + " proposed")
         pending = f"; {plural(self.pending, 'note')} still pending" if self.pending else ""
         return f"{plural(self.done, 'note')} {verb}: {', '.join(parts)}{pending}"
+
+
+class RemainingTime:
+    """Estimates by the last notes, so that a change of the model's speed soon shows.
+
+    All moments are seconds of a steady clock, the first when the run begins.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._began = now
+        self._moments: deque[tuple[int, float]] = deque(maxlen=NOTES_BEHIND + 1)
+
+    def reached(self, done: int, now: float) -> None:
+        """Record how many notes are done by now."""
+        self._moments.append((done, now))
+
+    def seconds(self, total: int, now: float) -> float | None:
+        """Seconds until all are done; None before an estimate is possible.
+
+        It does not grow while one note takes long; the next estimate will.
+        """
+        if not self._moments or now - self._began < LEAST_SECONDS:
+            return None
+        (first, since), (last, until) = self._moments[0], self._moments[-1]
+        if last - first < LEAST_NOTES:
+            return None
+        each = (until - since) / (last - first)
+        left = total - last
+        return max(0.0, left * each - (now - until), (left - 1) * each)
+
+
+def span(seconds: float) -> str:
+    """A length of time for a person to read, no finer than an estimate is."""
+    if seconds < 90:
+        return f"{max(5, 5 * round(seconds / 5))} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours = seconds / 3600
+    return f"{hours:.1f} h" if hours < 10 else f"{hours:.0f} h"

@@ -287,6 +287,8 @@ class SharedVault:
     def model_trust(self) -> ModelTrust:
         """What the language model of the settings is asked for, as far as that was tested."""
         if self.settings.llm_backend == "none" and self.model is None:
+            from amem_cli.memory.outcome import ModelTrust
+
             # The test and its verdicts are not loaded if there is no model.
             return ModelTrust("nothing")
         from amem_cli.workspace.model_choice import trust_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amem_cli.memory.batch import RemainingTime, span
+from amem_cli.terminal.progress import RemainingTime, span
 
 
 def test_nothing_is_told_before_it_means_something() -> None:
