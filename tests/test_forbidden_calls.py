@@ -61,7 +61,7 @@ MAY_WRITE = {
     "vault/safe_write.py": "the one way in which bytes reach a note",
     "journal/change_store.py": "intents of changes under way, in .amem/intents",
     "models/encoder_export.py": "an exported encoder or reranker, in the user's cache",
-    "watch/idle.py": "which machines watch a vault, in .amem/devices",
+    "watch/watcher.py": "which machines watch a vault, in .amem/devices",
     "exchange/export_folder.py": "the folder that the user named for an export",
     "models/download.py": "a model that is being fetched, in the user's data folder",
     "git/repository.py": "git's own index for a commit of named paths",

@@ -24,7 +24,7 @@ from amem_cli.markdown.plain_text import plain_text
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import Encoder, LanguageModel
-from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import parse_note
 from amem_cli.search.search import Filters
 from amem_cli.settings import Settings
 

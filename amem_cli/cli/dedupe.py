@@ -13,7 +13,7 @@ from typer import Argument, Option
 from amem_cli.cli.files import ask_key, on_terminal
 from amem_cli.cli.session import Session, session_of
 from amem_cli.errors import AmemError, UsageError
-from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import parse_note
 from amem_cli.terminal.duplicates import (
     duplicates_document,
     merged_document,

@@ -24,10 +24,9 @@ from amem_cli.journal.events import Change, LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.language.dates import new_id, parse_moment
 from amem_cli.markdown.links import is_attachment, parse_link
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import conflict_copy, is_linkable, name_key, resolve
-from amem_cli.notes.note import PropertyNames
+from amem_cli.notes.note import PropertyNames, parse_note
 
 # What Windows refuses anywhere in a path, and the names that it takes for devices.
 _NOT_ON_WINDOWS = re.compile(r'[<>:"\\|?*\x00-\x1f]|[ .](?:/|\Z)')

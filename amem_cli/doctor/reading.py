@@ -23,10 +23,9 @@ from amem_cli.journal.events import Event
 from amem_cli.journal.files import JournalFolder
 from amem_cli.markdown.links import find_links, parse_link
 from amem_cli.markdown.regions import conflict_line
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import NameTable
-from amem_cli.notes.note import Note, PropertyNames
+from amem_cli.notes.note import Note, PropertyNames, parse_note
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.port import FileContent

@@ -18,9 +18,8 @@ from amem_cli.index.sync import check_index, refresh
 from amem_cli.journal.events import REMOVING, Event
 from amem_cli.journal.provenance import Provenance, is_worded, provenance
 from amem_cli.markdown.links import parse_link
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import resolve
-from amem_cli.notes.note import Note
+from amem_cli.notes.note import Note, parse_note
 from amem_cli.vault.dir_handle import own_files
 
 # The vault over a copy of its index; None if there is no index.

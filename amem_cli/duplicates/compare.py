@@ -20,9 +20,8 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.text import search_terms
 from amem_cli.language.words import TOKEN, cjk_bigrams, fold, is_unspaced, plain_word
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import title_of
-from amem_cli.notes.note import Note
+from amem_cli.notes.note import Note, parse_note
 
 # docs/dedupe.md measures what other thresholds find.
 THRESHOLD = 0.75

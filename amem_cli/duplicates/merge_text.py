@@ -11,10 +11,9 @@ from typing import NamedTuple
 from amem_cli.errors import HeaderRefused, SettingsError
 from amem_cli.markdown.footnotes import find_footnotes, with_own_footnotes
 from amem_cli.markdown.regions import find_regions
-from amem_cli.notes.codec import body_bytes
 from amem_cli.notes.front_matter import BOM, Entry, Header, find_fences, read_header
 from amem_cli.notes.front_matter_edit import edit_header
-from amem_cli.notes.note import PropertyNames
+from amem_cli.notes.note import PropertyNames, body_bytes
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|\Z)")
 _LINE = re.compile(r"[^\n]*\n?")

@@ -16,10 +16,9 @@ from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, NoteWrite
 from amem_cli.language.dates import created_text, new_id, parse_moment
 from amem_cli.markdown.links import normalise_tag
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import file_name, name_key, title_of, with_suffix
-from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note
+from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 
 MAX_TEXT_BYTES = 1024 * 1024
 ATTEMPTS = 20

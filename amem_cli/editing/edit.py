@@ -20,11 +20,10 @@ from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.journal.provenance import is_worded
 from amem_cli.markdown.links import format_link
 from amem_cli.memory.plan import owned_link
-from amem_cli.notes.codec import body_bytes
 from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import shortest_target
-from amem_cli.notes.note import RELATIONS, Note, Relation
+from amem_cli.notes.note import RELATIONS, Note, Relation, body_bytes
 
 _CATEGORY = "category"
 

@@ -20,7 +20,7 @@ from amem_cli.journal.link_decisions import Proposal, value_today
 from amem_cli.markdown.links import normalise_tag
 from amem_cli.memory.plan import allowed_changes, draft_link_changes
 from amem_cli.models.prompt_text import clean_line
-from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import parse_note
 
 LONGEST_CONTEXT = 400
 LONGEST_KEYWORD = 80

@@ -31,9 +31,8 @@ from amem_cli.journal.provenance import (
 )
 from amem_cli.language.dates import day_range, parse_moment
 from amem_cli.markdown.links import format_link
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.names import shortest_target
-from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note
+from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 
 _BY_MEMORY = ("construct", "link", "evolve")
 _REVERSIBLE = (*_BY_MEMORY, "edit", "undo", *REMOVING)

@@ -25,10 +25,9 @@ from amem_cli.markdown.links import (
     parse_link,
     rewrite_links,
 )
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import RememberedNames, resolve
-from amem_cli.notes.note import Note
+from amem_cli.notes.note import Note, body_bytes, parse_note
 
 if TYPE_CHECKING:
     from amem_cli.search.search import Filters

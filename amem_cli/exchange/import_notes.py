@@ -30,10 +30,9 @@ from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
 from amem_cli.language.dates import created_text
 from amem_cli.markdown.links import WikiLink, format_link, merge_tags, parse_link, retarget_links
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import shortest_target
-from amem_cli.notes.note import OWNED_FIELDS
+from amem_cli.notes.note import OWNED_FIELDS, body_bytes, parse_note
 
 _VAGUE_RELATIONS = frozenset({"related", "relates to", "related to", "links to", "relates"})
 

@@ -18,8 +18,8 @@ from amem_cli.exchange.source import MAX_NOTE_BYTES, ImportSource, SourceNote
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.language.dates import new_id
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import conflict_copy, file_name, title_of
+from amem_cli.notes.note import parse_note
 
 ORIGIN = "origin"
 _LONGEST_KEY = 300

@@ -12,9 +12,8 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.journal.events import Change, Event, NoteWrite, event_id, splice_between
 from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.language.dates import created_text, new_id
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter_edit import edit_header
-from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note
+from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 from amem_cli.vault.port import FileContent
 from amem_cli.vault.safe_write import sha256
 

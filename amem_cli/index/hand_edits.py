@@ -15,9 +15,8 @@ from amem_cli.index.records import with_key
 from amem_cli.journal.events import Change, Event, LinkRecord
 from amem_cli.journal.provenance import Provenance, is_worded, provenance
 from amem_cli.markdown.links import parse_link
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import resolve
-from amem_cli.notes.note import Note
+from amem_cli.notes.note import Note, parse_note
 
 
 def record_hand_edits(ports: VaultPorts, paths: Iterable[str]) -> list[Event]:

@@ -207,7 +207,7 @@ def embed_missing(ports: VaultPorts, encoder: Encoder, *, progress: Progress | N
 def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> NoteRecord:
     """What the index stores of a note, from its bytes alone."""
     from amem_cli.markdown.links import find_hashtags, find_links, merge_tags, parse_link
-    from amem_cli.notes.codec import parse_note
+    from amem_cli.notes.note import parse_note
     from amem_cli.notes.passages import split_passages
 
     path, size, mtime_ns, ctime_ns, inode = content.state
@@ -240,7 +240,7 @@ def text_hash(raw: bytes) -> str:
     """
     import hashlib
 
-    from amem_cli.notes.codec import body_bytes
+    from amem_cli.notes.note import body_bytes
 
     return hashlib.sha256(body_bytes(raw)).hexdigest()[:24]
 

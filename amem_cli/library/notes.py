@@ -11,8 +11,8 @@ from amem_cli.editing.edit import category_of
 from amem_cli.errors import NotFoundError, UsageError
 from amem_cli.journal.events import to_record
 from amem_cli.markdown.links import format_link, is_attachment, parse_link
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import shortest_target
+from amem_cli.notes.note import parse_note
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -312,7 +312,7 @@ def _add(workspace: Workspace, given: Arguments) -> Added:
 def _refuse_id(workspace: Workspace, content: str) -> None:
     """Refuse a text that names its id: whether it is taken would reveal a private note."""
     from amem_cli.editing.add import text_bytes
-    from amem_cli.notes.codec import parse_note
+    from amem_cli.notes.note import parse_note
 
     if parse_note("", text_bytes(content), workspace.ports.names).id is not None:
         raise UsageError(

@@ -44,11 +44,6 @@ class EvolveBatch:
     _last_error: str = ""
     _held_since: float = 0.0
 
-    @property
-    def left(self) -> int:
-        """How many have not had their turn."""
-        return len(self.paths) - self.reached
-
     def outcomes(self) -> Generator[Outcome, None, None]:
         """Process the notes; one bad note stops nothing, a dead model or a full disk does."""
         self._held_since = time.monotonic()

@@ -41,9 +41,8 @@ from amem_cli.memory.outcome import (
 )
 from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.relink import with_links_updated
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import is_linkable
-from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note
+from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note, parse_note
 
 if TYPE_CHECKING:
     from amem_cli.analyzer.link_evidence import LinkCandidate

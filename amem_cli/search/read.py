@@ -85,7 +85,7 @@ class NoteView:
 
 def read_note(ports: VaultPorts, name: str) -> NoteView:
     """The note that the user named; raises like `note_named`."""
-    from amem_cli.notes.codec import parse_note
+    from amem_cli.notes.note import parse_note
 
     summary = note_named(ports.index, name)
     raw = ports.vault.read(summary.path).raw

@@ -137,6 +137,11 @@ class EvolveReport:
     _with_problems: int = 0
     _totals: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def reported(self) -> int:
+        """How many notes `note` was called with."""
+        return self.done + self.pending
+
     def begin(self) -> None:
         """Open the JSON document."""
         if self.output.as_json:
@@ -145,16 +150,21 @@ class EvolveReport:
 
     def note(self, outcome: Outcome) -> None:
         """Print one note, or count it."""
-        self.done += not outcome.pending
-        self.pending += outcome.pending
         self._totals["described"] += bool(outcome.written)
         for name in ("links", "evolved", "proposed"):
             self._totals[name] += len(getattr(outcome, name))
+        text = ""
         if self.output.as_json:
-            comma = "," if self.done + self.pending > 1 else ""
+            comma = "," if self.reported else ""
             text = json_text(outcome_document(outcome), indent=2).replace("\n", "\n    ")
-            sys.stdout.write(f"{comma}\n    {text}")
-        elif self.output.verbose or self.count <= NOTES_IN_FULL:
+            text = f"{comma}\n    {text}"
+        # Printed and counted together: an interruption between the two would miscount.
+        sys.stdout.write(text)
+        self.done += not outcome.pending
+        self.pending += outcome.pending
+        if self.output.as_json:
+            return
+        if self.output.verbose or self.count <= NOTES_IN_FULL:
             from amem_cli.terminal.notes import show_outcome
 
             show_outcome(self.output.console(), outcome, verbose=self.output.verbose)
@@ -166,20 +176,21 @@ class EvolveReport:
 
     def end(self, batch: EvolveBatch, *, interrupted: bool) -> None:
         """Print the totals and why the run ended, and close the JSON document."""
+        left = self.count - self.reported - batch.elsewhere
         reason = "interrupted" if interrupted else "".join(batch.stopped[:1])
         if self.output.as_json:
             rest = {
-                "pending": self.pending + batch.left,
-                "left": batch.left,
+                "pending": self.pending + left,
+                "left": left,
                 "elsewhere": batch.elsewhere,
                 "stopped": reason,
             }
-            gap = "\n  " if self.done + self.pending else ""
+            gap = "\n  " if self.reported else ""
             # Without its opening brace the rest continues the document that `begin` opened.
             sys.stdout.write(f"{gap}],\n{json_text(rest, indent=2)[2:]}\n")
         elif not self.count:
             self.output.plain("nothing is pending")
-        elif self.count > NOTES_IN_FULL and self.done + self.pending:
+        elif self.count > NOTES_IN_FULL and self.reported:
             self.output.plain(self._summary())
         if batch.elsewhere:
             self.output.notice(f"another amem process did {plural(batch.elsewhere, 'note')}")
@@ -191,7 +202,7 @@ class EvolveReport:
             self.output.notice(f"stopped: {batch.stopped[0]}.{hint}")
         if (batch.stopped or interrupted) and not self.dry_run:
             self.output.notice(
-                f"{batch.reached} of {plural(self.count, 'note')} done;"
+                f"{self.count - left} of {plural(self.count, 'note')} done;"
                 " run the same command to continue"
             )
 

@@ -16,10 +16,9 @@ from amem_cli.markdown.links import find_links, parse_link
 from amem_cli.markdown.regions import blank_out, find_regions
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.front_matter import find_fences
 from amem_cli.notes.names import resolve
-from amem_cli.notes.note import OWNED_FIELDS
+from amem_cli.notes.note import OWNED_FIELDS, parse_note
 from tests.conftest import Program
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel

@@ -12,8 +12,7 @@ import pytest
 from amem_cli.editing.review import review_items
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.models.ports import ModelRequest
-from amem_cli.notes.codec import parse_note
-from amem_cli.notes.note import Note
+from amem_cli.notes.note import Note, parse_note
 from tests.conftest import Program
 from tests.editing.test_review import propose
 from tests.fakes.chat_server import ChatServer

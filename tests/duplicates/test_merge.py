@@ -18,8 +18,8 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import check_index, embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.names import resolve
+from amem_cli.notes.note import body_bytes, parse_note
 from tests.editing.test_undo import machine_sets, own, remember
 from tests.fakes.encoder import FakeEncoder
 from tests.index_dump import canonical_dump

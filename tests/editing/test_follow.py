@@ -15,8 +15,8 @@ from amem_cli.journal.events import LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.markdown.links import format_link
 from amem_cli.memory.process import MemoryProcess
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import shortest_target
+from amem_cli.notes.note import parse_note
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, tree_hashes, write_note
 

@@ -17,8 +17,7 @@ from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.journal.provenance import provenance
 from amem_cli.memory.outcome import Outcome, ProcessSettings
 from amem_cli.memory.process import MemoryProcess
-from amem_cli.notes.codec import parse_note
-from amem_cli.notes.note import Note
+from amem_cli.notes.note import Note, parse_note
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import ScriptedModel
 from tests.memory.test_evolve import CHANGE, NEW, add_old, linking

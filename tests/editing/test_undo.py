@@ -18,8 +18,7 @@ from amem_cli.index.sync import embed_missing, refresh, synchronise
 from amem_cli.journal.events import Event, LinkRecord
 from amem_cli.journal.provenance import provenance
 from amem_cli.memory.process import MemoryProcess
-from amem_cli.notes.codec import parse_note
-from amem_cli.notes.note import Note
+from amem_cli.notes.note import Note, parse_note
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, tree_hashes, write_note
 

@@ -17,8 +17,8 @@ from amem_cli.exchange.open_source import open_source
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import synchronise
 from amem_cli.markdown.links import find_links
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.names import resolve
+from amem_cli.notes.note import body_bytes, parse_note
 from tests.vaults import open_vault, tree_hashes, write_note
 
 DATA = Path(__file__).parents[1] / "data"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.errors import SettingsError, WriteConflict
-from amem_cli.notes.codec import body_bytes
+from amem_cli.notes.note import body_bytes
 from amem_cli.vault.folder import VaultFolder
 from amem_cli.vault.safe_write import sha256
 from tests.faults.driver import TEXT

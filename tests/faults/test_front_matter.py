@@ -11,8 +11,8 @@ from amem_cli.errors import HeaderRefused
 from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.process import MemoryProcess
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter_edit import edit_header
+from amem_cli.notes.note import body_bytes, parse_note
 from tests.fakes.encoder import FakeEncoder
 from tests.notes.front_matter_cases import EDITABLE, HOSTILE, REFUSED, header
 from tests.vaults import open_vault, write_note

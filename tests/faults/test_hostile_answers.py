@@ -31,7 +31,7 @@ from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.prompt_text import FENCE
-from amem_cli.notes.codec import body_bytes, parse_note
+from amem_cli.notes.note import body_bytes, parse_note
 from tests.fakes.encoder import FakeEncoder
 from tests.fuzz.strategies import json_values
 from tests.hypothesis_profiles import examples

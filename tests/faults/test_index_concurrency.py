@@ -13,8 +13,7 @@ import pytest
 
 from amem_cli.index.connection import Database
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.notes.codec import parse_note
-from amem_cli.notes.note import PropertyNames
+from amem_cli.notes.note import PropertyNames, parse_note
 from amem_cli.search.search import search
 from amem_cli.workspace.workspace import Workspace
 from tests.conftest import Program

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from amem_cli.index.sync import synchronise
-from amem_cli.notes.codec import body_bytes, parse_note
+from amem_cli.notes.note import body_bytes, parse_note
 from tests.conftest import Program
 from tests.faults.driver import evolve, ports_of
 from tests.faults.injection import FaultyRuns, check_recovered, faulty

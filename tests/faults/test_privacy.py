@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import parse_note
 from tests.conftest import Program
 from tests.fakes.chat_server import ChatServer
 from tests.vaults import write_note

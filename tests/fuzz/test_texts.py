@@ -25,8 +25,8 @@ from amem_cli.markdown.links import (
 )
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.models.prompt_text import quote_as_data
-from amem_cli.notes.codec import parse_note
 from amem_cli.notes.names import file_name, title_of
+from amem_cli.notes.note import parse_note
 from amem_cli.notes.passages import split_passages
 from amem_cli.search.snippet import snippet
 from tests.fuzz import record_oracles, strategies, text_oracles

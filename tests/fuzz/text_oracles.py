@@ -28,7 +28,6 @@ from amem_cli.markdown.links import (
 )
 from amem_cli.markdown.plain_text import plain_text
 from amem_cli.markdown.regions import blank_out, find_regions
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter import Value, find_fences, read_header, read_tree
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import (
@@ -38,7 +37,7 @@ from amem_cli.notes.names import (
     title_of,
     with_suffix,
 )
-from amem_cli.notes.note import OWNED_FIELDS
+from amem_cli.notes.note import OWNED_FIELDS, body_bytes, parse_note
 from amem_cli.notes.passages import split_passages
 from amem_cli.search.snippet import snippet
 

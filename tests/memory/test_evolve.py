@@ -23,7 +23,7 @@ from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import LanguageModel, ModelAnswer, ModelRequest
-from amem_cli.notes.codec import parse_note
+from amem_cli.notes.note import parse_note
 from amem_cli.search.read import note_named
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel

@@ -27,8 +27,7 @@ from amem_cli.memory.outcome import (
 )
 from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
-from amem_cli.notes.codec import parse_note
-from amem_cli.notes.note import MemoryLink, Relation
+from amem_cli.notes.note import MemoryLink, Relation, parse_note
 from amem_cli.search.read import note_named
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault, write_note

@@ -37,9 +37,16 @@ from amem_cli.journal.link_decisions import Evolution, LinkUpdate
 from amem_cli.memory.outcome import Description, Linking, NoteAnalysis, ProcessSettings
 from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.process import MemoryProcess
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter_edit import edit_header
-from amem_cli.notes.note import RELATIONS, MemoryLink, Metadata, Note, PropertyNames
+from amem_cli.notes.note import (
+    RELATIONS,
+    MemoryLink,
+    Metadata,
+    Note,
+    PropertyNames,
+    body_bytes,
+    parse_note,
+)
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel
 from tests.index_dump import canonical_dump

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from amem_cli.errors import HeaderRefused
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter import BOM, MAX_HEADER_BYTES, Header, find_fences, read_header
 from amem_cli.notes.front_matter_edit import edit_header
+from amem_cli.notes.note import body_bytes, parse_note
 from tests.notes.front_matter_cases import EDITABLE, HOSTILE, REFUSED, Refused, header
 
 CHANGES = {

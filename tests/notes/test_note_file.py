@@ -8,9 +8,8 @@ import frontmatter
 import pytest
 
 from amem_cli.errors import HeaderRefused
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
-from amem_cli.notes.note import Note, PropertyNames
+from amem_cli.notes.note import Note, PropertyNames, body_bytes, parse_note
 from tests.notes.front_matter_cases import EDITABLE, header
 
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amem_cli.errors import HeaderRefused
-from amem_cli.notes.codec import body_bytes, parse_note
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
-from amem_cli.notes.note import LIST_FIELDS
+from amem_cli.notes.note import LIST_FIELDS, body_bytes, parse_note
 from tests.hypothesis_profiles import examples
 
 KEPT = (

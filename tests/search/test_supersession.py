@@ -12,8 +12,7 @@ from amem_cli.editing.edit import link, unlink
 from amem_cli.editing.undo import undo
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.sync import embed_missing, synchronise
-from amem_cli.notes.codec import parse_note
-from amem_cli.notes.note import Relation
+from amem_cli.notes.note import Relation, parse_note
 from amem_cli.search.read import note_named, read_note
 from amem_cli.search.search import Filters, Hit, Mode, search
 from tests.fakes.encoder import FakeEncoder
