@@ -20,7 +20,7 @@ from amem_cli.memory.outcome import Outcome
 from amem_cli.memory.process import WEIGHED_FOR_EACH_SHOWN
 from amem_cli.models.ports import Encoder, LanguageModel
 from amem_cli.search.search import search
-from amem_cli.vault.port import SystemClock
+from amem_cli.vault.file_state import SystemClock
 from amem_cli.vault.template import adopt_vault
 from amem_cli.workspace.workspace import Workspace
 

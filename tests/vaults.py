@@ -11,8 +11,8 @@ from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
+from amem_cli.vault.file_state import SystemClock
 from amem_cli.vault.folder import VaultFolder
-from amem_cli.vault.port import SystemClock
 
 
 class SteppingClock(SystemClock):

@@ -27,7 +27,7 @@ from amem_cli.journal.change_store import ChangeStore
 from amem_cli.journal.files import JournalFolder
 from amem_cli.notes.note import PropertyNames
 from amem_cli.settings import CONFIG_NAME, STATE_FOLDER, user_config_folder, user_state_folder
-from amem_cli.vault.port import SystemClock
+from amem_cli.vault.file_state import SystemClock
 from amem_cli.workspace.workspace import Workspace
 
 

@@ -27,8 +27,8 @@ from amem_cli.notes.front_matter import find_fences, read_header
 from amem_cli.notes.names import NameTable
 from amem_cli.notes.note import Note, PropertyNames, parse_note
 from amem_cli.vault.dir_handle import OpenFolder
+from amem_cli.vault.file_state import FileContent
 from amem_cli.vault.folder import VaultFolder
-from amem_cli.vault.port import FileContent
 from amem_cli.vault.safe_write import TEMPORARY_PREFIX, TEMPORARY_SUFFIX
 
 JOURNAL = ".amem/journal"

@@ -1,6 +1,6 @@
 """Undo: reverts one event with what it caused, or all that the machine did since a moment.
 
-`journal.undo_rules` decides what may be reverted. Here the notes' bytes are drafted and written.
+`journal.provenance` decides what may be reverted. Here the notes' bytes are drafted and written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The open vault that use cases work on, and a note's change as new bytes and journal events."""
+"""A note's change while it is made: new bytes and journal events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.language.dates import created_text, new_id
 from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
-from amem_cli.vault.port import FileContent
+from amem_cli.vault.file_state import FileContent
 from amem_cli.vault.safe_write import sha256
 
 if TYPE_CHECKING:

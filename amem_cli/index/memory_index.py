@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.files import JournalFolder
     from amem_cli.notes.note import PropertyNames
+    from amem_cli.vault.file_state import SystemClock
     from amem_cli.vault.folder import VaultFolder
-    from amem_cli.vault.port import SystemClock
 
 
 class MemoryIndex:

@@ -14,7 +14,7 @@ from amem_cli.index.records import KnownFile, NoteLink, NoteRecord, Progress
 if TYPE_CHECKING:
     from amem_cli.models.ports import Encoder
     from amem_cli.notes.note import PropertyNames
-    from amem_cli.vault.port import FileContent, FileState
+    from amem_cli.vault.file_state import FileContent, FileState
 
 # What reads a note's text is imported with the first changed note; most commands find none.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from amem_cli.notes.note import LIST_FIELDS
 
 if TYPE_CHECKING:
-    from amem_cli.vault.port import SystemClock
+    from amem_cli.vault.file_state import SystemClock
 
 # By these events a note goes to the trash.
 REMOVING = ("remove", "merge")

@@ -38,7 +38,7 @@ from amem_cli.memory.outcome import (
 )
 from amem_cli.notes.names import resolve, shortest_target
 from amem_cli.notes.note import METADATA_FIELDS, Metadata, Note
-from amem_cli.vault.port import FileContent
+from amem_cli.vault.file_state import FileContent
 
 MakeEvent = Callable[..., Event]
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from amem_cli.memory.link import LinkQuestion
     from amem_cli.models.ports import Encoder, LanguageModel, Vectors
     from amem_cli.notes.note import MemoryLink, Relation
-    from amem_cli.vault.port import FileContent
+    from amem_cli.vault.file_state import FileContent
 
 MAX_ROUNDS = 3
 # What a model that is not trusted is asked of a note. It only counts off what it is to choose from,

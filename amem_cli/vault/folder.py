@@ -15,7 +15,7 @@ from amem_cli.errors import NotFoundError, Problem, SettingsError, UnsafePath, W
 from amem_cli.notes.names import conflict_copy, with_suffix
 from amem_cli.settings import STATE_FOLDER
 from amem_cli.vault.dir_handle import OpenFolder, own_files
-from amem_cli.vault.port import FileContent, FileState
+from amem_cli.vault.file_state import FileContent, FileState
 from amem_cli.vault.safe_write import (
     TEMPORARY_PREFIX,
     create_in,

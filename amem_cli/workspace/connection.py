@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.events import Event, NoteWrite
     from amem_cli.models.ports import Encoder, LanguageModel, Reranker
+    from amem_cli.vault.file_state import SystemClock
     from amem_cli.vault.folder import VaultFolder
-    from amem_cli.vault.port import SystemClock
 
     Collect = Callable[[Sequence[NoteWrite], Sequence[Event]], None]
     Notify = Callable[[str], None] | None
@@ -306,7 +306,7 @@ class Connection:
         from amem_cli.index.memory_index import VaultPorts
         from amem_cli.journal.files import JournalFolder
         from amem_cli.settings import machine_name
-        from amem_cli.vault.port import SystemClock
+        from amem_cli.vault.file_state import SystemClock
 
         models = self.models
         journal = JournalFolder(self.state_folder / "journal", machine_name(models.environment))
@@ -331,7 +331,7 @@ class Connection:
 
     def _missing_to_keep(self) -> Container[str]:
         """Paths that stay known if they are missing: all, while a watcher asks about them."""
-        from amem_cli.vault.port import EveryPath
+        from amem_cli.vault.file_state import EveryPath
         from amem_cli.workspace.watch_lock import read_status
 
         if self.keep_missing():

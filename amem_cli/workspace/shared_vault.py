@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from amem_cli.memory.process import MemoryProcess
     from amem_cli.models.ports import Encoder, LanguageModel
     from amem_cli.settings import Settings
+    from amem_cli.vault.file_state import SystemClock
     from amem_cli.vault.folder import VaultFolder
-    from amem_cli.vault.port import SystemClock
 
 HEARD_SECONDS = 0.1
 # How long closing waits for calls of other threads; their model is closed by then.

@@ -28,7 +28,7 @@ from amem_cli.memory.batch import EvolveBatch
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.search.read import note_named
-from amem_cli.vault.port import SystemClock
+from amem_cli.vault.file_state import SystemClock
 from tests.fakes.encoder import FakeEncoder
 from tests.vaults import open_vault
 

@@ -15,8 +15,8 @@ from amem_cli.editing.edit import take_stock
 from amem_cli.errors import Problem
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.sync import check_index, embed_missing, synchronise
+from amem_cli.vault.file_state import FileContent, FileState
 from amem_cli.vault.folder import VaultFolder
-from amem_cli.vault.port import FileContent, FileState
 from amem_cli.vault.template import adopt_vault, create_vault
 from tests.fakes.encoder import FakeEncoder
 from tests.index_dump import canonical_dump
@@ -67,7 +67,7 @@ def test_an_unchanged_vault_is_not_read_again(tmp_path: Path) -> None:
 
 
 def test_a_change_within_the_clocks_granularity_is_seen(tmp_path: Path) -> None:
-    from amem_cli.vault.port import SystemClock
+    from amem_cli.vault.file_state import SystemClock
 
     ports = open_vault(tmp_path)
     object.__setattr__(ports, "clock", SystemClock())

@@ -263,7 +263,7 @@ def test_a_person_who_saves_while_the_model_thinks_wins(tmp_path: Path) -> None:
 
 
 def test_a_neighbour_in_an_open_editor_is_not_touched(tmp_path: Path) -> None:
-    from amem_cli.vault.port import SystemClock
+    from amem_cli.vault.file_state import SystemClock
 
     ports = replace(open_vault(tmp_path), clock=SystemClock())
     old = add_old(ports)

@@ -13,7 +13,7 @@ from amem_cli.index.sync import embed_missing, synchronise
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import ModelRequest
-from amem_cli.vault.port import SystemClock
+from amem_cli.vault.file_state import SystemClock
 from amem_cli.watch.worker import BackgroundWork, WatchEvent
 from tests.fakes.encoder import FakeEncoder
 from tests.fakes.language_model import EchoSchemaModel, ScriptedModel

@@ -18,8 +18,8 @@ from amem_cli.index.sync import synchronise
 from amem_cli.memory.outcome import ProcessSettings
 from amem_cli.memory.process import MemoryProcess
 from amem_cli.models.ports import Encoder, LanguageModel, ModelRequest
+from amem_cli.vault.file_state import FileContent
 from amem_cli.vault.folder import VaultFolder
-from amem_cli.vault.port import FileContent
 from amem_cli.watch.folder_watch import FolderWatch
 from amem_cli.watch.loop import Debouncer, Watch
 from amem_cli.watch.worker import BackgroundWork, WatchEvent

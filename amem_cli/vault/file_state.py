@@ -6,10 +6,7 @@ import time
 from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    pass
+from typing import NamedTuple
 
 
 class FileState(NamedTuple):
