@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 
@@ -36,4 +36,5 @@ def table(name: str) -> dict[str, Any]:
 
 def text(name: str) -> str:
     """A text file as it is."""
-    return files(__name__).joinpath(name).read_text(encoding="utf-8")
+    # importlib.resources would add 10 ms to every command.
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
