@@ -244,8 +244,13 @@ def test_a_call_that_is_cancelled_before_its_turn_is_not_done(amem: Program, vau
         server.greet()
         for number in range(1, 300):
             server.call(number, "search", query="walrus")
-        server.call(300, "delete", note="walrus")
-        server.send({"method": "notifications/cancelled", "params": {"requestId": 300}})
+        # In one piece, so that the server knows of both when it comes to the first.
+        delete = {"name": "delete", "arguments": {"note": "walrus"}}
+        messages = (
+            {"id": 300, "method": "tools/call", "params": delete},
+            {"method": "notifications/cancelled", "params": {"requestId": 300}},
+        )
+        server.send("\n".join(json.dumps({"jsonrpc": "2.0", **each}) for each in messages))
         server.call(301, "list")
         server.answer(301)
         assert server.end() == 0
