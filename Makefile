@@ -66,7 +66,7 @@ audit: install
 
 # The property tests with thousands of examples, each time others.
 fuzz: install
-	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/fuzz tests/core
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/fuzz tests/memory/test_ownership_machine.py
 
 # The same promises under a fuzzer that is guided by coverage (Linux and macOS).
 fuzz-native: install
