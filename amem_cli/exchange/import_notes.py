@@ -17,7 +17,6 @@ from amem_cli.exchange.plan import (
     ORIGIN,
     ImportPlan,
     PlannedNote,
-    local_moment,
     origin_of,
     texts,
 )
@@ -28,7 +27,7 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import Progress
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Event, LinkRecord, NoteWrite
-from amem_cli.language.dates import created_text
+from amem_cli.language.dates import created_text, local_moment
 from amem_cli.markdown.links import WikiLink, format_link, merge_tags, parse_link, retarget_links
 from amem_cli.notes.front_matter_edit import compose_note, edit_header
 from amem_cli.notes.names import shortest_target
@@ -56,7 +55,10 @@ class ImportDraft:
         planned: PlannedNote,
     ) -> None:
         self._names = ports.names
-        self._moment = local_moment(ports, note.created or ports.clock.now())
+        # What is in no file is made now; of a file, its time says too little.
+        now = ports.clock.now()
+        made = note.created or (None if note.saved else now)
+        self._created = created_text(local_moment(made, now.tzinfo)) if made else ""
         self._plan = plan
         self._copier = copier
         self._note = note
@@ -119,7 +121,7 @@ class ImportDraft:
             created = given.created or note.properties.get("created", "")
             links = list(note.links)
         else:
-            created = given.created or created_text(self._moment)
+            created = given.created or self._created
             keywords = _merged(given.keywords, note.keywords)
             tags = merge_tags(given.tags, note.tags)
             links = self._links()

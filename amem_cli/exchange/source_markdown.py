@@ -18,12 +18,11 @@ from amem_cli.exchange.source import (
     SourceFolder,
     SourceNote,
     SourceRelation,
-    created_in_header,
-    created_in_name,
-    moment_in,
     valid_tags,
 )
+from amem_cli.language.dates import moment_in
 from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.notes.made import made_at
 from amem_cli.notes.note import RELATIONS
 
 _COLON_TAGS = re.compile(r"(?<![^\s]):((?:[^\s:#]{1,80}:){1,20})(?=\s|\Z)")
@@ -102,10 +101,10 @@ def known_relation(word: str) -> str:
 
 def markdown_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
     """Every note of a folder as it is."""
-    for path, raw, modified in folder.files(problems):
-        created = created_in_header(raw) or created_in_name(path) or modified
+    for path, raw, saved in folder.files(problems):
+        made = made_at(path, raw, saved, folder.first_commit)
         note_path = f"{path.rpartition('.')[0]}.md"
-        yield SourceNote(key=path, place=path, raw=raw, path=note_path, created=created)
+        yield SourceNote(path, path, raw, path=note_path, created=made, saved=saved)
 
 
 def zk_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:

@@ -25,11 +25,10 @@ from amem_cli.errors import Problem, SettingsError
 from amem_cli.exchange.source import (
     ImportSource,
     SourceNote,
-    moment_in,
     texts_in,
     valid_tags,
 )
-from amem_cli.language.dates import parse_moment
+from amem_cli.language.dates import moment_in, parse_moment
 from amem_cli.markdown.links import format_link, normalise_tag, parse_link
 from amem_cli.notes.note import OWNED_FIELDS
 
