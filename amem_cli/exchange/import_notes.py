@@ -199,7 +199,7 @@ class ImportDraft:
                 refused = Problem("", 1, str(error))
         # A record has no file of its own, so its odd header becomes text.
         if not note.path:
-            properties = self._properties(Note("", None, ""))
+            properties = self._properties(Note("", None, "", ""))
             return compose_note(properties, raw.decode("utf-8", "replace"), names)
         self.fields = {}
         self._warn(refused.line, f"its header is unchanged, so it has no id: {refused.message}")

@@ -70,7 +70,7 @@ def overview(graph: Graph, growth: Growth) -> Overview:
     """Summarise a network."""
     groups = clusters(graph)
     notes = graph.nodes
-    orphans = sorted(graph.orphans(), key=lambda path: notes[path].made, reverse=True)
+    orphans = sorted(graph.orphans(), key=lambda path: notes[path].created or "", reverse=True)
     group = cluster_of(groups)
     bridges = {
         path: len({group[other] for other in near if other in group} - {group.get(path, -1)})
