@@ -243,7 +243,7 @@ def named_or_picked(
     notes = list(filter(admit, workspace.index.notes.summaries()))
     if not notes:
         raise NotFoundError("there is no note to choose", hint="`amem list` shows all.")
-    notes.sort(key=lambda note: note.created or note.modified, reverse=True)
+    notes.sort(key=lambda note: note.made, reverse=True)
     picked = pick([_item(note) for note in notes], prompt, color=session.output.color is not False)
     if picked is None:
         # Leaving the list ends the command like Ctrl-C.
@@ -263,7 +263,7 @@ def _item(note: NoteSummary) -> PickerItem:
     def clean(text: str) -> str:
         return on_one_line(text).replace("\t", " ")
 
-    day = (note.created or note.modified)[:10]
+    day = note.made[:10]
     tags = " ".join(f"#{tag}" for tag in note.tags)
     hidden_terms = " ".join((note.path, note.id or "", *note.aliases))
     return PickerItem(clean(note.title), clean(f"{day}  {tags}".rstrip()), hidden_terms)

@@ -19,6 +19,7 @@ from amem_cli.doctor.reading import (
     read_vault,
 )
 from amem_cli.errors import Problem
+from amem_cli.git.first_commits import FirstCommits
 from amem_cli.index.file import delete_index
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import Progress
@@ -77,6 +78,7 @@ class Checkup:
             ("names", lambda: notes.name_findings(self._snapshot)),
             ("headers", lambda: notes.header_findings(self._snapshot)),
             ("ids", lambda: notes.duplicate_findings(self._snapshot, ports)),
+            ("dates", lambda: notes.created_findings(self._snapshot, self._first_commits, ports)),
             ("links", lambda: notes.link_findings(self._snapshot, self._files, ports)),
             ("journal", lambda: records.journal_findings(self._snapshot, self._state, ports)),
             ("review", self._review),
@@ -131,6 +133,10 @@ class Checkup:
     def _journal(self) -> JournalFolder:
         # This machine's name matters for writing only.
         return JournalFolder(self.root / JOURNAL, "nobody")
+
+    @cached_property
+    def _first_commits(self) -> FirstCommits:
+        return FirstCommits(self.root, self._environment)
 
     @cached_property
     def _files(self) -> VaultFiles:

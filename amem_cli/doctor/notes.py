@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 from amem_cli.doctor.finding import Finding, from_problem
@@ -21,12 +22,14 @@ from amem_cli.errors import SettingsError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import Change, LinkRecord
-from amem_cli.journal.provenance import provenance
-from amem_cli.language.dates import new_id, parse_moment
+from amem_cli.journal.provenance import created_by_machine, provenance
+from amem_cli.language.dates import created_text, moment_in, new_id, parse_moment
 from amem_cli.markdown.links import is_attachment, parse_link
 from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.notes.made import FirstCommit, made_at
 from amem_cli.notes.names import conflict_copy, is_linkable, name_key, resolve
 from amem_cli.notes.note import PropertyNames, parse_note
+from amem_cli.vault.port import FileContent
 
 # What Windows refuses anywhere in a path, and the names that it takes for devices.
 _NOT_ON_WINDOWS = re.compile(r'[<>:"\\|?*\x00-\x1f]|[ .](?:/|\Z)')
@@ -165,6 +168,49 @@ def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
     if parse_note("", after, names) != replace(parse_note("", raw, names), id=note_id):
         raise SettingsError("the id cannot be changed safely", hint="Change it by hand.")
     return after
+
+
+def created_findings(
+    vault: VaultSnapshot, first_commit: FirstCommit, ports: OpenPorts
+) -> Iterator[Finding]:
+    """Every note whose `created` amem took from its file's time, though it was made before."""
+    for path, checked in vault.notes.items():
+        created = checked.note.created
+        if not created or created_by_machine(vault.own_events(checked.note)) != created:
+            continue
+        made = _made_before(created, vault.vault.read(path), vault.names, first_commit)
+        if made is not None:
+            message = f"amem wrote {vault.names.created}: {created[:10]}, the day of its file"
+            hint = f"It was made on {made.date()}, by its properties, its name or git."
+            line = vault.property_line(path, vault.names.created)
+            fix = partial(_date_back, ports, path, created)
+            yield Finding(path, message, hint, line, fix=fix)
+
+
+def _made_before(
+    created: str, content: FileContent, names: PropertyNames, first_commit: FirstCommit
+) -> datetime | None:
+    """When a note was made, if that was on an earlier day than it says."""
+    saved = datetime.fromtimestamp(content.state.mtime_ns / 1e9).astimezone()
+    path, said = content.state.path, moment_in(created)
+    made = made_at(path, content.raw, saved, first_commit, besides=names.created)
+    return made if made and said and made.date() < said.date() else None
+
+
+def _date_back(open_ports: OpenPorts, path: str, created: str) -> str:
+    ports = open_ports()
+    with ports.changes.locked():
+        content = ports.vault.read(path)
+        draft = NoteDraft(ports, content)
+        made = _made_before(created, content, ports.names, ports.first_commit)
+        if draft.note.created != created or made is None:
+            raise SettingsError("the note has changed meanwhile", hint=_AGAIN)
+        reason = f"{created[:10]} was the day of its file"
+        event = new_event(ports, "edit", by="person", reason=reason)
+        draft.change({"created": created_text(made)}, event)
+        ports.changes.apply(draft.write(), draft.events)
+        refresh(ports, [path])
+    return f"{path} was made on {made.date()}; nothing else in it changed."
 
 
 def link_findings(vault: VaultSnapshot, files: VaultFiles, ports: OpenPorts) -> Iterator[Finding]:

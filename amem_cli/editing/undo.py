@@ -19,8 +19,8 @@ from amem_cli.index.records import with_key
 from amem_cli.index.sync import refresh
 from amem_cli.journal.events import REMOVING, Event, NoteWrite, Splice
 from amem_cli.journal.provenance import (
-    IDENTITY,
     Obstacle,
+    gives_identity,
     is_worded,
     obstacles,
     provenance,
@@ -333,7 +333,7 @@ class _Drafts:
 
     def _old_front_matter(self, draft: NoteDraft, event: Event) -> bytes | None:
         """The note with the old bytes of its front matter, if only the text was edited since."""
-        if event.splice is None or any(change.field in IDENTITY for change in event.changes):
+        if event.splice is None or any(map(gives_identity, event.changes)):
             return None
         raw = _before(draft.raw, event.splice)
         if raw is None or body_bytes(raw) != body_bytes(draft.raw):
@@ -384,7 +384,7 @@ class _Drafts:
         fields: dict[str, FieldValue] = {}
         for change in event.changes:
             name, obstacle = change.field, blocked.get(change.field)
-            if name in IDENTITY or name not in present:
+            if gives_identity(change) or name not in present:
                 continue
             if obstacle is not None:
                 later = next((each for each in history if each.id == obstacle.event), None)

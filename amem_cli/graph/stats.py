@@ -42,7 +42,7 @@ def growth(graph: Graph, made: Mapping[tuple[str, str], str], by: Span) -> list[
     not record, as a person's in a text, on the day of the younger of its two notes.
     """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    days = {path: _day(note.created) or _day(note.modified) for path, note in graph.nodes.items()}
+    days = {path: _day(note.made) or _day(note.modified) for path, note in graph.nodes.items()}
     for day in days.values():
         counts[period_of(day, by)][0] += 1
     pairs: dict[tuple[str, str], list[Edge]] = defaultdict(list)

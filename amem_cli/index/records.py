@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from amem_cli.errors import Problem
+from amem_cli.language.dates import created_text, moment_in
 from amem_cli.notes.names import RememberedNames, alias_key, name_key, resolve
 
 if TYPE_CHECKING:
@@ -80,7 +82,12 @@ class NoteRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoteSummary:
-    """What lists, hits and graphs show of a note; the fields are those of `_SUMMARY`."""
+    """What lists, hits and graphs show of a note; the fields are those of `_SUMMARY`.
+
+    Attributes:
+        created: by its header or its file's name, ISO 8601; empty if neither tells.
+        modified: of the last change of the file, UTC.
+    """
 
     path: str
     id: str | None
@@ -101,14 +108,36 @@ class NoteSummary:
         """The id, or the path of a note without one, as in the journal."""
         return self.id or self.path
 
+    @property
+    def made(self) -> str:
+        """See `made`."""
+        return made(self.created, self.id, self.modified)
+
 
 class NoteOutline(NamedTuple):
     """What filters need; read for all notes in a small part of the time of summaries."""
 
     path: str
+    id: str | None
     created: str
     modified: str
     tags: Sequence[str]
+
+    @property
+    def made(self) -> str:
+        """See `made`."""
+        return made(self.created, self.id, self.modified)
+
+
+def made(created: str, note_id: str | None, modified: str) -> str:
+    """When a note was made, as far as the index tells; ISO 8601, local where it names no zone.
+
+    That is `created`; else what the id says, for the machine's writing changes the file's time.
+    """
+    if created:
+        return created
+    moment = moment_in((note_id or "")[:14]) or datetime.fromisoformat(modified).astimezone()
+    return created_text(moment.replace(tzinfo=None))
 
 
 def with_key(notes: Iterable[NoteSummary], key: str) -> list[NoteSummary]:
@@ -248,11 +277,11 @@ class IndexNotes:
 
     def outlines(self) -> Iterator[NoteOutline]:
         """All notes, in brief."""
-        rows = self._file.rows("SELECT path, created, modified, tags FROM notes")
+        rows = self._file.rows("SELECT path, id, created, modified, tags FROM notes")
         # Many notes have the same tags.
-        tags = {text: json.loads(text) for text in {row[3] for row in rows}}
-        for path, created, modified, text in rows:
-            yield NoteOutline(path, created, modified, tags[text])
+        tags = {text: json.loads(text) for text in {row[-1] for row in rows}}
+        for *values, text in rows:
+            yield NoteOutline._make((*values, tags[text]))
 
     def find(self, name: str) -> list[NoteSummary]:
         """Notes by id, path, file name, title, alias, or a prefix of the id."""

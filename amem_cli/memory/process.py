@@ -158,11 +158,15 @@ class MemorySteps:
         vector = note_vector(self.encoder.encode, note)
         weighed = WEIGHED_FOR_EACH_SHOWN * self.settings.candidates
         unlinked = self.index.link_history.unlinked(note.path)
+        summary = self.index.notes.summary(note.path)
+        dated = replace(note, created=summary.made) if summary else note
+        is_dated = summary is None or bool(summary.created)
         older = [
             each
             for each in near_notes(self.index, note.path, text, vector, weighed)
-            # A note without a date counts as old.
-            if (not each.created or each.created <= note.created)
+            if each.created <= dated.created
+            # Files copied at once are linked in the order in which they are processed.
+            and (is_dated or each.created != dated.created or each.path < note.path)
             and is_linkable(each.path)
             # Nothing of a private note spreads: a link names it, a model repeats its words.
             and (note.private or not each.private)
@@ -173,7 +177,7 @@ class MemorySteps:
             return Linking(), None
         suggestions = partial(
             link_suggestions,
-            note,
+            dated,
             older,
             document_frequency=self.index.text.document_frequency,
             total=self.index.notes.count(),

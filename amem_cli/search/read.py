@@ -117,7 +117,7 @@ def _links(index: MemoryIndex, note: NoteSummary) -> tuple[LinkView, ...]:
 
 
 SORTS: dict[str, tuple[Callable[[NoteSummary, Usage], str], bool]] = {
-    "created": (lambda note, _: note.created or note.modified, True),
+    "created": (lambda note, _: note.made, True),
     "modified": (lambda note, _: note.modified, True),
     "read": (lambda note, usage: usage.get(note.key, (0, ""))[1], True),
     "title": (lambda note, _: note.title.casefold(), False),

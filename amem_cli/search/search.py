@@ -66,10 +66,8 @@ class Filters:
 
 
 def day_of(note: NoteOutline | NoteSummary) -> str:
-    """The day in a note's `created`; without one the local day of the last save."""
-    if note.created:
-        return note.created[:10]
-    return datetime.fromisoformat(note.modified).astimezone().date().isoformat()
+    """The local day on which a note was made, as far as the index tells."""
+    return note.made[:10]
 
 
 def is_within(path: str, place: str) -> bool:

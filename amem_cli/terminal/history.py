@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.journal.events import Event, to_record
+from amem_cli.journal.provenance import gives_identity
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.notes import change_lines, link_words
 from amem_cli.terminal.output import Styled, first_lines, plural
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from amem_cli.terminal.output import Console
 
 _MAX_DIFF_LINES = 6
-_IDENTITY = ("id", "created")
 
 
 def entry_document(entry: HistoryEntry) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _deed(event: Event, note: str) -> str:
 
 
 def _what(event: Event) -> str:
-    fields = [each.field for each in event.changes if each.field not in _IDENTITY]
+    fields = [each.field for each in event.changes if not gives_identity(each)]
     return _listing(fields) or ("links" if event.links_before else "text")
 
 
@@ -119,7 +119,7 @@ def _details(event: Event) -> Iterator[tuple[str, str]]:
     if cost:
         yield cost, "dim"
     for change in event.changes:
-        if change.field not in _IDENTITY and change.field != "links":
+        if change.field != "links" and not gives_identity(change):
             for text, style in change_lines(change):
                 yield f"{change.field:<9}{text}", style
     yield from _links(event)

@@ -25,6 +25,7 @@ from amem_cli.settings import (
 
 # The rest is imported where it is used, so that a command loads only what it needs.
 if TYPE_CHECKING:
+    from amem_cli.git.first_commits import FirstCommits
     from amem_cli.index.memory_index import MemoryIndex, VaultPorts
     from amem_cli.index.records import Progress
     from amem_cli.index.vectors import EncoderChoice
@@ -322,8 +323,21 @@ class Connection:
 
         clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
         return VaultPorts(
-            self.vault, index, open_changes, journal, clock, names, self._missing_to_keep
+            vault=self.vault,
+            index=index,
+            open_changes=open_changes,
+            journal=journal,
+            clock=clock,
+            names=names,
+            keep_missing=self._missing_to_keep,
+            first_commit=lambda path: self._first_commits(path),
         )
+
+    @cached_property
+    def _first_commits(self) -> FirstCommits:
+        from amem_cli.git.first_commits import FirstCommits
+
+        return FirstCommits(self.models.root, self.models.environment)
 
     def _applied(self, writes: Sequence[NoteWrite], events: Sequence[Event]) -> None:
         self.has_changes = True

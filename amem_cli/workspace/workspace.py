@@ -424,8 +424,12 @@ class Workspace(Queries):
         """
         from amem_cli.exchange.import_notes import import_notes
         from amem_cli.exchange.open_source import open_source
+        from amem_cli.git.first_commits import FirstCommits
 
-        source = open_source(path, kind, self.root)
+        def first_commits(folder: Path) -> FirstCommits:
+            return FirstCommits(folder, self.environment)
+
+        source = open_source(path, kind, self.root, first_commits)
         with self._connection.caller.progress("importing") as progress, self.writing():
             return import_notes(
                 self.ports,
