@@ -18,7 +18,7 @@ from amem_cli.doctor.reading import (
     index_copy,
     read_vault,
 )
-from amem_cli.errors import Problem
+from amem_cli.errors import IndexFault, Problem
 from amem_cli.index.file import delete_index
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import Progress
@@ -77,7 +77,7 @@ class Checkup:
             ("names", lambda: notes.name_findings(self._snapshot)),
             ("headers", lambda: notes.header_findings(self._snapshot)),
             ("ids", lambda: notes.duplicate_findings(self._snapshot, ports)),
-            ("links", lambda: notes.link_findings(self._snapshot, self._files, ports)),
+            ("links", self._links),
             ("journal", lambda: records.journal_findings(self._snapshot, self._state, ports)),
             ("review", self._review),
             ("models", lambda: settings.encoder_findings(self._usable.settings.encoder_model)),
@@ -173,6 +173,13 @@ class Checkup:
 
     def _language_model(self) -> Iterator[Finding]:
         return settings.language_model_findings(self._usable, self.root, self._environment)
+
+    def _links(self) -> Iterator[Finding]:
+        moves = self._snapshot.moves(None)
+        if self._is_own:
+            with contextlib.suppress(IndexFault), self._copied_ports() as ports:
+                moves = self._snapshot.moves(None if ports is None else ports.index)
+        return notes.link_findings(self._snapshot, self._files, moves, self._open_ports)
 
     def _index(self) -> Iterable[Finding]:
         if not self._is_own:
