@@ -174,7 +174,8 @@ def doctor(
     Without --fix nothing is written. --fix only does what cannot lose anything: it updates the
     index, removes leftovers of interrupted writes, adds lines that git needs, gives a copied note
     its own id if the journal shows which is the copy, rewrites amem's links to notes that were
-    renamed, and removes amem's links to notes that are gone. Your own links stay as they are. Notices do not make a vault unhealthy; if problems remain, the exit code is 1.
+    renamed, and removes amem's links to notes that are gone. Your own links stay as they are.
+    Notices do not make a vault unhealthy; if problems remain, the exit code is 1.
 
     Examples:
 
