@@ -80,8 +80,9 @@ class Checkup:
             ("links", self._links),
             ("journal", lambda: records.journal_findings(self._snapshot, self._state, ports)),
             ("review", self._review),
-            ("models", lambda: settings.encoder_findings(self._usable.settings.encoder_model)),
+            ("models", self._encoder),
             ("models", self._language_model),
+            ("pending", self._pending),
             ("git", lambda: surroundings.git_findings(root)),
             ("place", lambda: surroundings.place_findings(root)),
             ("watching", lambda: surroundings.watch_findings(self._files.folders)),
@@ -170,6 +171,17 @@ class Checkup:
 
     def _of_own(self, run: Callable[[Path, str], Iterable[Finding]]) -> Iterable[Finding]:
         return run(self.root, self._usable.settings.notes_dir) if self._is_own else ()
+
+    def _encoder(self) -> Iterator[Finding]:
+        return settings.encoder_findings(self._usable.settings.encoder_model, self._environment)
+
+    def _pending(self) -> Iterable[Finding]:
+        if not self._is_own:
+            return ()
+        # An unusable index is a finding of its own.
+        with contextlib.suppress(IndexFault), self._copied_ports() as ports:
+            return [] if ports is None else list(records.pending_findings(ports.index))
+        return ()
 
     def _language_model(self) -> Iterator[Finding]:
         return settings.language_model_findings(self._usable, self.root, self._environment)
