@@ -207,7 +207,7 @@ def language_model_findings(
     url = server_url(settings)
     fault = _unreachable(url)
     if fault:
-        hint = "Start the server, or choose another model: amem model use. Until then, the analyzer stands in."
+        hint = "Start the server, or choose another model: amem model use."
         yield Finding("", f"the server {url} cannot be reached: {fault}", hint)
 
 
