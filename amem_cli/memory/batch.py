@@ -117,7 +117,7 @@ class EvolveBatch:
             reason = said.partition(f"; {ANALYZER}")[0]
             message = f"{BREAKER_AFTER} notes in a row failed: {reason}"
             name = "" if model is None else model.name
-            dead = UnavailableModel(ModelError(message, hint=hint), name)
+            dead = UnavailableModel(ModelError(message, hint=hint), name, is_given_up=True)
             self.process = replace(self.process, model=dead)
 
     def _count_failure(self, is_another: bool, message: str, hint: str = "") -> None:

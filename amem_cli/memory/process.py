@@ -42,6 +42,7 @@ from amem_cli.memory.outcome import (
 )
 from amem_cli.memory.plan import ProcessPlan
 from amem_cli.memory.relink import with_links_updated
+from amem_cli.models.ports import UnavailableModel
 from amem_cli.notes.names import is_linkable
 from amem_cli.notes.note import METADATA_FIELDS, SUPERSEDING, Metadata, Note, parse_note
 
@@ -303,7 +304,9 @@ class MemoryProcess:
             embed_missing(self.ports, self.encoder)
         if failure is None:
             return outcome
-        self._count_failure(path, failure.message)
+        # A note that the model was not asked about comes before those that it failed with.
+        if not (isinstance(self.model, UnavailableModel) and self.model.is_given_up):
+            self._count_failure(path, failure.message)
         problems = filter(None, (*outcome.problems, failure.hint))
         return replace(outcome, pending=True, failed=True, problems=tuple(problems))
 

@@ -105,10 +105,15 @@ class AnswerRejected(ValueError):
 
 @dataclass(frozen=True)
 class UnavailableModel:
-    """In place of a language model that cannot be had: every question fails with `error`."""
+    """In place of a language model that cannot be had: every question fails with `error`.
+
+    Attributes:
+        is_given_up: it failed with other notes, so that this is no attempt with a note.
+    """
 
     error: AmemError
     name: str
+    is_given_up: bool = False
     is_remote: bool = False
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
