@@ -18,7 +18,7 @@ from amem_cli.doctor.reading import (
     index_copy,
     read_vault,
 )
-from amem_cli.errors import Problem
+from amem_cli.errors import IndexFault, Problem
 from amem_cli.git.first_commits import FirstCommits
 from amem_cli.index.file import delete_index
 from amem_cli.index.memory_index import VaultPorts
@@ -79,11 +79,12 @@ class Checkup:
             ("headers", lambda: notes.header_findings(self._snapshot)),
             ("ids", lambda: notes.duplicate_findings(self._snapshot, ports)),
             ("dates", lambda: notes.created_findings(self._snapshot, self._first_commits, ports)),
-            ("links", lambda: notes.link_findings(self._snapshot, self._files, ports)),
+            ("links", self._links),
             ("journal", lambda: records.journal_findings(self._snapshot, self._state, ports)),
             ("review", self._review),
-            ("models", lambda: settings.encoder_findings(self._usable.settings.encoder_model)),
+            ("models", self._encoder),
             ("models", self._language_model),
+            ("pending", self._pending),
             ("git", lambda: surroundings.git_findings(root)),
             ("place", lambda: surroundings.place_findings(root)),
             ("watching", lambda: surroundings.watch_findings(self._files.folders)),
@@ -177,8 +178,26 @@ class Checkup:
     def _of_own(self, run: Callable[[Path, str], Iterable[Finding]]) -> Iterable[Finding]:
         return run(self.root, self._usable.settings.notes_dir) if self._is_own else ()
 
+    def _encoder(self) -> Iterator[Finding]:
+        return settings.encoder_findings(self._usable.settings.encoder_model, self._environment)
+
+    def _pending(self) -> Iterable[Finding]:
+        if not self._is_own:
+            return ()
+        # An unusable index is a finding of its own.
+        with contextlib.suppress(IndexFault), self._copied_ports() as ports:
+            return [] if ports is None else list(records.pending_findings(ports.index))
+        return ()
+
     def _language_model(self) -> Iterator[Finding]:
         return settings.language_model_findings(self._usable, self.root, self._environment)
+
+    def _links(self) -> Iterator[Finding]:
+        moves = self._snapshot.moves(None)
+        if self._is_own:
+            with contextlib.suppress(IndexFault), self._copied_ports() as ports:
+                moves = self._snapshot.moves(None if ports is None else ports.index)
+        return notes.link_findings(self._snapshot, self._files, moves, self._open_ports)
 
     def _index(self) -> Iterable[Finding]:
         if not self._is_own:

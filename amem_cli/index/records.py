@@ -26,6 +26,7 @@ _SUMMARY = (
     " sha, refused"
 )
 _MAX_MATCHES = 50
+_MOVES_KEPT = 10_000
 _ZONE = re.compile(r"(?:[Zz]|[+-]\d\d:?(?:\d\d)?)$")
 
 
@@ -206,6 +207,35 @@ class IndexFiles:
             self._file.rows(sql, (new, _folder(new), number))
             self._file.rows("UPDATE OR REPLACE usage SET note = ? WHERE note = ?", (new, old))
             self._file.rows("UPDATE OR REPLACE attempts SET path = ? WHERE path = ?", (new, old))
+
+    def remember_moves(self, moves: Iterable[tuple[str, str]]) -> None:
+        """Notes have other paths (former, present), or others have theirs; links may have to
+        follow."""
+        present = dict(moves)
+        known = {at: present.get(now, now) for at, now in self._stored_moves().items()}
+        latest = list((known | present).items())[-_MOVES_KEPT:]
+        self._file.set_meta("moves", json.dumps(dict(latest), ensure_ascii=False))
+        self._file.set_meta("links_follow", "")
+
+    def moves(self) -> Mapping[str, str]:
+        """Present paths by the former ones that are known."""
+        # What the journal says is also known after the index was made anew.
+        sql = (
+            "SELECT DISTINCT e.record ->> '$.path', n.path FROM events e JOIN notes n"
+            " ON n.id = e.note WHERE e.record ->> '$.path' <> n.path"
+        )
+        return self._stored_moves() | dict(self._file.rows(sql))
+
+    def _stored_moves(self) -> dict[str, str]:
+        return dict(json.loads(self._file.meta("moves") or "{}"))
+
+    def links_follow(self) -> bool:
+        """Whether the machine's links have followed all moves."""
+        return bool(self._file.meta("links_follow"))
+
+    def set_links_follow(self) -> None:
+        """They have."""
+        self._file.set_meta("links_follow", "1")
 
     def forget(self, path: str) -> None:
         """Remove a note that is gone."""

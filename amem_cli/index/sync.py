@@ -82,6 +82,7 @@ def synchronise(
     added: list[str] = []
     changed: list[str] = []
     moved: list[tuple[str, str]] = []
+    swapped = False
     for start in range(0, len(stale), BATCH):
         chunk = stale[start : start + BATCH]
         records = _read_records(ports, chunk, problems)
@@ -105,6 +106,8 @@ def synchronise(
                     continue
                 else:
                     changed.append(path)
+                # Another note is at the path, which may be one that links lead to.
+                swapped |= record.note.id not in (None, before.id if before else None)
                 ports.index.files.store(record)
         if progress is not None:
             progress(min(start + BATCH, len(stale)), len(stale))
@@ -118,6 +121,9 @@ def synchronise(
         with ports.index.changing():
             for path in removed:
                 ports.index.files.forget(path)
+    if moved or swapped:
+        with ports.index.changing():
+            ports.index.files.remember_moves(moved)
     _record_hand_edits(ports, [*changed, *(new for _, new in moved)], problems)
     return SyncReport(
         added=tuple(added),

@@ -81,6 +81,7 @@ class Event:
         cause: id of the event that caused this one.
         sha: SHA-256 of the whole file that the program created (`add`), hexadecimal.
         text_hash: hash of the text that the process ran on (`process`, `construct`, `link`).
+        waits_for: the model whose part is still to be done, as it gave no answer (`process`).
         known: text hashes that need no process (`baseline`).
         links: records of links as the event left them.
         links_before: former records of links that the event changed, or removed for lack of
@@ -114,6 +115,7 @@ class Event:
     problems: tuple[str, ...] = ()
     sha: str = ""
     text_hash: str = ""
+    waits_for: str = ""
     known: tuple[str, ...] = ()
     review: str = ""
     proposed: tuple[Change, ...] = ()

@@ -112,7 +112,8 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
     for problem in outcome.problems if verbose else _condensed(outcome.problems):
         console.print(Styled(("  note     ", "yellow"), problem))
     if outcome.pending:
-        console.print(Styled(("  pending  ", "yellow"), "`amem evolve` writes metadata and links"))
+        what = "asks the model again" if outcome.failed else "writes metadata and links"
+        console.print(Styled(("  pending  ", "yellow"), f"`amem evolve` {what}"))
 
 
 def _show_changed_link(console: Console, changed: ChangedLink) -> None:

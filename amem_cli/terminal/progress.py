@@ -200,7 +200,7 @@ class EvolveReport:
         if batch.stopped:
             hint = f" {batch.stopped[1]}" if batch.stopped[1:] and batch.stopped[1] else ""
             self.output.notice(f"stopped: {batch.stopped[0]}.{hint}")
-        if (batch.stopped or interrupted) and not self.dry_run:
+        if left and (batch.stopped or interrupted) and not self.dry_run:
             self.output.notice(
                 f"{self.count - left} of {plural(self.count, 'note')} done;"
                 " run the same command to continue"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Container
+from collections.abc import Callable, Collection, Container, Set
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -397,7 +397,7 @@ class Watch:
             text = f"{done} passage{'s' if done != 1 else ''} searchable by meaning"
             self._report("searchable", text, passages=done)
 
-    def _update_links(self, targets: Collection[str] | None) -> None:
+    def _update_links(self, targets: Set[str] | None) -> None:
         """Update links to renamed notes; None for all of them."""
         try:
             changed = update_renamed_links(self.ports, targets)

@@ -305,7 +305,7 @@ class SharedVault:
         return MemoryProcess(
             ports=self.ports,
             encoder=self.encoder,
-            model=None if trust.asked_for == "nothing" else self.model,
+            model=None if trust.asked_for == "nothing" else self._model_or_stand_in(),
             settings=ProcessSettings(
                 evolve=settings.evolution_mode != "off",
                 review=settings.evolution_mode == "review",
@@ -318,6 +318,15 @@ class SharedVault:
                 learn=settings.evolution_feedback == "on",
             ),
         )
+
+    def _model_or_stand_in(self) -> LanguageModel | None:
+        try:
+            return self.model
+        except AmemError as error:
+            from amem_cli.models.ports import UnavailableModel
+
+            # Notes get what the analyzer makes of them, and wait for the model.
+            return UnavailableModel(error, self.settings.llm_model or self.settings.llm_backend)
 
     def writing(self) -> AbstractContextManager[object]:
         """Other threads that write notes wait."""

@@ -79,6 +79,7 @@ class Workspace(Queries):
         from amem_cli.duplicates.compare import note_with_text
         from amem_cli.editing.add import add
 
+        self.follow_renames(unless_done=True)
         with self._claiming_work() if wait else contextlib.nullcontext():
             existing = None
             self._connection.caller.step("writing the note")
@@ -292,6 +293,8 @@ class Workspace(Queries):
         """
         from amem_cli.memory.batch import EvolveBatch
 
+        if not dry_run:
+            self.follow_renames(unless_done=True)
         if paths:
             self.embed_missing()
         with self.model_at_work():
@@ -449,9 +452,18 @@ class Workspace(Queries):
         with self.writing():
             return take_stock(self.ports)
 
-    def follow_renames(self) -> Sequence[str]:
-        """Let the machine's links follow notes that were renamed; paths of notes that changed."""
+    def follow_renames(self, *, unless_done: bool = False) -> Sequence[str]:
+        """Let the machine's links follow notes that were renamed; paths of notes that changed.
+
+        Args:
+            unless_done: only if a note was moved since the last time, and with a notice.
+        """
+        if unless_done and self.index.files.links_follow():
+            return ()
         from amem_cli.editing.renames import update_renamed_links
 
         with self.writing():
-            return update_renamed_links(self.ports)
+            changed = update_renamed_links(self.ports)
+        if unless_done and changed:
+            self.notice(f"amem's links follow renamed notes in {', '.join(changed)}")
+        return changed
