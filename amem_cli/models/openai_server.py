@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import threading
 import time
@@ -24,6 +23,7 @@ from amem_cli.models.http import (
     is_loopback,
     seconds_to_wait,
 )
+from amem_cli.models.open import usual_url
 from amem_cli.models.ports import ModelAnswer, ModelRequest
 from amem_cli.models.server_dialects import (
     WINDOW_COMPLAINTS,
@@ -191,7 +191,10 @@ def runs_elsewhere(model: str) -> bool:
 
 def check_address(base_url: str) -> tuple[str, str]:
     """The host of a server that may be asked, and its address; else raises `SettingsError`."""
-    hint = "llm.base_url is such as http://127.0.0.1:11434/v1; keys come from AMEM_API_KEY."
+    hint = (
+        "llm.base_url, else OPENAI_BASE_URL or OLLAMA_HOST, is such as http://127.0.0.1:11434/v1;"
+        " keys come from AMEM_API_KEY."
+    )
     try:
         parts = check_fetchable(base_url)
     except UsageError as error:
@@ -231,11 +234,12 @@ class LocalServer:
     kind: str
     port: int
     models: tuple[str, ...] = ()
+    path: str = "/v1"
 
     @property
     def url(self) -> str:
         """The address for `llm.base_url`."""
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http://127.0.0.1:{self.port}{self.path}"
 
     @property
     def backend(self) -> str:
@@ -252,19 +256,16 @@ USUAL_SERVERS = (
 
 
 def expected_servers(environment: Mapping[str, str]) -> tuple[LocalServer, ...]:
-    """The usual servers, Ollama at the port of `OLLAMA_HOST` if that is on this machine."""
-    address = environment.get("OLLAMA_HOST", "").strip()
+    """The usual servers, Ollama where `OLLAMA_HOST` says if that is on this machine."""
     try:
-        parts = urlsplit(address if "://" in address else f"http://{address}")
-        host, port = parts.hostname or "", parts.port or 11434
-        # A server that listens everywhere listens here too.
-        local = is_loopback(host) or ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        local = False
-    if not local:
+        parts = urlsplit(usual_url("ollama", environment))
+    except SettingsError:
         return USUAL_SERVERS
+    if parts.scheme != "http" or not is_loopback(parts.hostname or ""):
+        return USUAL_SERVERS
+    port = parts.port or 80
     others = (server for server in USUAL_SERVERS[1:] if server.port != port)
-    return (LocalServer("Ollama", port), *others)
+    return (LocalServer("Ollama", port, path=parts.path), *others)
 
 
 def running_servers(

@@ -240,7 +240,7 @@ class ConfiguredModels:
             return None
         from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
 
-        model = open_model(self.settings, self.root, self.origin, self.environment)
+        model = open_model(*self._terms)
         limit = self.settings.llm_daily_tokens
         if model is None or not limit:
             return model
