@@ -317,7 +317,11 @@ class Connection:
             applied = self._applied if models.settings.git_commit == "batch" else None
             # The client is looked up at each change, as the connection goes on to other callers.
             return ChangeStore(
-                self.vault, journal, applied=applied, client=lambda: self.caller.client
+                self.vault,
+                journal,
+                applied=applied,
+                client=lambda: self.caller.client,
+                notify=self.notify,
             )
 
         clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)
