@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from amem_cli.errors import ModelError, SettingsError, UsageError
+from amem_cli.errors import ModelClosed, ModelError, SettingsError, UsageError
 from amem_cli.language.safe_text import BLOTTED, redacted
 from amem_cli.models.http import (
     FAILURES_IN_A_ROW,
@@ -84,10 +84,12 @@ class OpenAIServerModel:
         self._breaker = FailureBreaker(rest_seconds)
         self._dialect: Dialect = OllamaDialect(ollama_window) if ollama_window else ChatDialect()
         self._lock = threading.Lock()
+        self._closed = threading.Event()
 
     def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; retries included, within the request's deadline."""
         with self._lock:
+            self._closed.clear()
             if self._breaker.is_open:
                 raise ModelError(
                     f"{self._host} failed {FAILURES_IN_A_ROW} times in a row and is not asked",
@@ -95,6 +97,8 @@ class OpenAIServerModel:
                 )
             try:
                 answer = self._ask(request)
+            except ModelClosed:
+                raise
             except ModelError:
                 self._breaker.failed()
                 raise
@@ -106,7 +110,8 @@ class OpenAIServerModel:
         self._breaker.reset()
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, also in the middle of an answer; a later request opens others."""
+        self._closed.set()
         self._http.close()
 
     def _ask(self, request: ModelRequest) -> ModelAnswer:
@@ -145,6 +150,7 @@ class OpenAIServerModel:
         headers = {"content-type": "application/json", "user-agent": "amem"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
+        closed = ModelClosed(f"{self.name} was closed in the middle of an answer")
         for retry in range(RETRIES + 1):
             wait = self._retry_delay * 2**retry
             reply: Reply | None = None
@@ -155,9 +161,14 @@ class OpenAIServerModel:
                 wait = max(wait, seconds_to_wait(reply.retry_after))
             except HttpFault as error:
                 fault, try_again = error, error.again
+                if self._closed.is_set():
+                    raise ModelClosed(
+                        f"{self.name} was closed in the middle of an answer"
+                    ) from None
             if not try_again or retry == RETRIES or time.monotonic() + wait >= until:
                 break
-            time.sleep(wait)
+            if self._closed.wait(wait):
+                raise closed
         if reply is None:
             raise ModelError(f"{self._host}: {fault}", hint="Is the server running, and online?")
         return reply
