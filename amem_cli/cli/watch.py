@@ -184,7 +184,11 @@ def _watch(session: Session, workspace: Workspace) -> None:
             if elsewhere:
                 output.notice(elsewhere)
             try:
-                watcher.run(lambda watch: _stop_on_signals(watch, reporter), evolves=not elsewhere)
+                watcher.run(
+                    lambda watch: _stop_on_signals(watch, reporter),
+                    lambda: _leave(reporter),
+                    evolves=not elsewhere,
+                )
             except AmemError as error:
                 if not output.as_json:
                     raise
@@ -262,6 +266,13 @@ def _screen(session: Session, workspace: Workspace) -> Iterator[_Reporter]:
     finally:
         # The terminal drops the screen's content at its end; only this stays.
         session.output.plain(summary(board, datetime.now().astimezone() - started))
+
+
+def _leave(reporter: _Reporter) -> None:
+    """End the process as if all were done; called beside threads that do not end."""
+    if reporter.leave is not None:
+        reporter.leave()
+    os._exit(0)
 
 
 def _stop_on_signals(watch: Watch, reporter: _Reporter) -> None:

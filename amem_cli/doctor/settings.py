@@ -204,7 +204,7 @@ def language_model_findings(
         return
     # Opening it has only checked the user's consent; no server was contacted.
     model.close()
-    url = server_url(settings)
+    url = server_url(settings, environment)
     fault = _unreachable(url)
     if fault:
         hint = "Start the server, or choose another model: amem model use."

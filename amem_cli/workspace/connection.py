@@ -241,7 +241,7 @@ class ConfiguredModels:
             return None
         from amem_cli.models.open import BudgetedModel, TokenLedger, open_model
 
-        model = open_model(self.settings, self.root, self.origin, self.environment)
+        model = open_model(*self._terms)
         limit = self.settings.llm_daily_tokens
         if model is None or not limit:
             return model
@@ -318,7 +318,11 @@ class Connection:
             applied = self._applied if models.settings.git_commit == "batch" else None
             # The client is looked up at each change, as the connection goes on to other callers.
             return ChangeStore(
-                self.vault, journal, applied=applied, client=lambda: self.caller.client
+                self.vault,
+                journal,
+                applied=applied,
+                client=lambda: self.caller.client,
+                notify=self.notify,
             )
 
         clock, names = self.clock or SystemClock(), PropertyNames.of(models.settings)

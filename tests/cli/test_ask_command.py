@@ -132,7 +132,7 @@ def test_a_model_that_a_test_found_unfit_is_not_asked(vault: Program) -> None:
         named = Settings(llm_backend="openai", llm_model="good", llm_base_url=server.url)
         verdict = StoredVerdict("unfit", "it invents", "2026-03-02", 0.9)
         environment = {**os.environ, **vault.environment}
-        store_verdict(model_subject(named), verdict, environment)
+        store_verdict(model_subject(named, environment), verdict, environment)
         assert vault("ask", QUESTION, "--json", **good(server)).json["how"] == "extract"
         assert not server.requests
 

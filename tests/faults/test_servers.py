@@ -137,6 +137,31 @@ def test_notes_that_the_model_declines_are_done_by_the_analyzer_and_block_nothin
     assert all(outcome.metadata.keywords for outcome in outcomes)
 
 
+TOOL = {"id": "1", "type": "function", "function": {"name": "run", "arguments": '{"line": "ls"}'}}
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("tool_calls", {"content": None, "tool_calls": [TOOL]}),
+        ("tool_calls", {"content": "{}", "tool_calls": [TOOL]}),
+        ("function_call", {"content": None, "function_call": TOOL["function"]}),
+        ("content_filter", {"content": None}),
+        ("content_filter", {"content": f"blocked because of {KEY}"}),
+    ],
+)
+def test_a_filter_or_the_call_of_a_tool_is_no_answer_and_leaks_nothing(
+    amem: Program, vault: Path, server: ChatServer, reason: str, message: dict[str, Any]
+) -> None:
+    server.finish_reason, server.message = reason, message
+    added = amem("--verbose", "add", TEXT, "--json")
+    assert added.code == 0
+    assert added.json["path"]
+    assert TEXT in (vault / added.json["path"]).read_text()
+    assert_untold(vault, added)
+    assert {request.path for request in server.requests} == {"/v1/chat/completions"}
+
+
 @pytest.mark.parametrize("count", [10**30, -5, "many", None, 1.5, True, [1]])
 def test_a_made_up_count_of_tokens_reaches_neither_index_nor_journal(
     tmp_path: Path, server: ChatServer, model: OpenAIServerModel, count: object
