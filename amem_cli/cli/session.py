@@ -72,12 +72,13 @@ class Session:
         caller = Caller(progress=self._progress)
         return Workspace(root, overrides=given, notify=self.output.notice, caller=caller)
 
-    def evolved(
-        self, workspace: Workspace, paths: Sequence[str], *, asked: bool = False
-    ) -> list[Outcome]:
-        """Run the memory process for notes; an outcome for each, also if the run was stopped."""
+    def evolved(self, workspace: Workspace, paths: Sequence[str], **how: bool) -> list[Outcome]:
+        """Run the memory process for notes, with `how` as for `Workspace.evolving`.
+
+        There is an outcome for each, also if the run was stopped.
+        """
         with (
-            workspace.evolving(paths, asked=asked) as batch,
+            workspace.evolving(paths, **how) as batch,
             self.output.progress("processing") as progress,
         ):
             batch.progress = progress or batch.progress

@@ -129,6 +129,7 @@ class Outcome:
         proposed: changes of older notes that wait for a person.
         pending: the model's part is still to be done.
         failed: the model gave no answer.
+        unsettled: a person may still be editing the note, so it waits.
         problems: what went wrong or was replaced, one line each.
     """
 
@@ -143,6 +144,7 @@ class Outcome:
     proposed: tuple[Proposal, ...] = ()
     pending: bool = False
     failed: bool = False
+    unsettled: bool = False
     problems: tuple[str, ...] = ()
     model: str = ""
     use: ModelUse = ModelUse()

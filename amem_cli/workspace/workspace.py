@@ -280,12 +280,18 @@ class Workspace(Queries):
 
     @contextlib.contextmanager
     def evolving(
-        self, paths: Sequence[str], *, asked: bool = False, dry_run: bool = False
+        self,
+        paths: Sequence[str],
+        *,
+        asked: bool = False,
+        settled: bool = False,
+        dry_run: bool = False,
     ) -> Iterator[EvolveBatch]:
         """The memory process for many notes, which the batch goes through inside.
 
         Args:
             asked: the user named these notes; else those are left that others finished meanwhile.
+            settled: leave notes that a person may still be editing, as nobody waits for them.
 
         Raises:
             AmemError: the encoder or the language model cannot be had.
@@ -295,7 +301,7 @@ class Workspace(Queries):
         if paths:
             self.embed_missing()
         with self.model_at_work():
-            batch = EvolveBatch(self.process, paths, asked=asked, dry_run=dry_run)
+            batch = EvolveBatch(self.process, paths, asked, settled, dry_run)
             caller, count = self._connection.caller, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch

@@ -125,3 +125,19 @@ def test_a_few_notes_are_shown_in_full_and_many_as_a_sum(amem: Program, vault: P
     planned = amem("evolve", "--all", "--dry-run")
     assert planned.out.startswith(f"{COUNT - 2} notes would be processed: ")
     assert len(runs(vault)) == 2
+
+
+def test_a_command_processes_what_was_saved_a_moment_ago_and_a_watcher_says_that_it_waits(
+    amem: Program, vault: Path
+) -> None:
+    for number in range(2):
+        write_note(vault, f"new{number}.md", f"Walrus {number} naps on ice.\n")
+    waits = amem("watch", "--once", "--no-llm")
+    assert waits.err == (
+        "2 notes edited in the last 60 s left for later; `amem evolve` processes them now\n"
+    )
+    assert waits.out == "0 notes processed, 2 pending\n"
+    done = amem("evolve")
+    assert (done.code, done.err) == (0, "")
+    assert "being edited" not in done.out and done.out.count("keywords") == 2
+    assert runs(vault) == {"new0.md": 1, "new1.md": 1}
