@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 def search(
     context: typer.Context,
-    query: Annotated[str, Argument(help="What to look for.", show_default=False)] = "",
+    words: Annotated[
+        list[str] | None,
+        Argument(help="What to look for.", metavar="[QUERY]...", show_default=False),
+    ] = None,
     limit: Annotated[
         int, Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
     ] = 5,
@@ -64,6 +67,7 @@ def search(
     """
     from amem_cli.terminal.notes import show_hits
 
+    query = " ".join(words or ())
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
     if not query.strip() and queries is None:
@@ -216,7 +220,9 @@ def list_(
 
 def ask(
     context: typer.Context,
-    question: Annotated[str, Argument(help="What to answer.", show_default=False)],
+    words: Annotated[
+        list[str], Argument(help="What to answer.", metavar="QUESTION...", show_default=False)
+    ],
     limit: Annotated[int, Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
     budget: Annotated[
         int | None,
@@ -246,6 +252,7 @@ def ask(
     """
     from amem_cli.terminal.notes import answer_document, show_answer
 
+    question = " ".join(words)
     if not question.strip():
         raise UsageError("the question is empty", hint='Ask something: amem ask "…".')
     selection = filters(tag, since, until, path)

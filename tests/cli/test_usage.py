@@ -18,8 +18,8 @@ def test_no_command_is_wrong_usage_and_shows_the_help(amem: Program, words: list
 
 
 def test_the_list_of_commands_tells_each_in_a_whole_sentence(amem: Program) -> None:
-    for words in ([], ["model"]):
-        listed = amem(*words, "--help").out.split("Commands:", 1)[1]
+    for words, first in (([], "Begin:"), (["model"], "Commands:")):
+        listed = amem(*words, "--help").out.split(first, 1)[1]
         assert "..." not in listed
     told = " ".join(amem("--help").out.split())
     assert "Begin with `amem init DIR`" in told
@@ -74,3 +74,50 @@ def test_another_name_of_a_property_takes_effect_with_the_command_that_is_named(
 def test_the_command_that_init_names_next_can_be_typed_as_it_stands(amem: Program) -> None:
     told = amem("init", "my vault").out
     assert told.rstrip().endswith(' && amem add "…"')
+
+
+def _texts(amem: Program) -> list[str]:
+    notes = [each["id"] for each in amem("list", "--json", "--sort", "path").json]
+    return [amem("show", note, "--raw").out.partition("\n---\n")[2] for note in notes]
+
+
+def test_words_of_a_text_a_query_or_a_question_need_no_quotes(amem: Program) -> None:
+    amem("init", "v")
+    for note in (amem.folder / "v").rglob("*.md"):
+        note.unlink()
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    assert amem("add", "the", "wood", "oven", "warms", "up", "--tag", "cafe", "--no-llm").code == 0
+    assert _texts(amem) == ["the wood oven warms up\n"]
+    found = amem("search", "wood", "oven", "-k", "1", "--mode", "keyword", "--json").json
+    assert (found["query"], len(found["hits"])) == ("wood oven", 1)
+    assert amem("ask", "what", "warms", "up?", "--no-llm", "--json").json["question"] == (
+        "what warms up?"
+    )
+
+
+def test_text_may_begin_with_a_dash_and_a_misspelt_option_is_still_refused(amem: Program) -> None:
+    amem("init", "v")
+    for note in (amem.folder / "v").rglob("*.md"):
+        note.unlink()
+    amem.environment["AMEM_VAULT"] = str(amem.folder / "v")
+    texts = ("- [ ] call Huber", "-5 degrees", "--- cut here", "-[x] done")
+    for text in texts:
+        added = amem("add", text, "--no-wait", "--title", "- of - dashes", "--tag=a")
+        assert added.code == 0, added.err
+    assert amem("add", "-", "[", "]", "buy", "milk", "--no-wait").code == 0
+    assert amem("add", "-", "--no-wait", stdin="from stdin").code == 0
+    assert amem("add", "--no-wait", "--", "--tag", "is text").code == 0
+    unquoted = ("- [ ] buy milk", "from stdin", "--tag is text")
+    assert sorted(_texts(amem)) == sorted(f"{text}\n" for text in (*texts, *unquoted))
+    for word in ("--tagg", "--tagg=two words", "-x"):
+        refused = amem("add", "buy milk", word, "x", "--no-wait")
+        assert (refused.code, refused.out) == (2, "")
+        assert "no such option: " + word[:6].partition("=")[0] in refused.err
+    assert "--tag" in amem("add", "x", "--tagg", "y").err.replace("--tagg", "")
+    assert len(_texts(amem)) == 7
+
+
+def test_the_help_lists_commands_by_what_they_are_used_for(amem: Program) -> None:
+    told = amem("--help").out
+    places = [told.index(part) for part in ("\nWrite:\n", "  add ", "\nFind and read:\n", "  ask ")]
+    assert places == sorted(places)
