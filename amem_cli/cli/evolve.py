@@ -76,9 +76,9 @@ def _evolve(
     with workspace.evolving(paths, asked=asked, dry_run=dry_run) as batch:
         report.begin()
         try:
-            with batch_progress(session.output, "processing", batch):
+            with batch_progress(session.output, batch) as hidden:
                 for number, outcome in enumerate(batch.outcomes(), 1):
-                    report.note(outcome)
+                    report.note(outcome, hidden)
                     if number % NOTES_IN_A_COMMIT == 0:
                         workspace.commit()
         except KeyboardInterrupt:

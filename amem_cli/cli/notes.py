@@ -145,8 +145,16 @@ def _show_outcome(
         session.output.notice(
             f"! {similarity} is in {on_one_line(each.note.path)}; `amem dedupe --merge` merges them"
         )
+    verbose = session.output.verbose
     session.output.result(
-        document, lambda console: show_outcome(console, outcome, verbose=session.output.verbose)
+        document,
+        lambda console: show_outcome(
+            console,
+            outcome,
+            headed=session.saved != outcome.path,
+            brief=not verbose,
+            verbose=verbose,
+        ),
     )
 
 

@@ -153,7 +153,8 @@ def _once(session: Session, workspace: Workspace) -> None:
         unsettled = sum(outcome.unsettled for outcome in outcomes)
         for outcome in outcomes:
             if not outcome.unsettled:
-                show_outcome(console, outcome, verbose=session.output.verbose)
+                verbose = session.output.verbose
+                show_outcome(console, outcome, brief=not verbose, verbose=verbose)
         if unsettled:
             seconds = f"{workspace.settings.evolution_settle_seconds:g} s"
             session.output.notice(

@@ -92,6 +92,7 @@ class Workspace(Queries):
             if existing is not None:
                 is_pending = any(note.path == path for note in self.index.queue.pending())
                 return Added(self._unprocessed(path, pending=is_pending), known=True)
+            self._connection.caller.saved(path)
             outcome = self.process_note(path, wait=wait, new_text=True)
         return Added(outcome, duplicates=self._duplicates(path))
 
@@ -122,7 +123,7 @@ class Workspace(Queries):
                 process = self.process
                 asking = "" if process.model is None else f", asking {process.model.name}"
                 label = f"working out keywords, tags and links{asking}"
-                with self._connection.caller.progress(label):
+                with self._connection.caller.progress(label, at_once=True):
                     outcome = process.run(path, asked=True, only_pending=new_text)
         except NotFoundError as error:
             return self._unprocessed(path, error.message, pending=False)
@@ -206,6 +207,8 @@ class Workspace(Queries):
                 set_category(self.ports, note, category)
             if links is not None:
                 self._set_links(note, links)
+        if changed or category is not None or links is not None:
+            self._connection.caller.saved(note.path)
         summary = self.index.notes.summary(note.path)
         outcome = self.process_note(note.path, wait=wait, new_text="content" in changed)
         return Updated(
@@ -232,6 +235,7 @@ class Workspace(Queries):
         now = self.index.notes.summary(note.path)
         if now is not None and now.sha == note.sha:
             return self._unprocessed(note.path, pending=False)
+        self._connection.caller.saved(note.path)
         new_text = now is None or now.text_hash != note.text_hash
         return self.process_note(note.path, wait=wait, new_text=new_text)
 

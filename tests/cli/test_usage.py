@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
 import pytest
 
 from tests.conftest import Program
+from tests.fakes.chat_server import ChatServer
 
 
 @pytest.mark.parametrize("words", [[], ["config"], ["model"]])
@@ -121,3 +129,41 @@ def test_the_help_lists_commands_by_what_they_are_used_for(amem: Program) -> Non
     told = amem("--help").out
     places = [told.index(part) for part in ("\nWrite:\n", "  add ", "\nFind and read:\n", "  ask ")]
     assert places == sorted(places)
+
+
+def test_add_tells_that_the_note_is_saved_before_the_model_works(amem: Program) -> None:
+    amem("init", "v")
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(request: dict[str, Any]) -> str:
+        asked.set()
+        go_on.wait(60)
+        return "{}"
+
+    with ChatServer() as server:
+        server.content = slow
+        variables = {
+            "AMEM_VAULT": str(amem.folder / "v"),
+            "AMEM_LLM_BACKEND": "openai",
+            "AMEM_LLM_BASE_URL": server.url,
+            "AMEM_LLM_MODEL": "test-model",
+        }
+        for options in ([], ["--json"]):
+            asked.clear()
+            with subprocess.Popen(
+                [sys.executable, "-m", "amem_cli", "add", "Walruses haul out.", *options],
+                cwd=amem.folder,
+                env={**os.environ, **amem.environment, **variables},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as process:
+                assert process.stdout is not None
+                if not options:
+                    assert process.stdout.readline() == "saved notes/Walruses haul out.md\n"
+                assert asked.wait(60)
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+            assert (process.returncode, out) == (130, "")
+            assert err.endswith(" is saved; `amem evolve` finishes it\ninterrupted\n")
+        go_on.set()
