@@ -20,6 +20,7 @@ from amem_cli.cli.session import (
     TagOption,
     UntilOption,
     filters,
+    report_unknown_tags,
     session_of,
 )
 from amem_cli.errors import EXIT_NOT_FOUND, SettingsError, UsageError
@@ -96,6 +97,7 @@ def search(
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             with ending_at_once(session.output.notice), workspace.loading_encoder():
                 session.synchronise(workspace)
+        report_unknown_tags(session, workspace, tag)
         if queries is None:
             result = answer(query)
             session.output.result(
@@ -203,6 +205,7 @@ def list_(
             reverse=reverse,
             limit=limit,
         )
+        report_unknown_tags(session, workspace, tag)
     if session.output.as_json:
         from amem_cli.workspace.documents import listed_document
 

@@ -167,3 +167,72 @@ def test_add_tells_that_the_note_is_saved_before_the_model_works(amem: Program) 
             assert (process.returncode, out) == (130, "")
             assert err.endswith(" is saved; `amem evolve` finishes it\ninterrupted\n")
         go_on.set()
+
+
+def test_a_tag_that_no_note_has_is_named_with_those_like_it(amem: Program) -> None:
+    amem("init", "v")
+    amem("--vault", "v", "add", "One.", "--tag", "practice/rest", "--no-wait")
+    for words in (["list"], ["search", "one", "--mode", "keyword"]):
+        listed = amem("--vault", "v", *words, "--tag", "practise/rest")
+        told = "no note has the tag #practise/rest; near: #practice/rest "
+        assert listed.err.startswith(told), words
+    assert amem("--vault", "v", "list", "--tag", "practice").err == ""
+
+
+def test_the_list_of_settings_says_what_each_does(amem: Program) -> None:
+    amem("init", "v")
+    lines = amem("--vault", "v", "config", "list").out.splitlines()
+    assert len(lines) % 2 == 0 and all(line.startswith("    ") for line in lines[1::2])
+    told = dict(zip((line.split(" = ")[0] for line in lines[::2]), lines[1::2], strict=True))
+    assert told["evolution.max_links"] == "    most links that the machine adds to one note"
+    assert "front matter" in told["properties.tags"]
+
+
+def test_an_undo_says_how_to_have_everything_again(amem: Program) -> None:
+    amem("init", "v")
+    vault = ("--vault", "v")
+    added = amem(*vault, "add", "Read new notes on Friday.", "--no-llm", "--json").json
+    before = amem(*vault, "show", added["id"], "--raw").out
+    undone = amem(*vault, "undo", "--since", "2000-01-01").out
+    assert amem(*vault, "show", added["id"], "--raw").out != before
+    commands = undone.splitlines()[-1].removeprefix("to have it again: ").split(" && ")
+    for command in commands:
+        assert amem(*vault, *command.split()[1:]).code == 0, command
+    assert amem(*vault, "show", added["id"], "--raw").out == before
+
+
+def test_history_begins_with_what_happened_last(amem: Program) -> None:
+    amem("init", "v")
+    for text in ("One walrus.", "Two seals."):
+        amem("--vault", "v", "add", text, "--no-wait")
+    told = amem("--vault", "v", "history").out
+    assert told.index("Two seals") < told.index("One walrus")
+
+
+def test_two_notes_that_link_each_other_are_one_line(amem: Program) -> None:
+    amem("init", "v")
+    vault = ("--vault", "v")
+    for title in ("One", "Two", "Three"):
+        amem(*vault, "add", f"About {title}.", "--title", title, "--no-wait")
+    for source, target in (("One", "Two"), ("Two", "One"), ("One", "Three")):
+        amem(*vault, "link", source, target)
+    links = [line for line in amem(*vault, "show", "One").out.splitlines() if line[:1] in "→←↔"]
+    assert [line.split("  ")[0] for line in links if line] == ["↔ Two", "→ Three"]
+
+
+def test_a_snippet_says_which_tasks_are_done(amem: Program) -> None:
+    amem("init", "v")
+    amem("--vault", "v", "add", "- [x] call Huber\n- [ ] pay Huber", "--no-wait")
+    (hit,) = amem(
+        "--vault",
+        "v",
+        "search",
+        "huber",
+        "-k",
+        "1",
+        "--mode",
+        "keyword",
+        "--no-neighbors",
+        "--json",
+    ).json["hits"]
+    assert hit["snippet"] == "[x] call Huber [ ] pay Huber"
