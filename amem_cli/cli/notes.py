@@ -40,8 +40,12 @@ TargetArgument = Annotated[
 
 def add(
     context: typer.Context,
-    text: Annotated[
-        str | None, Argument(help="The note's text. - reads stdin; none opens $EDITOR.")
+    words: Annotated[
+        list[str] | None,
+        Argument(
+            help="The note's text, quoted or not. - reads stdin; none opens $EDITOR.",
+            metavar="[TEXT]...",
+        ),
     ] = None,
     file: Annotated[Path | None, Option(help="Read the text from a file.")] = None,
     title: Annotated[str, Option(help="Title. By default, taken from the text.")] = "",
@@ -65,13 +69,14 @@ def add(
     Examples:
 
         amem add "VACUUM cannot remove dead tuples while a replica holds a snapshot."
+        amem add "- [ ] call Huber" --tag todo
         pbpaste | amem add - --tag databases/postgres
         amem add --file draft.md --no-wait
     """
     from amem_cli.editing.add import NewNote
 
     session = session_of(context)
-    content = _content(text, file)
+    content = _content(" ".join(words) if words else None, file)
     when = moment(created, "--created")
     with session.workspace(llm=llm) as workspace:
         new = NewNote(
@@ -140,8 +145,16 @@ def _show_outcome(
         session.output.notice(
             f"! {similarity} is in {on_one_line(each.note.path)}; `amem dedupe --merge` merges them"
         )
+    verbose = session.output.verbose
     session.output.result(
-        document, lambda console: show_outcome(console, outcome, verbose=session.output.verbose)
+        document,
+        lambda console: show_outcome(
+            console,
+            outcome,
+            headed=session.saved != outcome.path,
+            brief=not verbose,
+            verbose=verbose,
+        ),
     )
 
 

@@ -20,6 +20,7 @@ from amem_cli.cli.session import (
     TagOption,
     UntilOption,
     filters,
+    report_unknown_tags,
     session_of,
 )
 from amem_cli.errors import EXIT_NOT_FOUND, SettingsError, UsageError
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 def search(
     context: typer.Context,
-    query: Annotated[str, Argument(help="What to look for.", show_default=False)] = "",
+    words: Annotated[
+        list[str] | None,
+        Argument(help="What to look for.", metavar="[QUERY]...", show_default=False),
+    ] = None,
     limit: Annotated[
         int, Option("-k", "--limit", min=1, help="Number of direct hits, at most 1,000.")
     ] = 5,
@@ -64,6 +68,7 @@ def search(
     """
     from amem_cli.terminal.notes import show_hits
 
+    query = " ".join(words or ())
     if query and queries is not None:
         raise UsageError("give a query or --queries, not both")
     if not query.strip() and queries is None:
@@ -92,6 +97,7 @@ def search(
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             with ending_at_once(session.output.notice), workspace.loading_encoder():
                 session.synchronise(workspace)
+        report_unknown_tags(session, workspace, tag)
         if queries is None:
             result = answer(query)
             session.output.result(
@@ -199,6 +205,7 @@ def list_(
             reverse=reverse,
             limit=limit,
         )
+        report_unknown_tags(session, workspace, tag)
     if session.output.as_json:
         from amem_cli.workspace.documents import listed_document
 
@@ -216,7 +223,9 @@ def list_(
 
 def ask(
     context: typer.Context,
-    question: Annotated[str, Argument(help="What to answer.", show_default=False)],
+    words: Annotated[
+        list[str], Argument(help="What to answer.", metavar="QUESTION...", show_default=False)
+    ],
     limit: Annotated[int, Option("-k", "--limit", min=1, help="Number of direct hits.")] = 6,
     budget: Annotated[
         int | None,
@@ -246,6 +255,7 @@ def ask(
     """
     from amem_cli.terminal.notes import answer_document, show_answer
 
+    question = " ".join(words)
     if not question.strip():
         raise UsageError("the question is empty", hint='Ask something: amem ask "…".')
     selection = filters(tag, since, until, path)

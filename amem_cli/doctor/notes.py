@@ -76,7 +76,8 @@ def conflict_findings(vault: VaultSnapshot) -> Iterator[Finding]:
             yield from_problem(problem)
     for path, checked in vault.notes.items():
         if checked.conflict_line:
-            hint = "Keep what is right between             yield Finding(path, "has an unresolved git conflict", hint, checked.conflict_line)
+            hint = "Keep what is right between <<<<<<< and >>>>>>>, remove the marks, and save."
+            yield Finding(path, "has an unresolved git conflict", hint, checked.conflict_line)
 
 
 def header_findings(vault: VaultSnapshot) -> Iterator[Finding]:
@@ -178,7 +179,6 @@ def _with_id(raw: bytes, note_id: str, names: PropertyNames) -> bytes:
     return after
 
 
-<<<<<<< HEAD
 def created_findings(
     vault: VaultSnapshot, first_commit: FirstCommit, ports: OpenPorts
 ) -> Iterator[Finding]:

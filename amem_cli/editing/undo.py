@@ -52,11 +52,15 @@ _KEEP_EDITS = "--keep-edits takes back the rest and leaves your edits."
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What was reverted, the newest first; what was `kept` as it is, and why, one line each."""
+    """What was reverted, the newest first; what was `kept` as it is, and why, one line each.
+
+    `again` are the ids of the `undo` events that can be undone in turn, in the order to do so.
+    """
 
     events: tuple[Event, ...]
     paths: tuple[str, ...]
     kept: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
 
 
 def undo(
@@ -210,7 +214,9 @@ def _revert(
     ports.changes.apply(writes, [replace(record, scope=scope) for record in records])
     refresh(ports, [write.path for write in writes])
     paths = tuple(dict.fromkeys(record.path for record in records))
-    return Undone(tuple(drafts.reverted), paths, tuple(drafts.kept))
+    made = [] if scope == "merge" else [e for draft in drafts.notes.values() for e in draft.events]
+    again = tuple(sorted((event.id for event in made), reverse=True))
+    return Undone(tuple(drafts.reverted), paths, tuple(drafts.kept), again)
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ class EvolveBatch:
 
     Attributes:
         asked: the user named these notes; else it skips those that others finished meanwhile.
+        settled: leave notes that a person may still be editing.
         begin, progress: called before a note's turn with its path, and after it.
         reached, elsewhere: notes that have had their turn; those that other processes finished.
         stopped: why the rest is not tried, as a line and a hint; empty if all were.
@@ -35,6 +36,7 @@ class EvolveBatch:
     process: MemoryProcess
     paths: Sequence[str]
     asked: bool = False
+    settled: bool = False
     dry_run: bool = False
     begin: Callable[[str], None] = lambda path: None
     progress: Progress = lambda done, total: None
@@ -91,7 +93,7 @@ class EvolveBatch:
                 if not asked and process.is_finished(path):
                     return None
                 outcome = process.run(
-                    path, asked=asked, dry_run=self.dry_run, only_pending=not asked
+                    path, asked=not self.settled, dry_run=self.dry_run, only_pending=not asked
                 )
         # Not a failure of the note: the run stops, and goes on another day.
         except BudgetSpent:

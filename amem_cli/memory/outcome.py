@@ -130,6 +130,7 @@ class Outcome:
         proposed: changes of older notes that wait for a person.
         pending: the model's part is still to be done.
         failed: the model gave no answer; the analyzer stood in for it.
+        unsettled: a person may still be editing the note, so it waits.
         problems: what went wrong or was replaced, one line each.
     """
 
@@ -144,6 +145,7 @@ class Outcome:
     proposed: tuple[Proposal, ...] = ()
     pending: bool = False
     failed: bool = False
+    unsettled: bool = False
     problems: tuple[str, ...] = ()
     model: str = ""
     use: ModelUse = ModelUse()

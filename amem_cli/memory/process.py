@@ -250,7 +250,7 @@ class MemoryProcess:
         pending and the outcome says why.
 
         Args:
-            asked: the user named this note, so it need not have settled.
+            asked: somebody waits for it, so the note need not have settled.
             dry_run: report what would change and write nothing.
             only_pending: leave a note that another process has finished meanwhile, and report what
                 that one made of it.
@@ -287,7 +287,8 @@ class MemoryProcess:
             place = f"a merge conflict in line {conflict} of the text"
             return waiting((place, "Resolve it, and save."))
         if not asked and not self._is_settled(content, note):
-            return waiting(("is being edited; it will be done later",))
+            problem = "is being edited; it will be done later"
+            return replace(waiting((problem,)), unsettled=True)
         try:
             self._try_on(content, note)
             analysis, failure = self._analysed(note, text_hash(content.raw))

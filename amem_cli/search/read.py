@@ -41,7 +41,7 @@ def note_named(index: MemoryIndex, name: str, *, private: bool = True) -> NoteSu
     shown = (summary for summary in index.notes.summaries() if private or not summary.private)
     titles = {summary.title.casefold(): summary.title for summary in shown}
     close = get_close_matches(plain.casefold(), titles, n=3, cutoff=0.5)
-    hint = "; ".join(f"“{titles[title]}”" for title in close)
+    hint = " or ".join(f'"{titles[title]}"' for title in close)
     raise NotFoundError(
         f"no note {name!r}", hint=f"Did you mean {hint}?" if hint else "`amem list` shows all."
     )

@@ -33,7 +33,7 @@ def entry_document(entry: HistoryEntry) -> dict[str, Any]:
 def show_history(
     console: Console, entries: Sequence[HistoryEntry], *, one_note: bool, verbose: bool = False
 ) -> None:
-    """Events, oldest first, each with who, why, at what cost, before and after.
+    """Events, newest first, each with who, why, at what cost, before and after.
 
     Args:
         one_note: all entries are about one note, which is called "it".
@@ -42,7 +42,7 @@ def show_history(
     shown = [entry for entry in entries if verbose or _is_worth_showing(entry.event)]
     if not shown:
         console.print("nothing recorded")
-    for entry in shown:
+    for entry in reversed(shown):
         event = entry.event
         moment = (event.time[:16].replace("T", " "), "dim")
         sentence = (_sentence(entry, one_note), "bold dim" if entry.undone_by else "bold")

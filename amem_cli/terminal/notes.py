@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from amem_cli.index.records import NoteSummary
     from amem_cli.journal.events import Change, LinkRecord
     from amem_cli.memory.outcome import ChangedLink, Outcome
-    from amem_cli.search.read import NoteView
+    from amem_cli.search.read import LinkView, NoteView
     from amem_cli.search.search import Hit
     from amem_cli.terminal.output import Console
 
@@ -70,19 +70,86 @@ def _marked(hit: Hit) -> list[str | tuple[str, str]]:
     return [*parts, hit.snippet[end:]]
 
 
-def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -> None:
-    """What the memory process wrote, linked and evolved, and why."""
-    console.print(Styled((outcome.title, "bold"), (f"  {outcome.path}", "dim")))
+# Lines about one note, so that a run over many can be read.
+_MOST_LINES = 6
+
+
+def show_outcome(
+    console: Console,
+    outcome: Outcome,
+    *,
+    headed: bool = True,
+    brief: bool = False,
+    verbose: bool = False,
+) -> None:
+    """What the memory process wrote, linked and evolved, and why.
+
+    Args:
+        headed: begin with the note's title and path.
+        brief: in at most six lines, each cut to the terminal's width.
+        verbose: every problem as it is.
+    """
+    if headed:
+        heading = (outcome.title, "bold"), (f"  {outcome.path}", "dim")
+        console.print(Styled(*heading, one_line=brief))
     meta = outcome.metadata
-    rows = (
+    fields = (
         ("keywords", ", ".join(meta.keywords)),
         ("tags", " ".join(f"#{tag}" for tag in meta.tags)),
         ("context", meta.context),
     )
+    rows = [(name, value) for name, value in fields if value]
     for name, value in rows:
-        if value:
-            mark = " (written by amem)" if name in outcome.written else ""
-            console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim")))
+        # What amem wrote is the news.
+        mark = "" if outcome.pending or name in outcome.written else " (kept)"
+        console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim"), one_line=brief))
+    problems = list(outcome.problems) if verbose else _condensed(outcome.problems)
+    if brief:
+        problems = ["; ".join(problems)] if problems else []
+        room = _MOST_LINES - 1 - len(rows) - len(problems) - outcome.pending
+        for label, text in _brief_changes(outcome, max(1, room)):
+            console.print(Styled((f"  {label:<9}", "cyan"), text, one_line=True))
+    else:
+        _show_changes(console, outcome)
+    for problem in problems:
+        console.print(Styled(("  note     ", "yellow"), problem))
+    if outcome.pending:
+        what = "asks the model again" if outcome.failed else "writes metadata and links"
+        console.print(Styled(("  pending  ", "yellow"), f"`amem evolve` {what}"))
+
+
+def _brief_changes(outcome: Outcome, room: int) -> list[tuple[str, str]]:
+    """Label and text of what was linked and changed, in at most `room` lines."""
+    changes = [
+        ("link", link.title, f" ({link.relation.replace('_', ' ')}): {link.reason}")
+        for link in outcome.links
+    ]
+    changes += [
+        ("unlinked" if each.after is None else "changed", each.title, f": {each.reason}")
+        for each in outcome.changed_links
+    ]
+    changes += [
+        ("evolved", each.title, f" ({', '.join(each.fields)}): {each.reason}")
+        for each in outcome.evolved
+    ]
+    changes += [
+        ("proposed", each.path, f" ({each.change.field}); see `amem review`")
+        for each in outcome.proposed
+    ]
+    if len(changes) <= room:
+        return [(label, f"{title}{rest}") for label, title, rest in changes]
+    by_label: dict[str, list[str]] = {}
+    for label, title, _ in changes:
+        by_label.setdefault(label, []).append(title)
+    lines = [(label, ", ".join(titles)) for label, titles in by_label.items()]
+    if len(lines) <= room:
+        return lines
+    counts = ", ".join(f"{len(titles)} {label}" for label, titles in by_label.items())
+    return [("changes", f"{counts}; `amem history` explains them")]
+
+
+def _show_changes(console: Console, outcome: Outcome) -> None:
+    """What was linked, evolved and proposed, with every reason and value."""
     for link in outcome.links:
         relation = link.relation.replace("_", " ")
         weight = (f"  {relation}, {link.strength:.1f}", "magenta")
@@ -109,11 +176,6 @@ def show_outcome(console: Console, outcome: Outcome, *, verbose: bool = False) -
     if outcome.proposed:
         advice = "`amem review` accepts or rejects the proposals"
         console.print(Styled(("  waiting  ", "yellow"), advice))
-    for problem in outcome.problems if verbose else _condensed(outcome.problems):
-        console.print(Styled(("  note     ", "yellow"), problem))
-    if outcome.pending:
-        what = "asks the model again" if outcome.failed else "writes metadata and links"
-        console.print(Styled(("  pending  ", "yellow"), f"`amem evolve` {what}"))
 
 
 def _show_changed_link(console: Console, changed: ChangedLink) -> None:
@@ -174,14 +236,19 @@ def show_note(console: Console, view: NoteView) -> None:
     console.print(Styled(view.note.body.strip("\n")))
     if view.links:
         console.print()
+    pairs: dict[str, list[LinkView]] = {}
     for link in view.links:
-        arrow = "→" if link.outgoing else "←"
-        parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), (link.title, "bold")]
-        if link.record is not None:
-            by = " by amem" if link.record.by == "machine" else ""
-            parts.append((f"  {link.record.relation.replace('_', ' ')}{by}", "magenta"))
-            if link.record.reason:
-                parts.append(f"  {link.record.reason}")
+        pairs.setdefault(link.path, []).append(link)
+    for pair in pairs.values():
+        arrow = "↔" if len(pair) > 1 else "→" if pair[0].outgoing else "←"
+        parts: list[str | tuple[str, str]] = [(f"{arrow} ", "cyan"), (pair[0].title, "bold")]
+        told: list[tuple[str, str]] = []
+        for record in (link.record for link in pair if link.record is not None):
+            by = " by amem" if record.by == "machine" else ""
+            said = f"  {record.relation.replace('_', ' ')}{by}", record.reason
+            if said not in told:
+                told.append(said)
+                parts += [(said[0], "magenta"), f"  {record.reason}" if record.reason else ""]
         console.print(Styled(*parts))
 
 

@@ -54,6 +54,7 @@ class Caller:
 
     Args:
         progress: shows what takes time; called in the thread that does the work.
+        saved: called with the path of a note as soon as what a person wrote is on disk.
 
     Attributes:
         sees_private: notes with `private: true` are found, read and named.
@@ -64,11 +65,13 @@ class Caller:
         self,
         *,
         progress: ShowProgress = lambda label, at_once: nullcontext(),
+        saved: Callable[[str], None] = lambda path: None,
         sees_private: bool = True,
         client: str = "",
     ) -> None:
         self.sees_private = sees_private
         self.client = client
+        self.saved = saved
         self._progress = progress
         self._stopped = threading.Event()
         self._lock = threading.Lock()

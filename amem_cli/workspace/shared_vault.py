@@ -365,7 +365,8 @@ class SharedVault:
         from amem_cli.index.sync import embed_missing
 
         encoder = self.models.encoder if go_over else self.encoder
-        with self._connection.caller.progress("embedding passages") as progress:
+        waiting = self.index.vectors.count_to_embed(encoder.model_id) > 0
+        with self._connection.caller.progress("embedding passages", at_once=waiting) as progress:
             return embed_missing(self.ports, encoder, progress=progress)
 
     @property

@@ -93,6 +93,7 @@ class Workspace(Queries):
             if existing is not None:
                 is_pending = any(note.path == path for note in self.index.queue.pending())
                 return Added(self._unprocessed(path, pending=is_pending), known=True)
+            self._connection.caller.saved(path)
             outcome = self.process_note(path, wait=wait, new_text=True)
         return Added(outcome, duplicates=self._duplicates(path))
 
@@ -123,7 +124,7 @@ class Workspace(Queries):
                 process = self.process
                 asking = "" if process.model is None else f", asking {process.model.name}"
                 label = f"working out keywords, tags and links{asking}"
-                with self._connection.caller.progress(label):
+                with self._connection.caller.progress(label, at_once=True):
                     outcome = process.run(path, asked=True, only_pending=new_text)
         except NotFoundError as error:
             return self._unprocessed(path, error.message, pending=False)
@@ -207,6 +208,8 @@ class Workspace(Queries):
                 set_category(self.ports, note, category)
             if links is not None:
                 self._set_links(note, links)
+        if changed or category is not None or links is not None:
+            self._connection.caller.saved(note.path)
         summary = self.index.notes.summary(note.path)
         outcome = self.process_note(note.path, wait=wait, new_text="content" in changed)
         return Updated(
@@ -233,6 +236,7 @@ class Workspace(Queries):
         now = self.index.notes.summary(note.path)
         if now is not None and now.sha == note.sha:
             return self._unprocessed(note.path, pending=False)
+        self._connection.caller.saved(note.path)
         new_text = now is None or now.text_hash != note.text_hash
         return self.process_note(note.path, wait=wait, new_text=new_text)
 
@@ -281,12 +285,18 @@ class Workspace(Queries):
 
     @contextlib.contextmanager
     def evolving(
-        self, paths: Sequence[str], *, asked: bool = False, dry_run: bool = False
+        self,
+        paths: Sequence[str],
+        *,
+        asked: bool = False,
+        settled: bool = False,
+        dry_run: bool = False,
     ) -> Iterator[EvolveBatch]:
         """The memory process for many notes, which the batch goes through inside.
 
         Args:
             asked: the user named these notes; else those are left that others finished meanwhile.
+            settled: leave notes that a person may still be editing, as nobody waits for them.
 
         Raises:
             AmemError: the encoder or the language model cannot be had.
@@ -298,7 +308,7 @@ class Workspace(Queries):
         if paths:
             self.embed_missing()
         with self.model_at_work():
-            batch = EvolveBatch(self.process, paths, asked=asked, dry_run=dry_run)
+            batch = EvolveBatch(self.process, paths, asked, settled, dry_run)
             caller, count = self._connection.caller, len(paths)
             batch.begin = lambda path: caller.step(f"{path} ({batch.reached + 1} of {count})")
             yield batch
