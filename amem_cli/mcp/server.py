@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import sys
 import traceback
@@ -24,7 +23,7 @@ from amem_cli.index.records import Progress
 from amem_cli.mcp import prompts as resources
 from amem_cli.mcp.prompts import PROMPTS
 from amem_cli.mcp.stdio import Wire, open_streams
-from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, prepared
+from amem_cli.mcp.tool import WAITING_CALLS, Policy, Tool, compact, hint_for_agents, prepared
 from amem_cli.mcp.tools import TOOLS
 from amem_cli.workspace.connection import Caller, ShowProgress, Stopped
 from amem_cli.workspace.workspace import Workspace
@@ -91,9 +90,14 @@ class AgentServer:
             return "notes can be deleted only if the server was started with --allow-delete"
         return ""
 
+    def _offered(self) -> dict[str, Tool]:
+        return {name: tool for name, tool in TOOLS.items() if not self._refusal(tool)}
+
+    def _hint(self, error: AmemError) -> str:
+        return hint_for_agents(error.hint, self._offered())
+
     async def _list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
-        offered = [_described(tool) for tool in TOOLS.values() if not self._refusal(tool)]
-        return types.ListToolsResult(tools=offered)
+        return types.ListToolsResult(tools=[_described(tool) for tool in self._offered().values()])
 
     async def _call_tool(
         self, ctx: Any, params: types.CallToolRequestParams
@@ -111,7 +115,7 @@ class AgentServer:
             document = await self._done(ctx, lambda: tool.run(self._workspace, given), threads)
         except AmemError as error:
             # A result, not an error of the protocol: the model reads it and can correct its call.
-            return _failed(f"{error.message}\n{error.hint}".strip())
+            return _failed(f"{error.message}\n{self._hint(error)}".strip())
         return _succeeded(document)
 
     async def _done(self, ctx: Any, work: Callable[[], Any], threads: ThreadPoolExecutor) -> Any:
@@ -185,7 +189,7 @@ class AgentServer:
         try:
             return await self._done(ctx, work, self._quick)
         except AmemError as error:
-            raise MCPError(INVALID_PARAMS, f"{error.message} {error.hint}".strip()) from None
+            raise MCPError(INVALID_PARAMS, f"{error.message} {self._hint(error)}".strip()) from None
 
     async def _list_prompts(self, ctx: Any, params: Any) -> types.ListPromptsResult:
         return types.ListPromptsResult(
@@ -283,12 +287,11 @@ def _described(tool: Tool) -> types.Tool:
         title=tool.title,
         description=tool.description,
         input_schema=tool.takes,
-        output_schema=tool.result_schema,
         annotations=types.ToolAnnotations(
-            title=tool.title,
             read_only_hint=not tool.writes,
-            destructive_hint=tool.writes and tool.overwrites,
-            idempotent_hint=not tool.writes or tool.repeatable,
+            # Of a tool that only reads, the protocol takes neither for meaningful.
+            destructive_hint=tool.overwrites if tool.writes else None,
+            idempotent_hint=tool.repeatable or None,
             open_world_hint=False,
         ),
     )
@@ -296,8 +299,8 @@ def _described(tool: Tool) -> types.Tool:
 
 def _succeeded(document: dict[str, Any]) -> types.CallToolResult:
     # As text too, for clients that do not read structured content.
-    text = json.dumps(document, ensure_ascii=False)
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=document)
+    content = types.TextContent(text=compact(document))
+    return types.CallToolResult(content=[content], structured_content=document)
 
 
 def _failed(message: str) -> types.CallToolResult:

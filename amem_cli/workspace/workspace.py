@@ -320,7 +320,7 @@ class Workspace(Queries):
             if any(path in f"{error.message} {error.hint}" for path in unseen):
                 raise NotFoundError(
                     "it cannot be taken back: what it changed is in a note that you are not shown",
-                    hint="Leave it to the user: amem undo.",
+                    hint="Leave it to the user.",
                 ) from None
             raise
         # A note that came back may be one that is not shown.
@@ -341,7 +341,7 @@ class Workspace(Queries):
             key = event.note or event.path
             notes = self.index.notes.find(key) if key else []
             if any(note.path in unseen for note in notes):
-                raise NotFoundError(f"no event {prefix!r}", hint="history shows their ids.")
+                raise NotFoundError(f"no event {prefix!r}", hint="`amem history` shows their ids.")
             # Nobody knows any more whether a note that is gone was private.
             if not notes and event.path:
                 unseen.add(event.path)

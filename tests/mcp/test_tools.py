@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from amem_cli.mcp.tools import TOOLS
 from tests.conftest import Program
 from tests.mcp.clients import Agent, agent, jsonschema, new_vault, with_quick_encoder
 from tests.vaults import tree_hashes, write_note
@@ -47,7 +48,7 @@ def outline(tool: Any) -> dict[str, Any]:
 
     return {
         "takes": bare(tool.input_schema),
-        "gives": sorted(tool.output_schema["properties"]),
+        "gives": sorted(["notice", *TOOLS[tool.name].gives]),
         "hints": tool.annotations.model_dump(exclude={"title"}, exclude_none=True),
     }
 
@@ -61,7 +62,6 @@ def test_the_tools_are_those_that_clients_know(amem: Program, vault: Path) -> No
     assert found == json.loads(OUTLINES.read_text(encoding="utf-8"))
     for tool in tools:
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
-        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
         assert tool.description and len(tool.description) > 60
         for name, schema in tool.input_schema["properties"].items():
             assert schema.get("description"), f"{tool.name}: {name}"
@@ -72,13 +72,49 @@ def test_the_tools_are_those_that_clients_know(amem: Program, vault: Path) -> No
         assert tool.annotations.read_only_hint is (tool.name in READING)
 
 
+def tokens(document: Any) -> float:
+    """An estimate: four characters a token."""
+    return len(json.dumps(document, ensure_ascii=False)) / 4
+
+
+def test_the_list_of_tools_costs_an_agent_little(amem: Program, vault: Path) -> None:
+    with agent(amem, "--allow-delete") as me:
+        listed = me.ask("list_tools").model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert tokens(listed) <= 3_500
+
+
+def test_a_search_costs_an_agent_little(amem: Program, vault: Path) -> None:
+    title = "A rather long title about how the ice of the arctic melts away in summer"
+    for number in range(12):
+        header = {
+            "context": "What the ice of the arctic does when June comes. " * 15,
+            "keywords": [f"a keyword of the note {each}" for each in range(25)],
+            "tags": [f"arctic/ice/of/june/{each}" for each in range(25)],
+            "links": [f"[[{title} {(number + each) % 12}]]" for each in range(1, 7)],
+        }
+        lines = "\n".join(f"{name}: {json.dumps(value)}" for name, value in header.items())
+        text = f"---\n{lines}\n---\n" + "The arctic ice melts in June. " * 40
+        write_note(vault, f"notes/{title} {number}.md", text)
+    with agent(amem) as me:
+        result = me.call("search", query="arctic ice melts in June")
+        found = json.loads(result.content[0].text)
+        assert len(result.content[0].text) / 4 <= 1_200
+        assert tokens(found) <= 1_200
+        direct = [hit for hit in found["hits"] if hit["via"] is None]
+        assert len(direct) == 5 and all(hit["keywords"] and hit["context"] for hit in direct)
+        assert all(hit["path"].endswith(".md") and hit["snippet"] for hit in found["hits"])
+        assert len(found["hits"]) + found["left_out"] == 10
+        # Who asks for more gets more.
+        assert len(me.ok("search", query="arctic ice", limit=12)["hits"]) > len(found["hits"])
+
+
 def test_notes_are_found_read_and_related(amem: Program, vault: Path) -> None:
     before = tree_hashes(vault)
     with agent(amem) as me:
         found = me.ok("search", query="walrus clams", mode="keyword")
         assert [hit["path"] for hit in found["hits"]] == ["walrus.md", "Arctic ice.md"]
         assert found["hits"][1]["via"] == "walrus.md"
-        assert me.ok("search", query="melting", limit=999)["hits"]
+        assert me.ok("search", query="melting", limit=50)["hits"]
         note = me.ok("read", note="20260302150004", limit=10)
         assert (note["content"], note["truncated"], note["next_offset"]) == ("The ice of", True, 10)
         rest = me.ok("read", note="Arctic ice", offset=10)
@@ -368,6 +404,9 @@ def test_a_path_out_of_the_vault_names_no_note(many: Agent, name: str) -> None:
         ("search", {"query": 7}, "'query' is not a text"),
         ("search", {"query": "x", "limit": "many"}, "'limit' is not a whole number"),
         ("search", {"query": "x", "limit": True}, "'limit' is not a whole number"),
+        ("search", {"query": "x", "limit": 999}, "'limit' is not from 1 to 50"),
+        ("search", {"query": "x", "limit": 0}, "'limit' is not from 1 to 50"),
+        ("search", {"query": "x", "tags": ["x" * 101]}, "'tags[0]' may have 100 characters"),
         ("search", {"query": "x", "mode": "magic"}, "no mode 'magic'"),
         ("search", {"query": "x", "neighbors": "yes"}, "'neighbors' is not true or false"),
         ("search", {"query": "x", "tags": "a"}, "'tags' is not a list"),
@@ -385,6 +424,9 @@ def test_a_path_out_of_the_vault_names_no_note(many: Agent, name: str) -> None:
         ("update", {"note": "n000", "append": "x", "content": "y"}, "not both"),
         ("read", {"note": "no such note"}, "no note"),
         ("undo", {"event": "00000000"}, "no event"),
+        ("undo", {"event": "zzz"}, "no event 'zzz'\n`history` shows their ids."),
+        ("undo", {"event": ""}, "'event' is empty"),
+        ("read", {"note": "xyzzy"}, "`list` shows all."),
     ],
 )
 def test_arguments_that_make_no_sense_are_told_of_to_the_model(
