@@ -126,6 +126,7 @@ COMMANDS = {
     "edit": ("notes", "Open a note in $EDITOR, then update its links."),
     "update": ("notes", "Change fields of a note; amem never rewrites what you set."),
     "rm": ("notes", "Move a note to the vault's .trash folder."),
+    "mv": ("notes", "Rename or move a note; links to it follow."),
     "search": ("search", "Find notes by meaning and by words, with the notes linked to them."),
     "ask": ("search", "Answer a question from your notes, with citations."),
     "link": ("notes", "Link two notes; the link is yours, and amem never removes it."),

@@ -32,7 +32,9 @@ NOTICE = (
 )
 # Commands whose tool has another name, and those that only the user has.
 _TOOL_OF = {"rm": "delete", "mv": "move", "unlink": "link", "show": "read"}
-_USERS = re.compile(r"\b(?:amem (?:config|dedupe|doctor|index|init|model|review|watch)|pip install)\b")
+_USERS = re.compile(
+    r"\b(?:amem (?:config|dedupe|doctor|index|init|model|review|watch)|pip install)\b"
+)
 _COMMAND = re.compile(r"`amem (\w+)`|\bamem (\w+)\b")
 _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 # Drawn anew by every process, so that no text can close the envelope it is in.
@@ -112,9 +114,9 @@ def described(works: Mapping[str, tuple[Fields, Work]]) -> dict[str, Tool]:
         takes = {
             "type": "object",
             "properties": {each: own.get(each) or data["argument"][each] for each in told["takes"]},
-            "required": told.get("required", []),
-            "additionalProperties": False,
         }
+        if "required" in told:
+            takes["required"] = told["required"]
         marks = {key: value for key, value in told.items() if value is True}
         gives, work = works[name]
         tools[name] = Tool(name, told["title"], told["description"], takes, gives, work, **marks)
@@ -132,7 +134,7 @@ def prepared(takes: Schema, given: Arguments) -> dict[str, Any]:
     if unknown:
         names = ", ".join(f"{name[:40]!r}" for name in unknown[:5])
         raise UsageError(f"no argument {names}", hint=f"There are: {', '.join(properties)}.")
-    missing = [name for name in takes["required"] if given.get(name) is None]
+    missing = [name for name in takes.get("required", ()) if given.get(name) is None]
     if missing:
         raise UsageError(f"the argument {missing[0]!r} is missing")
     found = {}

@@ -390,6 +390,40 @@ def _update(workspace: Workspace, given: Arguments) -> Updated:
     return workspace.update(note, edits, append=append, revision=revision, wait=given["wait"])
 
 
+def _edit(workspace: Workspace, given: Arguments) -> Updated:
+    from amem_cli.editing.edit_text import TextEdit
+
+    edit = TextEdit(given["replacement"], given["find"] or "", given["section"] or "")
+    note = workspace.note(given["note"])
+    return workspace.edit_text(note, edit, revision=given["revision"], wait=given["wait"])
+
+
+MOVED = {
+    "source": NAME.about("where it was"),
+    "path": NAME,
+    "followed": NAMES.about("notes whose links follow"),
+    "left": TEXTS.about("why links of other notes do not"),
+    "event": NAME.about("id for undo"),
+}
+
+
+LINKED = {
+    "source": json.record(json.NAMED),
+    "target": json.record(json.NAMED),
+    "changed": FLAG.about("false: it was so already"),
+}
+
+
+def _link(workspace: Workspace, given: Arguments) -> Mapping[str, Any]:
+    source, target = workspace.note(given["note"]), workspace.note(given["target"])
+    if given["remove"]:
+        changed = workspace.unlink(source, target)
+    else:
+        relation, reason = given["relation"], given["reason"] or ""
+        changed = workspace.link(source, target, relation=relation, reason=reason)
+    return {"source": source, "target": target, "changed": changed}
+
+
 EVOLVED = {
     "notes": json.listed(_OUTCOME),
     "review": _REVIEW,
@@ -442,6 +476,12 @@ TOOLS = described(
         "stats": (SUMMARY, vault_summary),
         "add": (ADDED, _add),
         "update": (UPDATED, _update),
+        "edit": (UPDATED, _edit),
+        "move": (
+            MOVED,
+            lambda workspace, given: workspace.move(workspace.note(given["note"]), given["name"]),
+        ),
+        "link": (LINKED, _link),
         "evolve": (EVOLVED, _evolve),
         "undo": (UNDONE, lambda workspace, given: workspace.undo(**given)),
         "delete": (

@@ -16,7 +16,7 @@ from tests.vaults import tree_hashes, write_note
 pytestmark = pytest.mark.slow
 
 READING = ["search", "ask", "read", "related", "list", "history", "stats"]
-WRITING = ["add", "update", "evolve", "undo"]
+WRITING = ["add", "update", "edit", "move", "link", "evolve", "undo"]
 OUTLINES = Path(__file__).parent / "tools.json"
 
 
@@ -186,6 +186,83 @@ def test_a_text_that_somebody_edited_meanwhile_is_not_replaced(amem: Program, va
         assert again["content"] == "The walrus sleeps now.\n\nAnd snores.\n"
         me.ok("update", note="walrus.md", content="Awake.", revision=again["revision"], wait=False)
         assert me.ok("read", note="walrus.md")["content"] == "Awake.\n"
+
+
+def test_a_place_in_a_text_is_edited_and_the_rest_stays(amem: Program, vault: Path) -> None:
+    text = "# Plan\nDive at noon.\n\n## Food\n\nClams.\n\n```\n## Food\n```\n## End"
+    text = text.replace("\n", "\r\n")
+    (vault / "plan.md").write_bytes(text.encode())
+    with agent(amem) as me:
+        seen = me.ok("read", note="plan")["revision"]
+        for place, why in (
+            ({"find": "clams"}, "is not in the text"),
+            ({"find": "."}, "is there 2 times"),
+            ({"section": "Drinks"}, "There are: Plan; Food; End."),
+            ({}, "give `find` or `section`"),
+            ({"find": "Clams", "section": "Food"}, "give `find` or `section`"),
+        ):
+            told = me.refused("edit", note="plan", revision=seen, replacement="x", **place)
+            assert why in told
+        assert (vault / "plan.md").read_bytes() == text.encode()
+        place = {"find": "noon.\n\n## Food", "replacement": "dawn.\n\n## Food"}
+        done = me.ok("edit", note="plan", revision=seen, wait=False, **place)
+        assert done["changed"] == ["content"]
+        text = text.replace("noon", "dawn")
+        assert (vault / "plan.md").read_bytes() == text.encode()
+        place = {"section": "food", "replacement": "Urchins.\nSnails."}
+        assert "another one by now" in me.refused("edit", note="plan", revision=seen, **place)
+        me.ok("edit", note="plan", revision=done["revision"], wait=False, **place)
+        start, end = text.index("Clams"), text.index("\r\n## End")
+        text = f"{text[:start]}Urchins.\r\nSnails.{text[end:]}"
+        assert (vault / "plan.md").read_bytes() == text.encode()
+        event = me.ok("history", note="plan")["events"][-1]
+        assert (event["text_changed"], event["by"]) == (True, "person")
+        me.ok("undo", event=event["event"])
+        assert "Clams" in me.ok("read", note="plan")["content"]
+
+
+def test_a_note_is_moved_and_links_follow_it(amem: Program, vault: Path) -> None:
+    write_note(
+        vault, "friend.md", "[[diary]] and [[Arctic ice|the ice]], [ice](Arctic%20ice.md).\n"
+    )
+    write_note(vault, "taken.md", "Taken.\n")
+    before = tree_hashes(vault)
+    with agent(amem) as me:
+        assert "taken.md has this name" in me.refused("move", note="Arctic ice", name="Taken")
+        for name in ("../out", ".git/x", "/"):
+            assert me.refused("move", note="Arctic ice", name=name)
+        moved = me.ok("move", note="Arctic ice", name="cold/Sea ice")
+        assert (moved["path"], moved["followed"]) == (
+            "cold/Sea ice.md",
+            ["friend.md", "walrus.md"],
+        )
+        assert me.ok("read", note="20260302150004")["path"] == "cold/Sea ice.md"
+        text = "[[diary]] and [[Sea ice|the ice]], [ice](cold/Sea%20ice.md).\n"
+        assert (vault / "friend.md").read_text() == text
+        near = me.ok("related", note="walrus")["related"]
+        assert [each["path"] for each in near] == ["cold/Sea ice.md"]
+        # The name of a private note is not told to be taken.
+        assert me.ok("move", note="taken", name="diary")["path"] == "diary 2.md"
+        me.ok("undo", event=moved["event"])
+        me.ok("move", note="diary 2", name="taken")
+    assert tree_hashes(vault) == before
+
+
+def test_a_link_is_made_with_a_reason_and_removed(amem: Program, vault: Path) -> None:
+    pair = {"note": "Arctic ice", "target": "walrus"}
+    with agent(amem) as me:
+        made = me.ok("link", **pair, relation="supports", reason="It rests there.")
+        assert (made["changed"], made["target"]["path"]) == (True, "walrus.md")
+        assert me.ok("link", **pair)["changed"] is False
+        link = me.ok("read", note="Arctic ice")["links"][0]
+        assert (link["by"], link["relation"], link["reason"]) == (
+            "person",
+            "supports",
+            "It rests there.",
+        )
+        assert me.ok("link", **pair, remove=True)["changed"] is True
+        assert me.ok("link", **pair, remove=True)["changed"] is False
+        assert "itself" in me.refused("link", note="walrus", target="walrus")
 
 
 def test_a_text_that_a_note_holds_is_added_only_where_that_is_asked_for(
