@@ -129,6 +129,7 @@ COMMANDS_BY_USE = {
         "edit": ("notes", "Open a note in $EDITOR, then update its links."),
         "update": ("notes", "Change fields of a note; amem never rewrites what you set."),
         "rm": ("notes", "Move a note to the vault's .trash folder."),
+        "mv": ("notes", "Rename or move a note; links to it follow."),
         "link": ("notes", "Link two notes; the link is yours, and amem never removes it."),
         "unlink": ("notes", "Remove a link from a note's properties; amem will not add it again."),
         "import": (

@@ -1,4 +1,4 @@
-"""Commands for one note: `add`, `show`, `edit`, `update`, `rm`, `link` and `unlink`."""
+"""Commands for one note: `add`, `show`, `edit`, `update`, `rm`, `mv`, `link` and `unlink`."""
 
 from __future__ import annotations
 
@@ -263,6 +263,38 @@ def rm(context: typer.Context, note: NoteArgument = None) -> None:
     lines += [f"  removed amem's link in {path}" for path in removal.unlinked]
     lines += [f"  still linked from {path}" for path in removal.dangling]
     session.output.result(document, "\n".join(lines))
+
+
+def mv(
+    context: typer.Context,
+    note: NoteArgument = None,
+    name: Annotated[
+        str | None,
+        Argument(
+            help="New title, or a path in the vault such as projects/Plan.",
+            show_default=False,
+            callback=refuse_if_missing,
+        ),
+    ] = None,
+) -> None:
+    """Rename or move a note; links to it follow.
+
+    A name without a slash keeps the folder; projects/ keeps the name.
+
+    Examples:
+
+        amem mv "Weekly review" "Review of the week"
+        amem mv "Weekly review" projects/
+    """
+    session = session_of(context)
+    if name is None:
+        raise UsageError("missing argument 'name'.", hint=f"{context.command_path} --help")
+    with session.workspace() as workspace:
+        moved = workspace.move(named_or_picked(session, workspace, note), name)
+    lines = [f"moved {moved.source} to {moved.path}"]
+    lines += [f"  links follow in {path}" for path in moved.followed]
+    lines += [f"  ! {line}" for line in moved.left]
+    session.output.result(asdict(moved), "\n".join(lines))
 
 
 def link(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, time
 from typing import Any
 
+from amem_cli.editing.move import move_to
 from amem_cli.editing.renames import note_of_link
 from amem_cli.errors import NotFoundError, SettingsError, UsageError
 from amem_cli.index.draft import FieldValue, NoteDraft, new_event
@@ -85,6 +86,8 @@ def undo(
                 f"event {event.id} was taken back already",
                 hint=_REDO.get(event.kind, f"amem undo {undone} brings it back."),
             )
+        if any(change.field == "path" for change in event.changes):
+            return _moved_back(ports, event)
         caused = _caused(ports, event)
         counting = [each for each in caused if not _undone_by(ports, each)]
         if event.kind == "process" and caused and not counting:
@@ -102,6 +105,24 @@ def undo(
             )
         scope = "merge" if event.kind == "merge" else event.scope
         return _revert(ports, chosen, cascade=cascade, keep_edits=keep_edits, scope=scope)
+
+
+def _moved_back(ports: VaultPorts, event: Event) -> Undone:
+    """Move a note back; links follow it as they did before."""
+    changes = {each.field: each for each in event.changes}
+    change, renamed = changes["path"], changes.get("title")
+    note = ports.index.notes.summary(_path_of(ports, event))
+    if note is None or note.path != change.after:
+        raise SettingsError(f"{change.after} was moved again since", hint="`amem mv` moves a note.")
+    if ports.vault.exists(change.before):
+        raise SettingsError(f"{change.before} exists again", hint="Move that note first.")
+    reason = f"took back {event.kind}"
+    root = new_event(ports, "undo", by="person", cause=event.id, reason=reason, note=event.note)
+    # Without an id the events of a note are found by their path.
+    path = change.before if event.note else event.path
+    title = renamed.before if renamed is not None and renamed.after == note.title else ""
+    moved = move_to(ports, note, change.before, replace(root, path=path), title)
+    return Undone((event,), (moved.path, *moved.followed), moved.left)
 
 
 def undo_since(ports: VaultPorts, since: str, *, keep_edits: bool = False) -> Undone:

@@ -264,6 +264,8 @@ class ChangeStore:
         return [event for event in events if event.id not in known]
 
     def _state(self, write: NoteWrite) -> str:
+        if write.source:
+            return self._state_of_move(write)
         if not self._vault.exists(write.path):
             gone = "after" if write.after is None else "other"
             return "before" if write.before is None else gone
@@ -275,7 +277,24 @@ class ChangeStore:
             return "after"
         return "before" if raw == write.before else "other"
 
+    def _state_of_move(self, write: NoteWrite) -> str:
+        def raw(path: str) -> bytes | None:
+            return self._vault.read(path).raw if self._vault.exists(path) else None
+
+        try:
+            left, arrived = raw(write.source), raw(write.path)
+        except AmemError:
+            return "other"
+        if left is None and arrived == write.after:
+            return "after"
+        # The file has its new name, but not its new bytes yet: `_write` does the rest.
+        is_between = left is None and arrived == write.before
+        return "before" if is_between or (left == write.before and arrived is None) else "other"
+
     def _write(self, write: NoteWrite) -> None:
+        if write.source:
+            self._move(write)
+            return
         if write.after is None:
             if write.before is None or self._vault.read(write.path).raw != write.before:
                 raise WriteConflict(f"{write.path} changed meanwhile")
@@ -283,6 +302,21 @@ class ChangeStore:
             return
         expected = None if write.before is None else sha256(write.before)
         self._vault.write(write.path, write.after, expected=expected)
+
+    def _move(self, write: NoteWrite) -> None:
+        assert write.before is not None and write.after is not None
+        if self._vault.exists(write.source):
+            if self._vault.read(write.source).raw != write.before:
+                raise WriteConflict(f"{write.source} changed meanwhile")
+            self._vault.move(write.source, write.path)
+        if write.before == write.after:
+            return
+        try:
+            self._vault.write(write.path, write.after, expected=sha256(write.before))
+        except AmemError:
+            with contextlib.suppress(AmemError, FileExistsError):
+                self._vault.move(write.path, write.source)
+            raise
 
     def _take_back(self, done: Sequence[NoteWrite]) -> list[NoteWrite]:
         """Restore notes, except those that somebody edited meanwhile.
@@ -309,7 +343,12 @@ class ChangeStore:
     def _keep_intent(self, step: _Step) -> Path:
         record = {
             "writes": [
-                {"path": write.path, "before": _packed(write.before), "after": _packed(write.after)}
+                {
+                    "path": write.path,
+                    "before": _packed(write.before),
+                    "after": _packed(write.after),
+                    "source": write.source,
+                }
                 for write in step.writes
             ],
             "events": [to_record(event) for event in step.events],
@@ -397,6 +436,8 @@ class ChangeStore:
 
 
 def _reversed(write: NoteWrite) -> NoteWrite:
+    if write.source:
+        return NoteWrite(write.source, write.after, write.before, write.path)
     return NoteWrite(write.path, write.after, write.before)
 
 
@@ -412,13 +453,18 @@ def _read_intent(file: Path) -> _Step:
     record: dict[str, Any] = json.loads(read_own_file(file, MAX_INTENT_BYTES))
     writes = []
     for item in record["writes"]:
-        path = item["path"]
+        path, source = item["path"], item.get("source", "")
         # An intent in a shared vault may contain anything.
-        if not isinstance(path, str) or not path.endswith(".md") or len(path) > MAX_PATH_LENGTH:
-            raise ValueError("it changes something that is no note")
-        path.encode("utf-8")
-        writes.append(NoteWrite(path, _unpacked(item["before"]), _unpacked(item["after"])))
-    if len({write.path for write in writes}) != len(writes):
+        for each in (path, source or path):
+            if not isinstance(each, str) or not each.endswith(".md") or len(each) > MAX_PATH_LENGTH:
+                raise ValueError("it changes something that is no note")
+            each.encode("utf-8")
+        before, after = _unpacked(item["before"]), _unpacked(item["after"])
+        if source and (before is None or after is None):
+            raise ValueError("it moves nothing")
+        writes.append(NoteWrite(path, before, after, source))
+    paths = [path for write in writes for path in (write.path, write.source) if path]
+    if len(set(paths)) != len(paths):
         raise ValueError("it changes one note twice")
     return _Step(
         tuple(writes),

@@ -72,9 +72,9 @@ class Event:
         time: ISO 8601 with offset.
         kind: `baseline` (the notes a vault had when it was made), `add`, `process` (the memory
             process ended for a text), `construct`, `link`, `evolve`, `edit` (a person's change by
-            a command), `remove`, `merge` (a note went into another, the `trigger`), `undo`,
-            `reject` (a person rejected a proposal), or `release` (a person changed a value of the
-            machine's; it is the person's from then on).
+            a command), `move` (a person's change of `path`), `remove`, `merge` (a note went into
+            another, the `trigger`), `undo`, `reject` (a person rejected a proposal), or `release`
+            (a person changed a value of the machine's; it is the person's from then on).
         by: `machine`, or `person` for a change made through a command.
         note: id of the note; empty if the event is not about one note.
         trigger: id or path of the note whose addition or change caused the event.
@@ -287,11 +287,13 @@ class NoteWrite:
     Attributes:
         before: the bytes that `after` was made from; None creates the note.
         after: None moves the note to the trash.
+        source: path that the note has before, if it is moved; empty if it stays where it is.
     """
 
     path: str
     before: bytes | None
     after: bytes | None
+    source: str = ""
 
 
 def event_id(clock: SystemClock, newest: str = "") -> str:

@@ -89,6 +89,7 @@ def _deed(event: Event, note: str) -> str:
         "link": f"linked {note}" if event.links and not event.links_before else f"changed {links}",
         "evolve": f"changed {of_note}",
         "edit": f"changed {of_note}",
+        "move": f"moved {note}",
         "remove": f"removed {note}",
         "merge": f"merged {note}",
         "undo": f"took back a change of {of_note}",
@@ -107,7 +108,13 @@ def _what(event: Event) -> str:
 
 def undone_line(event: Event) -> str:
     """What `undo` prints about an event that it undid."""
-    whole = {"remove": "removal", "merge": "merge", "process": "whole change", "undo": "undo"}
+    whole = {
+        "move": "move",
+        "remove": "removal",
+        "merge": "merge",
+        "process": "whole change",
+        "undo": "undo",
+    }
     written = _what(event) if event.kind in ("construct", "link") else f"change of {_what(event)}"
     return f"took back the {whole.get(event.kind, written)} of {event.path}  {event.id}"
 

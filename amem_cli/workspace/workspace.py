@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
     from amem_cli.duplicates.compare import Duplicate
     from amem_cli.duplicates.merge import Merged
-    from amem_cli.duplicates.merge_fields import Mentions
     from amem_cli.editing.add import NewNote
     from amem_cli.editing.edit import FieldEdits, Removal
+    from amem_cli.editing.edit_text import TextEdit
+    from amem_cli.editing.move import Moved
+    from amem_cli.editing.property_links import Mentions
     from amem_cli.editing.review import Decisions, ReviewItem
     from amem_cli.editing.undo import Undone
     from amem_cli.exchange.import_notes import ImportReport
@@ -210,13 +212,38 @@ class Workspace(Queries):
                 self._set_links(note, links)
         if changed or category is not None or links is not None:
             self._connection.caller.saved(note.path)
+        return self._updated(note, changed, wait=wait)
+
+    def edit_text(
+        self, note: NoteSummary, edit: TextEdit, *, revision: str = "", wait: bool = True
+    ) -> Updated:
+        """Replace one place in a note's text as its owner, then link it anew.
+
+        Args:
+            revision: hash of the text that the edit was made for; empty for any.
+
+        Raises:
+            NotFoundError: the place is not there, or not only once.
+            UsageError, HeaderRefused, WriteConflict: nothing was written.
+        """
+        from amem_cli.editing.edit import edit_text
+
+        self._connection.caller.step("writing the note")
+        with self.writing():
+            is_changed = edit_text(self.ports, note, edit, text=revision)
+        if is_changed:
+            self._connection.caller.saved(note.path)
+        return self._updated(note, ("content",) if is_changed else (), wait=wait)
+
+    def _updated(self, note: NoteSummary, changed: tuple[str, ...], *, wait: bool) -> Updated:
         summary = self.index.notes.summary(note.path)
-        outcome = self.process_note(note.path, wait=wait, new_text="content" in changed)
+        is_new = "content" in changed
+        outcome = self.process_note(note.path, wait=wait, new_text=is_new)
         return Updated(
             outcome,
             changed,
             summary.text_hash if summary is not None else "",
-            self._duplicates(note.path) if edits.content is not None else (),
+            self._duplicates(note.path) if is_new else (),
         )
 
     def _set_links(self, note: NoteSummary, targets: Sequence[NoteSummary]) -> None:
@@ -255,6 +282,23 @@ class Workspace(Queries):
             removal,
             unlinked=tuple(path for path in removal.unlinked if path not in hidden),
             dangling=tuple(path for path in removal.dangling if path not in hidden),
+        )
+
+    def move(self, note: NoteSummary, name: str) -> Moved:
+        """Give a note another name or folder; all links to it follow. See `editing.move.move`.
+
+        Raises:
+            UsageError, UnsafePath, HeaderRefused, SettingsError, WriteConflict: nothing was done.
+        """
+        from amem_cli.editing.move import move
+
+        with self.writing():
+            hidden = self.hidden()
+            moved = move(self.ports, note, name, unseen=hidden)
+        return replace(
+            moved,
+            followed=tuple(path for path in moved.followed if path not in hidden),
+            left=tuple(line for line in moved.left if not any(path in line for path in hidden)),
         )
 
     def link(
@@ -333,7 +377,7 @@ class Workspace(Queries):
             if any(path in f"{error.message} {error.hint}" for path in unseen):
                 raise NotFoundError(
                     "it cannot be taken back: what it changed is in a note that you are not shown",
-                    hint="Leave it to the user: amem undo.",
+                    hint="Leave it to the user.",
                 ) from None
             raise
         # A note that came back may be one that is not shown.
@@ -354,7 +398,7 @@ class Workspace(Queries):
             key = event.note or event.path
             notes = self.index.notes.find(key) if key else []
             if any(note.path in unseen for note in notes):
-                raise NotFoundError(f"no event {prefix!r}", hint="history shows their ids.")
+                raise NotFoundError(f"no event {prefix!r}", hint="`amem history` shows their ids.")
             # Nobody knows any more whether a note that is gone was private.
             if not notes and event.path:
                 unseen.add(event.path)
@@ -389,7 +433,7 @@ class Workspace(Queries):
 
     def links_in_other_properties(self) -> Mentions:
         """What `merge` has to know of links that the index does not hold; reads every note."""
-        from amem_cli.duplicates.merge_fields import links_in_other_properties
+        from amem_cli.editing.property_links import links_in_other_properties
 
         return links_in_other_properties(self.ports)
 
