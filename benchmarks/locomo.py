@@ -35,7 +35,7 @@ from locomo_rows import ROWS, Reader, Row
 from locomo_tables import DEVELOPED_ON, Figures, print_tables, writing_cost
 from memory_gold import gold_vaults
 from memory_perfect import PerfectModel
-from memory_vault import Design
+from memory_vault import Design, OpenVault
 from remembered_vectors import RememberingEncoder
 
 from amem_cli.models.ports import Encoder
@@ -262,11 +262,16 @@ class Run:
             if due:
                 self._answer(conversation, memory, due)
 
+    def memory(self, conversation: Conversation, kind: str) -> OpenVault:
+        """A conversation remembered in one way; made first where it is not yet."""
+        vault = remembered(self.results, conversation, kind, self._design(kind), self.encoder)
+        self.encoder.save()
+        return vault
+
     def _answer(
         self, conversation: Conversation, memory: str, due: Sequence[tuple[Row, Question, int]]
     ) -> None:
-        vault = remembered(self.results, conversation, memory, self._design(memory), self.encoder)
-        self.encoder.save()
+        vault = self.memory(conversation, memory)
         options = self.options
         paper = options.prompt == "paper"
         for at, (row, question, k) in enumerate(due, 1):

@@ -223,7 +223,7 @@ class Reader:
         assert self.model is not None
         shown = self._ids(source.path for source in sources)
         lines = memory_lines(sources, self._ports.index)
-        deadline = self._settings.deadline
+        deadline = self.reading.settings.llm_deadline_seconds
         request = paper_request(question, lines, deadline=deadline, seed=self.seed)
         said, problems, answer = "", [], None
         try:
@@ -264,7 +264,7 @@ class Reader:
             )
         if self.paper:
             return self._as_paper(question, sources, share)
-        deadline = self._settings.deadline
+        deadline = self.reading.settings.llm_deadline_seconds
         checked, problems = read_whole(self.model, question.text, sources, deadline)
         path_of = {source.label: source.path for source in sources}
         held = checked is not None and checked.held
