@@ -36,7 +36,8 @@ def told(markdown: str) -> str:
     gone = [(each.start, each.end) for each in regions if each.kind != "code"]
     gone.append((0, _end_of_header(markdown)))
     mute = [(each.start, each.end) for each in regions if each.kind == "code"]
-    mute += [(each.start, each.end) for each in (*links.wikilinks, *links.markdown)]
+    mute += [(each.start, each.end) for each in links.wikilinks]
+    mute += [(each.start, each.end) for each in links.markdown]
     bare = blank_out(blank_out(markdown, mute).replace("\0", _IN_PLACE_OF_A_LINK), gone)
     for start, end, is_text in _blocks(bare):
         if is_text:
