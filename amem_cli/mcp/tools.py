@@ -105,9 +105,7 @@ ANSWER = {
     "answer": NAME.of("text"),
     "held": FLAG.about("false: the notes do not hold an answer"),
     "how": json.choice("model", "extract", "nothing"),
-    "sources": json.listed(
-        {**json.NAMED, "created": NAME, "quote": NAME, "line": COUNT}, "citations"
-    ),
+    "sources": json.listed(json.without(json.CITATION, "via"), "citations"),
     "shown": json.listed(json.NAMED).about("notes that were looked at"),
     "model": NAME_OR_NULL,
     "problems": NAMES,

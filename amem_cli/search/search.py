@@ -276,7 +276,7 @@ def with_current_first(
     score = 0.0
     keys: dict[str, str] = {}
     # From the end, so that a note placed before another has at least its score.
-    for path, older in reversed(_current_first(by_path, newer, allowed)):
+    for path, older in reversed(current_first(by_path, newer, allowed)):
         score = max(score, by_path[path].score if path in by_path else 0.0)
         hit = by_path.get(path) or new_hit(path, score, keys.get(older or "", older))
         if hit is not None:
@@ -300,12 +300,16 @@ def _further(index: MemoryIndex, links: Sequence[SupersedingLink]) -> list[Super
     return further
 
 
-def _current_first(
+def current_first(
     hits: Collection[str], newer: Mapping[str, Sequence[str]], allowed: Collection[str] | None
 ) -> list[tuple[str, str | None]]:
     """Hits, best first, each after the notes that supersede it; those come with its path.
 
     Notes that supersede one another in a circle stay in place: none of them is the current one.
+
+    Args:
+        newer: what supersedes a note.
+        allowed: what may be added; None for all.
     """
     later = {path: _all_later(path, newer) for path in newer}
     placed: dict[str, None] = {}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from amem_cli.language.safe_text import on_one_line
 from amem_cli.terminal.output import Styled
+from amem_cli.workspace.documents import CITATION, document
 
 if TYPE_CHECKING:
     from amem_cli.ask.ask import Answer
@@ -262,7 +262,7 @@ def answer_document(answer: Answer) -> dict[str, Any]:
         "answer": answer.text,
         "held": answer.held,
         "how": answer.how,
-        "sources": [asdict(each) for each in answer.citations],
+        "sources": [document(CITATION, each) for each in answer.citations],
         "shown": [{"id": e.id, "path": e.path, "title": e.title} for e in answer.shown],
         "model": answer.model or None,
         "calls": answer.use.calls,
@@ -287,5 +287,6 @@ def show_answer(console: Console, answer: Answer) -> None:
         path = (f"  {on_one_line(citation.path)}{line}{day}", "dim")
         title = (on_one_line(citation.title), "bold")
         console.print(Styled((f"\n[{number}] ", "green"), title, path, (linked, "cyan")))
+        show_supersession(console, citation.superseded_by, (), indent="    ")
         if citation.quote:
             console.print(Styled(f"    “{citation.quote}”"))

@@ -187,6 +187,14 @@ HIT = {
     "via": NAME_OR_NULL.about("id or path of the hit whose link brought this one in"),
     **SUPERSESSION,
 }
+CITATION = {
+    **NAMED,
+    "created": NAME,
+    "quote": NAME,
+    "line": COUNT.about("where the quotation begins; 0 if unknown"),
+    "via": NAME_OR_NULL.about("id or path of the note whose link brought this one in"),
+    **pick(SUPERSESSION, ("superseded_by",)),
+}
 SEARCH = {"query": TEXT, "mode": NAME, "hits": listed(HIT)}
 OUTLINE = {**_NOTE, **within("supersession", SUPERSESSION)}
 LISTED = {**OUTLINE, **_USAGE}

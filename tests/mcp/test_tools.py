@@ -129,6 +129,7 @@ def test_notes_are_found_read_and_related(amem: Program, vault: Path) -> None:
         ]
         asked = me.ok("ask", question="When does the ice of the arctic melt?")
         assert asked["held"] and asked["sources"][0]["path"] == "Arctic ice.md"
+        assert asked["sources"][0]["superseded_by"] == []
         page = me.ok("list", sort="path", limit=1)
         assert (page["total"], page["next_offset"]) == (2, 1)
         assert me.ok("list", sort="path", limit=1, offset=1)["next_offset"] is None
