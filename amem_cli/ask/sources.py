@@ -187,7 +187,9 @@ def _excerpts(
     best = max((worth[place] for place in places), default=0.0) or 1.0
     return [
         # The best passage of a note counts as much as the note, another one up to half less.
-        Excerpt(hit.note.path, place, texts[place], hit.score * (1 + worth[place] / best) / 2, rank)
+        Excerpt(
+            hit.note.path, place, texts[place], hit.rank_score * (1 + worth[place] / best) / 2, rank
+        )
         for place in places
     ]
 
