@@ -37,7 +37,7 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
             score = (f"  ~ {hit.score:.2f}  ", "yellow")
             console.print(Styled(score, hit.note.title, (f"  {hit.note.path}", "dim")))
         return
-    titles = {hit.note.key: hit.note.title for hit in hits}
+    titles: dict[str | None, str] = {hit.note.key: hit.note.title for hit in hits}
     linked = []
     for hit in hits:
         supersedes = _supersedes(hit, hits)

@@ -246,7 +246,7 @@ def test_words_found_exactly_are_close_and_so_is_an_id(vault: Program) -> None:
         "walrus",
         "20240102030405",
     ):
-        for mode in ("hybrid", "semantic", "keyword"):
+        for mode in ("hybrid", "keyword"):
             answer = vault("search", query, "--mode", mode, "--json")
             assert (answer.code, answer.json["problem"]) == (0, None), (query, mode)
     assert answer.json["hits"][0]["title"] == "pump"
