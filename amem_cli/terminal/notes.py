@@ -34,8 +34,8 @@ def show_hits(console: Console, result: SearchResult, *, all_linked: bool = Fals
     if result.problem:
         console.print(Styled((result.problem, "yellow")))
         for hit in hits[:_NEAREST_SHOWN]:
-            score = (f"  ~ {hit.score:.2f}  ", "yellow")
-            console.print(Styled(score, hit.note.title, (f"  {hit.note.path}", "dim")))
+            nearest = (f"  ~ {hit.score:.2f}  ", "yellow")
+            console.print(Styled(nearest, hit.note.title, (f"  {hit.note.path}", "dim")))
         return
     titles: dict[str | None, str] = {hit.note.key: hit.note.title for hit in hits}
     linked = []
