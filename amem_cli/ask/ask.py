@@ -238,7 +238,7 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     if encoder is not None and found.vector is not None:
         vectors = encoder.encode([each.text for each in likely]) @ found.vector if likely else ()
         cosines = [float(cosine) for cosine in vectors]
-    scores = {hit.note.path: hit.score for hit in found.hits}
+    scores = {hit.note.path: hit.rank_score for hit in found.hits}
     worth = {source.label: scores[source.path] for source in found.notes}
     best = nearest(likely, cosines, worth, _newer(found.notes))
     near = _nearness(ports.index, found, weights, cosines or ())

@@ -206,7 +206,7 @@ def _excerpts(
             hit.note.path,
             place,
             texts[place],
-            hit.score * (1 + worth[place] / best) / 2,
+            hit.rank_score * (1 + worth[place] / best) / 2,
             rank,
             plain_text(quotable[place]),
         )

@@ -42,7 +42,24 @@ def search(
         Literal["hybrid", "semantic", "keyword"],
         Option(help="By meaning, by words, or both (hybrid)."),
     ] = "hybrid",
-    neighbors: Annotated[bool, Option(help="Also show notes linked to the hits.")] = True,
+    neighbors: Annotated[
+        bool | None,
+        Option(
+            "--neighbors/--no-neighbors",
+            help="Show all notes linked to the hits, or none. By default, three.",
+            show_default=False,
+        ),
+    ] = None,
+    min_score: Annotated[
+        float | None,
+        Option(
+            min=0,
+            max=1,
+            help="Leave out hits with a lower score; 0 shows all. By default, the search says if"
+            " nothing is close.",
+            show_default=False,
+        ),
+    ] = None,
     tag: TagOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -57,11 +74,15 @@ def search(
 ) -> None:
     """Find notes by meaning and by words, with the notes linked to them.
 
+    A score says how likely the note is wanted, from 0 to 1, the same in every search. If nothing is
+    close, amem says so, shows the nearest notes, and exits with 1. Words found exactly are close.
+
     If the encoder is not available, notes are found by words alone.
 
     Examples:
 
         amem search "why is the table growing"
+        amem search "rent of the shop" -k 2 --min-score 0.3
         amem search vacuum --mode keyword --tag databases -k 10
         amem search harbour --since "last month" --until yesterday
         amem search --queries questions.txt > answers.jsonl
@@ -80,13 +101,18 @@ def search(
 
     def answer(text: str) -> SearchResult:
         return workspace.search(
-            text, mode=mode, limit=limit, neighbors=neighbors, filters=selection
+            text,
+            mode=mode,
+            limit=limit,
+            neighbors=neighbors is not False,
+            filters=selection,
+            min_score=min_score,
         )
 
     def document(result: SearchResult) -> dict[str, Any]:
         from amem_cli.workspace.documents import search_document
 
-        return search_document(result.query, result.mode, result.hits)
+        return search_document(result)
 
     # Synchronised below, while the encoder is loading.
     with session.workspace(sync=False) as workspace:
@@ -101,8 +127,11 @@ def search(
         if queries is None:
             result = answer(query)
             session.output.result(
-                lambda: document(result), lambda console: show_hits(console, result.hits, query)
+                lambda: document(result),
+                lambda console: show_hits(console, result, all_linked=neighbors is True),
             )
+            if result.problem:
+                raise typer.Exit(EXIT_NOT_FOUND)
             return
         for text, extra in batch:
             result = answer(text)

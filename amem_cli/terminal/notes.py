@@ -17,31 +17,58 @@ if TYPE_CHECKING:
     from amem_cli.search.read import LinkView, NoteView
     from amem_cli.search.search import Hit
     from amem_cli.terminal.output import Console
+    from amem_cli.workspace.queries import SearchResult
+
+# Of notes linked with the hits, and of the nearest if nothing is close, so many are shown.
+_LINKED_SHOWN = 3
+_NEAREST_SHOWN = 3
 
 
-def show_hits(console: Console, hits: Sequence[Hit], query: str) -> None:
-    """Hits, best first, with the notes that links brought in."""
-    if not hits:
-        console.print(Styled("nothing found for ", (query, "bold")))
+def show_hits(console: Console, result: SearchResult, *, all_linked: bool = False) -> None:
+    """Hits, best first, then the notes that links brought in, a line each.
+
+    Args:
+        all_linked: show all of those, not only the first few.
+    """
+    hits = result.hits
+    if result.problem:
+        console.print(Styled((result.problem, "yellow")))
+        for hit in hits[:_NEAREST_SHOWN]:
+            nearest = (f"  ~ {hit.score:.2f}  ", "yellow")
+            console.print(Styled(nearest, hit.note.title, (f"  {hit.note.path}", "dim")))
         return
-    titles = {hit.note.key: hit.note.title for hit in hits}
+    titles: dict[str | None, str] = {hit.note.key: hit.note.title for hit in hits}
+    linked = []
     for hit in hits:
-        score = (f"{hit.score:.2f}  ", "green"), ("" if hit.via is None else "↳ ", "cyan")
+        supersedes = _supersedes(hit, hits)
+        if hit.via is not None and not supersedes:
+            linked.append(hit)
+            continue
+        score = (f"{hit.score:.2f}  ", "green"), ("↳ " if supersedes else "", "cyan")
         console.print(Styled(*score, (hit.note.title, "bold"), (f"  {hit.note.path}", "dim")))
-        if hit.via is not None:
-            why = f"{_why_shown(hit, hits)} “{titles.get(hit.via, hit.via)}”"
-            console.print(Styled("      ", (why, "cyan")))
+        if supersedes:
+            console.print(
+                Styled("      ", (f"supersedes “{titles.get(hit.via, hit.via)}”", "cyan"))
+            )
         show_supersession(console, hit.superseded_by, hit.contradicted_by, indent="      ")
         if hit.snippet:
             console.print(Styled("      ", *_marked(hit)))
         if hit.note.tags:
             console.print(Styled("      ", (" ".join(f"#{tag}" for tag in hit.note.tags), "dim")))
+    shown = linked if all_linked else linked[:_LINKED_SHOWN]
+    for hit in shown:
+        why = f"  linked with “{titles.get(hit.via, hit.via)}”"
+        console.print(Styled(("↳ ", "cyan"), hit.note.title, (why, "cyan")))
+    if len(shown) < len(linked):
+        more = f"↳ {len(linked) - len(shown)} more linked: --neighbors shows them"
+        console.print(Styled((more, "dim")))
 
 
-def _why_shown(hit: Hit, hits: Sequence[Hit]) -> str:
+def _supersedes(hit: Hit, hits: Sequence[Hit]) -> bool:
+    """Whether a hit was brought in because it supersedes another one."""
     older = next((each for each in hits if each.note.key == hit.via), None)
     newer = () if older is None else older.superseded_by
-    return "supersedes" if any(each.path == hit.note.path for each in newer) else "linked with"
+    return any(each.path == hit.note.path for each in newer)
 
 
 def show_supersession(
