@@ -91,8 +91,14 @@ def _outlined(hit: Hit, longest: int) -> Hit:
         keywords=hit.note.keywords[:words],
         tags=hit.note.tags[:words],
     )
-    newer = hit.superseded_by[:words], hit.contradicted_by[:words]
-    return Hit(note, hit.score, json.cut(hit.snippet, longest), hit.via, (), *newer)
+    return replace(
+        hit,
+        note=note,
+        snippet=json.cut(hit.snippet, longest),
+        marks=(),
+        superseded_by=hit.superseded_by[:words],
+        contradicted_by=hit.contradicted_by[:words],
+    )
 
 
 def _size_of(hits: Sequence[Hit]) -> int:

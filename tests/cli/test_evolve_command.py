@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,7 +151,8 @@ def test_a_terminal_shows_at_most_six_lines_a_note_and_no_bar_stays(
     for number in range(5):
         write_note(vault, f"same{number}.md", "Puffins nest in burrows on cliffs above the sea.\n")
     names = [f"same{number}" for number in range(5)]
-    with Screen(amem.folder, ["evolve", *names], rows=60, **amem.environment) as screen:
+    environment: dict[str, Any] = {**amem.environment}
+    with Screen(amem.folder, ["evolve", *names], rows=60, **environment) as screen:
         assert screen.finish() == 0
         lines = [line for line in screen.lines if line]
     assert "0/?" not in plain(screen.shown.decode())

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -92,7 +93,7 @@ def test_it_ends_while_a_server_never_answers_and_many_notes_are_saved(
 ) -> None:
     with ChatServer() as server:
         server.faults, server.retry_after = [fault], "80"
-        model = {
+        model: dict[str, Any] = {
             "AMEM_LLM_BACKEND": "openai",
             "AMEM_LLM_BASE_URL": server.url,
             "AMEM_LLM_MODEL": "slow",
@@ -107,7 +108,7 @@ def test_it_ends_while_a_server_never_answers_and_many_notes_are_saved(
 def test_it_ends_while_a_model_hangs_in_its_own_process_and_that_one_is_gone_too(
     amem: Program, vault: Path, tmp_path: Path
 ) -> None:
-    model = {
+    model: dict[str, Any] = {
         "AMEM_LLM_BACKEND": "llama.cpp",
         "AMEM_LLM_MODEL": str(write_tiny_gguf(tmp_path / "tiny.gguf")),
     }

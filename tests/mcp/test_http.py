@@ -136,12 +136,16 @@ def test_nobody_else_gets_in(amem: Program, vaults: tuple[Path, Path]) -> None:
         port = int(url.split(":")[2].split("/")[0])
         with socket.socket() as other, pytest.raises(OSError, match="refused"):
             other.connect(("127.0.0.2", port))
-        answer = amem("mcp", "--http", "--port", str(port))
-        assert (answer.code, answer.out) == (3, "")
-        assert f"port {port}" in answer.err and "--port" in answer.err
+        refused = amem("mcp", "--http", "--port", str(port))
+        assert (refused.code, refused.out) == (3, "")
+        assert f"port {port}" in refused.err and "--port" in refused.err
     amem.environment["AMEM_MCP_TOKEN"] = "short"
-    answer = amem("mcp", "--http", "--port", "0")
-    assert (answer.code, "AMEM_MCP_TOKEN" in answer.err, "short" in answer.err) == (3, True, False)
+    refused = amem("mcp", "--http", "--port", "0")
+    assert (refused.code, "AMEM_MCP_TOKEN" in refused.err, "short" in refused.err) == (
+        3,
+        True,
+        False,
+    )
 
 
 def test_several_vaults_are_served_by_name(amem: Program, vaults: tuple[Path, Path]) -> None:
