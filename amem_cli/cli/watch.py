@@ -154,7 +154,7 @@ def _once(session: Session, workspace: Workspace) -> None:
         for outcome in outcomes:
             if not outcome.unsettled:
                 verbose = session.output.verbose
-                show_outcome(console, outcome, brief=not verbose, verbose=verbose)
+                show_outcome(console, outcome, brief=not verbose, cut=not verbose, verbose=verbose)
         if unsettled:
             seconds = f"{workspace.settings.evolution_settle_seconds:g} s"
             session.output.notice(

@@ -107,18 +107,20 @@ def show_outcome(
     *,
     headed: bool = True,
     brief: bool = False,
+    cut: bool = False,
     verbose: bool = False,
 ) -> None:
     """What the memory process wrote, linked and evolved, and why.
 
     Args:
         headed: begin with the note's title and path.
-        brief: in at most six lines, each cut to the terminal's width.
+        brief: in at most six lines, which a narrow terminal wraps.
+        cut: cut these lines to the terminal's width instead, as in a run over many notes.
         verbose: every problem as it is.
     """
     if headed:
         heading = (outcome.title, "bold"), (f"  {outcome.path}", "dim")
-        console.print(Styled(*heading, one_line=brief))
+        console.print(Styled(*heading, one_line=cut))
     meta = outcome.metadata
     fields = (
         ("keywords", ", ".join(meta.keywords)),
@@ -129,13 +131,13 @@ def show_outcome(
     for name, value in rows:
         # What amem wrote is the news.
         mark = "" if outcome.pending or name in outcome.written else " (kept)"
-        console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim"), one_line=brief))
+        console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim"), one_line=cut))
     problems = list(outcome.problems) if verbose else _condensed(outcome.problems)
     if brief:
         problems = ["; ".join(problems)] if problems else []
         room = _MOST_LINES - 1 - len(rows) - len(problems) - outcome.pending
         for label, text in _brief_changes(outcome, max(1, room)):
-            console.print(Styled((f"  {label:<9}", "cyan"), text, one_line=True))
+            console.print(Styled((f"  {label:<9}", "cyan"), text, one_line=cut))
     else:
         _show_changes(console, outcome)
     for problem in problems:

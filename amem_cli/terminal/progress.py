@@ -183,7 +183,9 @@ class EvolveReport:
             with hidden():
                 # Nothing but the screen tells what a dry run would do.
                 brief = not (verbose or self.dry_run)
-                show_outcome(self.output.console(), outcome, brief=brief, verbose=verbose)
+                show_outcome(
+                    self.output.console(), outcome, brief=brief, cut=brief, verbose=verbose
+                )
         elif outcome.problems and (outcome.pending or not outcome.written):
             self._with_problems += 1
             if self._with_problems <= PROBLEMS_SHOWN:
