@@ -310,11 +310,11 @@ def user_settings_file(environment: Mapping[str, str]) -> Path:
 
 def machine_name(environment: Mapping[str, str]) -> str:
     """A short random name of this machine, made once; `local` if none can be kept."""
-    import secrets
-
     path = user_state_folder(environment) / "machine"
     try:
         if not path.exists():
+            import secrets
+
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Another process may be faster.
             with contextlib.suppress(FileExistsError), path.open("x", encoding="ascii") as stream:

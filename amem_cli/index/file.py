@@ -13,7 +13,6 @@ from typing import Any
 
 import apsw
 
-from amem_cli.data import text
 from amem_cli.errors import IndexFault
 
 # To raise it is all that a change of the tables needs: other versions are rebuilt.
@@ -89,6 +88,8 @@ def create_index(path: Path) -> None:
     with contextlib.closing(_connect(path)) as db:
         db.pragma("journal_mode", "wal")
         with immediate(db):
+            from amem_cli.data import text
+
             db.execute(text("index_tables.sql"))
             db.execute("INSERT INTO meta VALUES('base', '0')")
             db.pragma("user_version", SCHEMA_VERSION)

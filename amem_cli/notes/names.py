@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
-from amem_cli.markdown.links import is_attachment
 from amem_cli.markdown.regions import blank_out, find_regions
 
 _ENDING = ".md"
@@ -105,6 +104,8 @@ def resolve(target: str, source: str, names: NoteNames) -> str | None:
     wanted = target.strip()
     if not wanted or wanted.startswith("#"):
         return source or None
+    from amem_cli.markdown.links import is_attachment
+
     if is_attachment(wanted):
         return None
     # The whole target first: an alias may hold a `#`.

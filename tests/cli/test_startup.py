@@ -48,11 +48,10 @@ COMMAND_MODULES = {f"amem_cli.cli.{module}" for module, _ in COMMANDS.values()}
 # What one synchronisation of an unchanged vault has no use for.
 OF_CHANGES = {
     "amem_cli.journal.events",
-    "amem_cli.notes.note",
     "amem_cli.journal.link_decisions",
     "amem_cli.markdown.links",
     "amem_cli.language.words",
-    "amem_cli.data",
+    "importlib.resources",
     "hashlib",
     "hmac",
 }
