@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from amem_cli.editing.property_links import links_in_other_properties
+from amem_cli.editing.property_links import links_in_other_properties, redirected_properties
 from amem_cli.errors import AmemError, UsageError
 from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
@@ -19,7 +19,7 @@ from amem_cli.markdown.links import (
     is_attachment,
     redirected,
 )
-from amem_cli.notes.front_matter_edit import edit_header, redirected_properties
+from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import (
     RememberedNames,
     alias_key,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from amem_cli.errors import AmemError
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.markdown.links import find_links
 from amem_cli.notes.front_matter import find_fences, read_header
+from amem_cli.notes.front_matter_edit import edit_header
 from amem_cli.notes.names import name_key
+from amem_cli.notes.note import PropertyNames
 
 Mentions = dict[str, set[str]]
 
@@ -38,3 +40,28 @@ def add_mentions(ports: VaultPorts, paths: Iterable[str], mentions: Mentions) ->
             if entry.name != ports.names.links:
                 for link in find_links(header.text[entry.value.start : entry.value.end]):
                     mentions.setdefault(name_key(link.target), set()).add(path)
+
+
+def redirected_properties(
+    raw: bytes, names: PropertyNames, redirect: Callable[[str], str]
+) -> bytes:
+    """A note with redirected links in the properties that are not amem's own."""
+    fences = find_fences(raw)
+    if fences is None:
+        return raw
+    header = read_header(raw, fences)
+    own = {getattr(names, field) for field in names.__slots__}
+    changes: dict[str, str | Sequence[str]] = {}
+    for entry in header.entries:
+        value = entry.value
+        if entry.name in own or value.kind == "mapping":
+            continue
+        if value.kind == "scalar":
+            text = header.text_of(value) if value.is_string else None
+            if text is not None and redirect(text) != text:
+                changes[entry.name] = redirect(text)
+            continue
+        texts = header.texts_of(value)
+        if texts is not None and any(redirect(text) != text for text in texts):
+            changes[entry.name] = list(dict.fromkeys(map(redirect, texts)))
+    return edit_header(raw, changes, names) if changes else raw

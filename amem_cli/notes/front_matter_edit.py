@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -476,28 +476,3 @@ def _verify(
             line=1,
             hint="Write each property on one line, and lists with a value a line.",
         )
-
-
-def redirected_properties(
-    raw: bytes, names: PropertyNames, redirect: Callable[[str], str]
-) -> bytes:
-    """A note with redirected links in the properties that are not amem's own."""
-    fences = find_fences(raw)
-    if fences is None:
-        return raw
-    header = read_header(raw, fences)
-    own = {getattr(names, field) for field in names.__slots__}
-    changes: dict[str, str | Sequence[str]] = {}
-    for entry in header.entries:
-        value = entry.value
-        if entry.name in own or value.kind == "mapping":
-            continue
-        if value.kind == "scalar":
-            text = header.text_of(value) if value.is_string else None
-            if text is not None and redirect(text) != text:
-                changes[entry.name] = redirect(text)
-            continue
-        texts = header.texts_of(value)
-        if texts is not None and any(redirect(text) != text for text in texts):
-            changes[entry.name] = list(dict.fromkeys(map(redirect, texts)))
-    return edit_header(raw, changes, names) if changes else raw

@@ -353,6 +353,29 @@ class SharedVault:
             spared = None if keep_missing else ()
             return synchronise(self.ports, keep_missing=spared, progress=progress)
 
+    def take_stock(self) -> int:
+        """Record the notes of a new vault as their owner's, with nothing pending; their number."""
+        from amem_cli.editing.edit import take_stock
+
+        with self.writing():
+            return take_stock(self.ports)
+
+    def follow_renames(self, *, unless_done: bool = False) -> Sequence[str]:
+        """Let the machine's links follow notes that were renamed; paths of notes that changed.
+
+        Args:
+            unless_done: only if a note was moved since the last time, and with a notice.
+        """
+        if unless_done and self.index.files.links_follow():
+            return ()
+        from amem_cli.editing.renames import update_renamed_links
+
+        with self.writing():
+            changed = update_renamed_links(self.ports)
+        if unless_done and changed:
+            self.notice(f"amem's links follow renamed notes in {', '.join(changed)}")
+        return changed
+
     def embed_missing(self, *, go_over: bool = False) -> int:
         """Give new passages their vectors; returns how many got one.
 

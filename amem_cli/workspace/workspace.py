@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from amem_cli.errors import AmemError, NotFoundError, WriteConflict
@@ -483,9 +484,7 @@ class Workspace(Queries):
         from amem_cli.exchange.open_source import open_source
         from amem_cli.git.first_commits import FirstCommits
 
-        def first_commits(folder: Path) -> FirstCommits:
-            return FirstCommits(folder, self.environment)
-
+        first_commits = partial(FirstCommits, environment=self.environment)
         source = open_source(path, kind, self.root, first_commits)
         with self._connection.caller.progress("importing") as progress, self.writing():
             return import_notes(
@@ -498,26 +497,3 @@ class Workspace(Queries):
                 dry_run=dry_run,
                 progress=progress,
             )
-
-    def take_stock(self) -> int:
-        """Record the notes of a new vault as their owner's, with nothing pending; their number."""
-        from amem_cli.editing.edit import take_stock
-
-        with self.writing():
-            return take_stock(self.ports)
-
-    def follow_renames(self, *, unless_done: bool = False) -> Sequence[str]:
-        """Let the machine's links follow notes that were renamed; paths of notes that changed.
-
-        Args:
-            unless_done: only if a note was moved since the last time, and with a notice.
-        """
-        if unless_done and self.index.files.links_follow():
-            return ()
-        from amem_cli.editing.renames import update_renamed_links
-
-        with self.writing():
-            changed = update_renamed_links(self.ports)
-        if unless_done and changed:
-            self.notice(f"amem's links follow renamed notes in {', '.join(changed)}")
-        return changed
