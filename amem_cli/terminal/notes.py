@@ -132,7 +132,7 @@ def show_outcome(
         # What amem wrote is the news.
         mark = "" if outcome.pending or name in outcome.written else " (kept)"
         console.print(Styled((f"  {name:<9}", "cyan"), value, (mark, "dim"), one_line=cut))
-    problems = list(outcome.problems) if verbose else _condensed(outcome.problems)
+    problems = list(outcome.problems) if verbose else _without_rejected_parts(outcome.problems)
     if brief:
         problems = ["; ".join(problems)] if problems else []
         room = _MOST_LINES - 1 - len(rows) - len(problems) - outcome.pending
@@ -173,7 +173,8 @@ def _brief_changes(outcome: Outcome, room: int) -> list[tuple[str, str]]:
     lines = [(label, ", ".join(titles)) for label, titles in by_label.items()]
     if len(lines) <= room:
         return lines
-    counts = ", ".join(f"{len(titles)} {label}" for label, titles in by_label.items())
+    by_label["linked"] = by_label.pop("link", [])
+    counts = ", ".join(f"{len(titles)} {label}" for label, titles in by_label.items() if titles)
     return [("changes", f"{counts}; `amem history` explains them")]
 
 
@@ -217,17 +218,13 @@ def _show_changed_link(console: Console, changed: ChangedLink) -> None:
     console.print(Styled("           ", changed.reason))
 
 
-def _condensed(problems: Sequence[str]) -> list[str]:
-    """Rejected parts of a model's answer in one line; other problems as they are."""
-    # A message about a rejected part begins with the part's name.
+def _without_rejected_parts(problems: Sequence[str]) -> list[str]:
+    """Problems, but not what validation rejected of a model's answer: the analyzer filled that in.
+
+    A message about a rejected part begins with the part's name.
+    """
     parts = ("keywords", "tags", "context", "links", "changes")
-    rejected = [part for part in parts if any(each.startswith(f"{part}: ") for each in problems)]
-    others = [each for each in problems if each.split(": ", 1)[0] not in parts]
-    if rejected:
-        *first, last = rejected
-        what = f"{', '.join(first)} and {last}" if first else last
-        others.append(f"the model's {what} failed validation; used the built-in analyzer")
-    return others
+    return [each for each in problems if each.split(": ", 1)[0] not in parts]
 
 
 def change_lines(change: Change) -> list[tuple[str, str]]:
