@@ -28,7 +28,7 @@ from amem_cli.index.memory_index import MemoryIndex, VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.language.words import words
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.markdown.told import told
+from amem_cli.markdown.sentences import only_sentences
 from amem_cli.memory.ask_model import ask_once
 from amem_cli.memory.outcome import ModelUse
 from amem_cli.models.ports import Encoder, LanguageModel
@@ -219,7 +219,7 @@ def _answer_of_model(
     citations = []
     current = current_first(checked.cited, _newer(sources), allowed=())
     for source in (by_label[label] for label, _ in current):
-        sentences = sentences_of(source.label, source.told, weights)
+        sentences = sentences_of(source.label, source.quotable, weights)
         best = max(sentences, key=lambda each: each.coverage, default=None)
         quote = quotation(best, sentences) if best is not None else ""
         citations.append(_citation(ports, source, quote))
@@ -231,7 +231,7 @@ def _extract(ports: VaultPorts, question: str, found: Sources, encoder: Encoder 
     sentences = [
         sentence
         for source in found.notes
-        for sentence in sentences_of(source.label, source.told, weights)
+        for sentence in sentences_of(source.label, source.quotable, weights)
     ]
     likely = likeliest(sentences)
     cosines = None
@@ -270,7 +270,7 @@ def _weights(index: MemoryIndex, terms: Sequence[str]) -> dict[str, float]:
 def _nearness(
     index: MemoryIndex, found: Sources, weights: dict[str, float], cosines: Sequence[float]
 ) -> Nearness:
-    paths = [source.path for source in found.notes if source.told]
+    paths = [source.path for source in found.notes if source.quotable]
     terms = {path: list[str]() for path in paths}
     matches = index.text.term_matches(found.terms, paths)
     for term, (_, with_term) in zip(found.terms, matches, strict=True):
@@ -307,7 +307,7 @@ def _line_of(ports: VaultPorts, path: str, quote: str) -> int:
     before = raw.removesuffix(body.encode("utf-8", "replace")).count(b"\n") if body else 0
     spoken: list[str] = []
     lines: list[int] = []
-    for number, line in enumerate(told(body).split("\n"), before + 1):
+    for number, line in enumerate(only_sentences(body).split("\n"), before + 1):
         own = words(plain_text(line))
         spoken += own
         lines += [number] * len(own)

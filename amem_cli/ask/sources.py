@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from amem_cli.index.memory_index import MemoryIndex
 from amem_cli.index.records import NoteSummary
 from amem_cli.markdown.plain_text import plain_text
-from amem_cli.markdown.told import told
+from amem_cli.markdown.sentences import only_sentences
 from amem_cli.models.ports import Encoder
 from amem_cli.models.prompt_text import estimated_tokens, quote_as_data, quote_line
 from amem_cli.notes.names import resolve
@@ -45,7 +45,7 @@ class Excerpt:
     """A passage of a note that was found, as a reader sees it, without markup.
 
     `place` is its number within its note, `value` how much it promises, `rank` the place of its
-    note among the hits, which decides between equals. `told` is what of it may be quoted.
+    note among the hits, which decides between equals. `quotable` is what of it may be quoted.
     """
 
     path: str
@@ -53,7 +53,7 @@ class Excerpt:
     text: str
     value: float
     rank: int = 0
-    told: str = ""
+    quotable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SourceLink:
 class QuotedNote:
     """A note to answer from, with the passages that were chosen.
 
-    `label` is its name in the prompt, such as `n1`; `texts` are in the note's order, and `told` is
+    `label` is its name in the prompt, such as `n1`; `texts` are in the note's order, and `quotable` is
     what of them may be quoted; `superseded_by` has the newest note first.
     """
 
@@ -82,7 +82,7 @@ class QuotedNote:
     private: bool
     texts: tuple[str, ...]
     links: tuple[SourceLink, ...] = ()
-    told: str = ""
+    quotable: str = ""
     superseded_by: tuple[NoteSummary, ...] = ()
 
     @property
@@ -158,7 +158,7 @@ def find_sources(
             private=hit.note.private,
             texts=tuple(each.text for each in excerpts),
             links=links.get(path, ()),
-            told=_GAP.join(each.told for each in excerpts if each.told),
+            quotable=_GAP.join(each.quotable for each in excerpts if each.quotable),
             superseded_by=tuple(each for each in hit.superseded_by if each.path not in hidden),
         )
         for path, hit, excerpts in (
@@ -198,7 +198,7 @@ def _excerpts(
             worth[place] += max(0.0, float(cosine))
     best = max((worth[place] for place in places), default=0.0) or 1.0
     # Of the whole text: code may begin in one passage and end in another.
-    lines = iter(told("\n\n".join(passages)).split("\n"))
+    lines = iter(only_sentences("\n\n".join(passages)).split("\n"))
     quotable = ["\n".join(islice(lines, each.count("\n") + 2)) for each in passages]
     return [
         # The best passage of a note counts as much as the note, another one up to half less.

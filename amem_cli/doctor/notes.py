@@ -26,8 +26,8 @@ from amem_cli.journal.events import Change, LinkRecord
 from amem_cli.journal.provenance import created_by_machine, provenance
 from amem_cli.language.dates import created_text, moment_in, new_id, parse_moment
 from amem_cli.markdown.links import is_attachment, parse_link
+from amem_cli.notes.creation_date import FirstCommit, creation_date
 from amem_cli.notes.front_matter import find_fences, read_header
-from amem_cli.notes.made import FirstCommit, made_at
 from amem_cli.notes.names import (
     NameTable,
     conflict_copy,
@@ -202,7 +202,7 @@ def _made_before(
     """When a note was made, if that was on an earlier day than it says."""
     saved = datetime.fromtimestamp(content.state.mtime_ns / 1e9).astimezone()
     path, said = content.state.path, moment_in(created)
-    made = made_at(path, content.raw, saved, first_commit, besides=names.created)
+    made = creation_date(path, content.raw, saved, first_commit, besides=names.created)
     return made if made and said and made.date() < said.date() else None
 
 

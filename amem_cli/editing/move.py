@@ -121,7 +121,7 @@ def move_to(ports: VaultPorts, note: NoteSummary, path: str, root: Event, title:
     Args:
         title: the new `title` property; empty leaves it.
     """
-    way = _Way(ports, note, path, title)
+    way = _LinksAfterMove(ports, note, path, title)
     changes = (Change("path", note.path, path), Change("title", note.title, title))
     root = replace(root, changes=changes if title else changes[:1])
     drafts: list[NoteDraft] = []
@@ -161,7 +161,7 @@ def processed(ports: VaultPorts, draft: NoteDraft) -> str:
     return after if seen else ""
 
 
-class _Way:
+class _LinksAfterMove:
     """Where links lead before and after a move, and the notes with links that follow it."""
 
     def __init__(self, ports: VaultPorts, note: NoteSummary, path: str, title: str) -> None:

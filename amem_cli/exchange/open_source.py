@@ -26,7 +26,7 @@ from amem_cli.exchange.source_records import (
     read_text,
     tables_of,
 )
-from amem_cli.notes.made import FirstCommit
+from amem_cli.notes.creation_date import FirstCommit
 
 _FOLDERS = {
     "markdown": markdown_notes,

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from amem_cli.errors import Problem, SettingsError
 from amem_cli.markdown.links import normalise_tag
-from amem_cli.notes.made import FirstCommit
+from amem_cli.notes.creation_date import FirstCommit
 from amem_cli.vault.dir_handle import OpenFolder
 from amem_cli.vault.folder import odd_name, shown_path
 

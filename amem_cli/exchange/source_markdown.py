@@ -22,8 +22,8 @@ from amem_cli.exchange.source import (
 )
 from amem_cli.language.dates import moment_in
 from amem_cli.markdown.regions import blank_out, find_regions
+from amem_cli.notes.creation_date import creation_date
 from amem_cli.notes.front_matter_edit import Bare
-from amem_cli.notes.made import made_at
 from amem_cli.notes.note import RELATIONS
 
 _COLON_TAGS = re.compile(r"(?<![^\s]):((?:[^\s:#]{1,80}:){1,20})(?=\s|\Z)")
@@ -103,7 +103,7 @@ def known_relation(word: str) -> str:
 def markdown_notes(folder: SourceFolder, problems: list[Problem]) -> Iterator[SourceNote]:
     """Every note of a folder as it is."""
     for path, raw, saved in folder.files(problems):
-        made = made_at(path, raw, saved, folder.first_commit)
+        made = creation_date(path, raw, saved, folder.first_commit)
         note_path = f"{path.rpartition('.')[0]}.md"
         yield SourceNote(path, path, raw, path=note_path, created=made, saved=saved)
 

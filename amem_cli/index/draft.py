@@ -12,8 +12,8 @@ from amem_cli.index.memory_index import VaultPorts
 from amem_cli.journal.events import Change, Event, NoteWrite, event_id, splice_between
 from amem_cli.journal.provenance import Provenance, provenance
 from amem_cli.language.dates import created_text, local_moment, new_id
+from amem_cli.notes.creation_date import creation_date
 from amem_cli.notes.front_matter_edit import edit_header
-from amem_cli.notes.made import made_at
 from amem_cli.notes.note import LIST_FIELDS, OWNED_FIELDS, Note, body_bytes, parse_note
 from amem_cli.vault.file_state import FileContent
 from amem_cli.vault.safe_write import sha256
@@ -129,7 +129,7 @@ class NoteDraft:
     def _identity(self, taken: Collection[str]) -> dict[str, str]:
         zone = self.ports.clock.now().tzinfo
         saved = datetime.fromtimestamp(self.content.state.mtime_ns / 1e9, tz=zone)
-        made = made_at(self.path, self.raw, saved, self.ports.first_commit)
+        made = creation_date(self.path, self.raw, saved, self.ports.first_commit)
         index = self.ports.index
         note_id = new_id(
             made or local_moment(saved, zone),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from amem_cli.index.text import IndexText
     from amem_cli.journal.change_store import ChangeStore
     from amem_cli.journal.files import JournalFolder
-    from amem_cli.notes.made import FirstCommit
+    from amem_cli.notes.creation_date import FirstCommit
     from amem_cli.notes.note import PropertyNames
     from amem_cli.vault.file_state import SystemClock
     from amem_cli.vault.folder import VaultFolder

@@ -214,7 +214,7 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     """What the index stores of a note, from its bytes alone."""
     from amem_cli.language.dates import created_text
     from amem_cli.markdown.links import find_hashtags, find_links, merge_tags, parse_link
-    from amem_cli.notes.made import made_by_header, made_by_name
+    from amem_cli.notes.creation_date import date_in_header, date_in_name
     from amem_cli.notes.note import parse_note
     from amem_cli.notes.passages import split_passages
 
@@ -223,7 +223,7 @@ def note_record(content: FileContent, scanned_ns: int, names: PropertyNames) -> 
     if content.cut:
         why = "is larger than 2 MiB; its beginning is searchable, it is never edited"
         note = replace(note, refused=Problem(path, 0, why))
-    if not note.created and (made := made_by_header(content.raw) or made_by_name(path)):
+    if not note.created and (made := date_in_header(content.raw) or date_in_name(path)):
         note = replace(note, created=created_text(made))
     file = KnownFile(size, mtime_ns, ctime_ns, inode, scanned_ns, content.sha, note.id)
     modified = datetime.fromtimestamp(mtime_ns / 1e9, tz=timezone.utc)

@@ -103,7 +103,7 @@ def gathered(
     """
     weights = [math.log(1 + total / (count + 0.5)) for count, _ in matches]
     whole, rarest = sum(weights), math.log(1 + total / 0.5)
-    telling = _telling(query, terms, [count for count, _ in matches], total)
+    telling = _naming_terms(query, terms, [count for count, _ in matches], total)
     found = {}
     for path in paths:
         held = [path in holding for _, holding in matches]
@@ -118,7 +118,9 @@ def gathered(
     return found
 
 
-def _telling(query: str, terms: Sequence[str], counts: Sequence[int], total: int) -> list[bool]:
+def _naming_terms(
+    query: str, terms: Sequence[str], counts: Sequence[int], total: int
+) -> list[bool]:
     """Which terms name something: phrases, numbers that few notes hold, names."""
     names = _names(query)
     usual = max(_A_FEW, _USUAL * total)

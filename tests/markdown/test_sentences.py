@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amem_cli.markdown.told import told
+from amem_cli.markdown.sentences import only_sentences
 
 MUTE = [
     "# The walrus",
@@ -46,31 +46,31 @@ TOLD = [
 
 @pytest.mark.parametrize("text", MUTE)
 def test_what_is_no_sentence_is_blank(text: str) -> None:
-    assert not told(text).strip()
-    around = told(f"Otters sleep.\n\n{text}\n\nSeals swim.\n")
+    assert not only_sentences(text).strip()
+    around = only_sentences(f"Otters sleep.\n\n{text}\n\nSeals swim.\n")
     assert around.split() == ["Otters", "sleep.", "Seals", "swim."]
 
 
 @pytest.mark.parametrize("text", TOLD)
 def test_sentences_stay_as_they_are(text: str) -> None:
-    assert told(text) == text
-    assert told(f"# Zoo\n{text}\n\n#zoo").strip() == text
+    assert only_sentences(text) == text
+    assert only_sentences(f"# Zoo\n{text}\n\n#zoo").strip() == text
 
 
 def test_only_the_sentence_with_nothing_but_a_link_goes() -> None:
-    assert told("See [[Oven]]. We take it.").split() == ["We", "take", "it."]
-    assert told("Up: [[Home]]\nWe take it. [[Oven]]").split() == ["We", "take", "it."]
+    assert only_sentences("See [[Oven]]. We take it.").split() == ["We", "take", "it."]
+    assert only_sentences("Up: [[Home]]\nWe take it. [[Oven]]").split() == ["We", "take", "it."]
 
 
 def test_properties_inside_of_the_text_are_blank() -> None:
-    assert told("---\ntags:\n  - zoo\n---\nOtters sleep.\n").strip() == "Otters sleep."
+    assert only_sentences("---\ntags:\n  - zoo\n---\nOtters sleep.\n").strip() == "Otters sleep."
     rules = "---\nOtters sleep late.\n---\n"
-    assert "Otters sleep late." in told(rules)
+    assert "Otters sleep late." in only_sentences(rules)
 
 
 @given(st.text("aA b[]|#`-:.\n>~%\0", max_size=300))
 def test_every_character_keeps_its_place(text: str) -> None:
-    kept = told(text)
+    kept = only_sentences(text)
     assert len(kept) == len(text) and kept.count("\n") == text.count("\n")
     assert all(
         one in (other, " ") for one, other in zip(kept, text.replace("\0", " "), strict=True)

@@ -32,7 +32,7 @@ _DAY_IN_NAME = re.compile(
 _STAMP_IN_NAME = re.compile(r"(?<![0-9])((?:19|20)[0-9]{6}(?:[0-9]{4}(?:[0-9]{2})?)?)(?![0-9])")
 
 
-def made_at(
+def creation_date(
     path: str, raw: bytes, saved: datetime, first_commit: FirstCommit, *, besides: str = ""
 ) -> datetime | None:
     """When a note was made; None if only the time of its file is known.
@@ -46,14 +46,14 @@ def made_at(
     Returns:
         A moment by the clock of `saved`, without offset.
     """
-    moment = made_by_header(raw, besides=besides) or made_by_name(path)
+    moment = date_in_header(raw, besides=besides) or date_in_name(path)
     if moment is None and (commit := first_commit(path)) is not None:
         # Files older than their repository were saved before they were committed.
         moment = min(commit, saved)
     return None if moment is None else local_moment(moment, saved.tzinfo)
 
 
-def made_by_header(raw: bytes, *, besides: str = "") -> datetime | None:
+def date_in_header(raw: bytes, *, besides: str = "") -> datetime | None:
     """When a note was made, by the property of its header that usually says so."""
     try:
         fences = find_fences(raw)
@@ -72,7 +72,7 @@ def made_by_header(raw: bytes, *, besides: str = "") -> datetime | None:
     return None
 
 
-def made_by_name(path: str) -> datetime | None:
+def date_in_name(path: str) -> datetime | None:
     """The day or moment in a file's name, such as a journal's."""
     name = path.rsplit("/", 1)[-1]
     day = _DAY_IN_NAME.search(name)

@@ -1,4 +1,4 @@
-"""What of a markdown text is told in sentences, and may be quoted."""
+"""Which parts of a markdown text are sentences, and may be quoted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LABEL = re.compile(
 _PROPERTY = re.compile(r"[ \t]*(?:[\w.-]+:(?:[ \t].*)?|-[ \t].*|#.*)?\r?")
 
 
-def told(markdown: str) -> str:
+def only_sentences(markdown: str) -> str:
     """The same text, character for character, but blank where it is no sentence.
 
     That is code, comments, headings, tables, properties, and sentences and list items that hold
@@ -41,7 +41,7 @@ def told(markdown: str) -> str:
     bare = blank_out(blank_out(markdown, mute).replace("\0", _IN_PLACE_OF_A_LINK), gone)
     for start, end, is_text in _blocks(bare):
         if is_text:
-            gone += ((start + at, start + to) for at, to in _silent(bare[start:end]))
+            gone += ((start + at, start + to) for at, to in _empty_sentences(bare[start:end]))
         else:
             gone.append((start, end))
     return blank_out(markdown, gone).replace("\0", " ")
@@ -85,7 +85,7 @@ def _blocks(bare: str) -> Iterator[tuple[int, int, bool]]:
         if not is_text:
             yield position, end, False
             begin = end + 1
-        silent = (silent or begin == position) and is_text and not _tells(line)
+        silent = (silent or begin == position) and is_text and not _says_something(line)
         position = end + 1
     if position > begin:
         yield begin, position - 1, True
@@ -95,18 +95,18 @@ def _is_ruler(line: str) -> bool:
     return "|" in line and "-" in line and _RULER.fullmatch(line.rstrip("\r")) is not None
 
 
-def _silent(block: str) -> Iterator[tuple[int, int]]:
+def _empty_sentences(block: str) -> Iterator[tuple[int, int]]:
     """The sentences of a block that tell nothing, as slices of it."""
     flat = block.replace("\n", " ")
     end = 0
     for sentence in sentences(flat):
         start = flat.index(sentence, end)
         end = start + len(sentence)
-        if not _tells(sentence):
+        if not _says_something(sentence):
             yield start, end
 
 
-def _tells(text: str) -> bool:
+def _says_something(text: str) -> bool:
     """Whether anything is said beside links, tags, addresses, marks and a label."""
     rest = _ADDRESS.sub(" ", _TAG.sub(" ", _LABEL.sub("", text, count=1)))
     return not word_set("pointing_words.txt").issuperset(words(rest))
