@@ -69,7 +69,7 @@ class SourceLink:
 class QuotedNote:
     """A note to answer from, with the passages that were chosen.
 
-    `label` is its name in the prompt, such as `n1`; `texts` are in the note's order, and `quotable` is
+    `label` is its name in the prompt, such as `n1`; `texts` are in the note's order, `quotable` is
     what of them may be quoted; `superseded_by` has the newest note first.
     """
 
