@@ -12,7 +12,7 @@ from amem_cli.index.draft import NoteDraft, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary
 from amem_cli.index.sync import refresh, text_hash
-from amem_cli.journal.events import Change, Event, LinkRecord, NoteWrite
+from amem_cli.journal.events import FOLLOWS, Change, Event, LinkRecord, NoteWrite
 from amem_cli.markdown.links import (
     WikiLink,
     destination,
@@ -238,7 +238,7 @@ class _LinksAfterMove:
         return replace(record, target=target, path=path, text=text)
 
     def _event(self, kind: str, root: Event) -> Event:
-        reason = f"follows “{self._note.title}” to {self._path}"
+        reason = f"{FOLLOWS}“{self._note.title}” to {self._path}"
         trigger = self._note.id or self._path
         return new_event(
             self._ports, kind, by="person", trigger=trigger, cause=root.id, reason=reason

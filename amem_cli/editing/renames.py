@@ -11,7 +11,7 @@ from amem_cli.index.draft import NoteDraft, id_is_shared, new_event
 from amem_cli.index.memory_index import VaultPorts
 from amem_cli.index.records import NoteSummary, with_key
 from amem_cli.index.sync import refresh
-from amem_cli.journal.events import LinkRecord
+from amem_cli.journal.events import FOLLOWS, LinkRecord
 from amem_cli.journal.provenance import is_worded
 from amem_cli.markdown.links import format_link, parse_link
 from amem_cli.notes.names import is_linkable, resolve, shortest_target
@@ -91,7 +91,7 @@ def _update_links(ports: VaultPorts, source: str, renamed: _Renamed) -> bool:
             ports,
             "link",
             trigger=updates[0][1].target,
-            reason=f"follows {names} to the new name",
+            reason=f"{FOLLOWS}{names} to the new name",
             links=tuple(record for _, record in updates),
         )
         if not draft.change({"links": list(dict.fromkeys(texts))}, event):

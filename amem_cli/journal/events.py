@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # By these events a note goes to the trash.
 REMOVING = ("remove", "merge")
+# How the reason begins of an event by which links follow a note to another name.
+FOLLOWS = "follows "
 
 
 @dataclass(frozen=True, slots=True)

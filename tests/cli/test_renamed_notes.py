@@ -128,3 +128,21 @@ def test_a_persons_links_are_told_of_with_the_new_name_and_never_rewritten(
     assert (vault / "Own.md").read_bytes() == before[1]
     assert links_of(vault) == '- "[[Butter]]"'
     assert "[[Butter]]" in amem("doctor").out
+
+
+@pytest.mark.parametrize("by_amem", [True, False])
+def test_links_go_on_following_when_what_amem_did_since_is_undone(
+    amem: Program, vault: Path, by_amem: bool
+) -> None:
+    if by_amem:
+        assert amem("mv", "Lamination", "Butter").code == 0
+    else:
+        (vault / "Lamination.md").rename(vault / "Butter.md")
+        assert amem("index").code == 0
+    followed = amem("history", "Tearing", "--json").json[-1]["id"]
+    assert amem("undo", "--since", followed).code == 3
+    assert links_of(vault) == '- "[[Butter]]"'
+    # With the link itself, what followed goes too.
+    assert amem("undo", "--since", "2000-01-01").code == 0
+    assert "[[" not in (vault / "notes/Tearing.md").read_text()
+    assert (vault / "Butter.md").exists()
